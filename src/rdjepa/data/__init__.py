@@ -1,0 +1,1 @@
+"""Trajectories: simulated or read, stored, split, standardised and cut into windows."""

@@ -1,0 +1,147 @@
+"""Standardised field coordinates: one scaling and one shift per system and component (S2.6)."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from rdjepa.data.fields import DataError
+
+SMALLEST_SCALE = 1e-6
+SOURCES = ("pool", "support")
+
+Array = TypeVar("Array", bound=Any)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Count, mean and sum of squared deviations per component, in float64; two of them add up.
+
+    Attributes:
+        count: number of values per component.
+        mean: (C,) means.
+        squares: (C,) sums of squared deviations from the mean.
+    """
+
+    count: int
+    mean: np.ndarray
+    squares: np.ndarray
+
+    @classmethod
+    def of(cls, x: np.ndarray) -> "Moments":
+        """Moments of (..., C) over all axes but the last."""
+        flat = np.asarray(x).reshape(-1, x.shape[-1]).astype(np.float64)
+        mean = flat.mean(axis=0)
+        return cls(len(flat), mean, np.square(flat - mean).sum(axis=0))
+
+    def __add__(self, other: "Moments") -> "Moments":
+        """Moments of the two sets of values together (pairwise update, free of cancellation)."""
+        count = self.count + other.count
+        step = other.mean - self.mean
+        mean = self.mean + step * (other.count / count)
+        squares = self.squares + other.squares + np.square(step) * (self.count * other.count / count)
+        return Moments(count, mean, squares)
+
+    @property
+    def std(self) -> np.ndarray:
+        """(C,) population standard deviations."""
+        return np.sqrt(self.squares / self.count)
+
+    @property
+    def rms(self) -> np.ndarray:
+        """(C,) root mean squares."""
+        return np.sqrt(np.square(self.mean) + self.squares / self.count)
+
+
+@dataclass(frozen=True)
+class Normalizer:
+    """The affine map between physical and standardised fields.
+
+    x = (x_orig - mean) / max(std, 1e-6) per component. The same constants serve context frames and targets,
+    and are stored with the model.
+
+    Attributes:
+        mean: one value per component, in physical units.
+        std: one value per component, in physical units.
+        source: which data the statistics came from: "pool" (the paper's choice) or "support".
+    """
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    source: str = "pool"
+
+    def __post_init__(self) -> None:
+        """Refuse values that mean nothing."""
+        if len(self.mean) != len(self.std):
+            raise DataError(
+                f"expected as many means as standard deviations, got {len(self.mean)} and {len(self.std)}; "
+                "give one of each per component"
+            )
+        if not all(map(math.isfinite, (*self.mean, *self.std))) or min(self.std) < 0:
+            raise DataError(
+                f"expected finite means and non-negative standard deviations, got {self.mean} and {self.std}; "
+                "check the fields that they were computed from"
+            )
+        if self.source not in SOURCES:
+            raise DataError(f"expected a source among {SOURCES}, got {self.source!r}; name one of them")
+
+    @classmethod
+    def fit(cls, arrays: Iterable[np.ndarray], source: str = "pool") -> "Normalizer":
+        """Mean and population standard deviation over all trajectories, frames and grid points.
+
+        Args:
+            arrays: (..., C) each, taken one at a time and accumulated in float64.
+            source: "pool" or "support".
+
+        Raises:
+            DataError: there are no arrays, or a value is not finite.
+        """
+        total: Moments | None = None
+        for x in arrays:
+            total = Moments.of(x) if total is None else total + Moments.of(x)
+        if total is None:
+            raise DataError("expected at least one array to take statistics from, got none; give some trajectories")
+        return cls(tuple(total.mean.tolist()), tuple(total.std.tolist()), source)
+
+    @property
+    def scale(self) -> tuple[float, ...]:
+        """max(std, 1e-6) per component, so that a constant component does not divide by zero."""
+        return tuple(max(value, SMALLEST_SCALE) for value in self.std)
+
+    def standardize(self, x: Array, axis: int = -1) -> Array:
+        """Physical to standardised units.
+
+        Args:
+            x: array or tensor whose axis `axis` holds the components; dtype and device are kept.
+            axis: -1 for channels last, -3 for (..., C, H, W).
+        """
+        return (x - self._along(self.mean, x, axis)) / self._along(self.scale, x, axis)
+
+    def restore(self, x: Array, axis: int = -1) -> Array:
+        """Standardised to physical units: the inverse of `standardize`, with the same arguments."""
+        return x * self._along(self.scale, x, axis) + self._along(self.mean, x, axis)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; `from_dict` gives the same normaliser back."""
+        return {"mean": list(self.mean), "std": list(self.std), "source": self.source}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Normalizer":
+        """Build from `to_dict`'s values."""
+        return cls(tuple(map(float, values["mean"])), tuple(map(float, values["std"])), str(values["source"]))
+
+    @staticmethod
+    def _along(values: tuple[float, ...], x: Any, axis: int) -> Any:
+        """`values` as an array or tensor like x that broadcasts along its axis `axis`."""
+        if x.shape[axis] != len(values):
+            raise DataError(
+                f"expected {len(values)} components on axis {axis}, got shape {tuple(x.shape)}; "
+                "give the axis that holds the components"
+            )
+        shape = [1] * x.ndim
+        shape[axis] = len(values)
+        # new_tensor is how a tensor makes a sibling of its own dtype and device, so torch is not imported here
+        like = x.new_tensor(values) if hasattr(x, "new_tensor") else np.asarray(values, dtype=x.dtype)
+        return like.reshape(shape)

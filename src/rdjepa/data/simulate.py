@@ -1,0 +1,64 @@
+"""Simulation of one trajectory from its key."""
+
+from importlib.metadata import version
+from numbers import Integral
+
+import rdjepa
+from rdjepa.data.trajectory import SPLITS, Key, Trajectory
+from rdjepa.pde.screening import first_reason
+from rdjepa.systems import get
+
+ATTEMPTS = 100
+
+
+def simulate(name: str, seed: int = 0, regime: str = "id", split: str = "pool") -> Trajectory:
+    """Draw, integrate and screen trajectory number `seed` of a system; draw again until it passes.
+
+    The same arguments give the same bits on the same platform, whatever was simulated before.
+
+    Args:
+        name: a name from `rdjepa.systems.names()`.
+        seed: position in the split, from 0.
+        regime: "id", and for the five source systems also "coeff-ood" and "ic-ood" (S1.1 of the paper).
+        split: "pool", "validation" or "test".
+
+    Returns:
+        40 saved frames on 128 x 128 points, float32, in the units of the equation.
+
+    Raises:
+        ValueError: an unknown name, regime or split, or a negative seed.
+        RuntimeError: no draw passed the screens.
+    """
+    from rdjepa.pde.rollout import rollout  # brings the compiler, which reading a trajectory does not need
+
+    system = get(name)
+    system.regime(regime)
+    if split not in SPLITS:
+        raise ValueError(f"expected a split, got {split!r}; known: {', '.join(SPLITS)}")
+    if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
+        raise ValueError(f"expected a seed that is a whole number from 0, got {seed!r}; count trajectories from 0")
+    seed = int(seed)
+    rejected: list[str] = []
+    for attempt in range(ATTEMPTS):
+        p = system.draw(seed, regime, split, attempt)
+        start = system.start(p, seed, regime, split, attempt)
+        fields = rollout(system, p, start.state)
+        reason = first_reason(system.screens, fields)
+        if reason is None:
+            return Trajectory(
+                fields=fields,
+                times=system.numerics.times,
+                coefficients=p,
+                key=Key(name, split, regime, seed),
+                attempt=attempt,
+                rejected=tuple(rejected),
+                initial_condition=start.family,
+                length=system.numerics.length,
+                software={"rdjepa": rdjepa.__version__} | {name: version(name) for name in ("numpy", "scipy", "numba")},
+            )
+        rejected.append(reason)
+    key = Key(name, split, regime, seed)
+    raise RuntimeError(
+        f"expected a trajectory of {key} to pass its screens, got {ATTEMPTS} rejections; reasons: "
+        + "; ".join(sorted(set(rejected)))
+    )

@@ -1,0 +1,59 @@
+"""A trajectory: the saved fields of one simulation or measurement, with everything needed to make it again."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+SPLITS = ("pool", "validation", "test")
+REGIMES = ("id", "coeff-ood", "ic-ood")
+
+
+@dataclass(frozen=True)
+class Key:
+    """The address of a simulated trajectory: the same key gives the same bits on the same platform.
+
+    Attributes:
+        system: a name from `rdjepa.systems.names()`.
+        split: "pool" (training and support sets), "validation" or "test".
+        regime: "id" (in distribution), "coeff-ood" or "ic-ood" (S1.1 of the paper).
+        index: position in the split, from 0; this is what the public functions call `seed`.
+    """
+
+    system: str
+    split: str = "pool"
+    regime: str = "id"
+    index: int = 0
+
+    def __str__(self) -> str:
+        """Return "system/split/regime/index"."""
+        return f"{self.system}/{self.split}/{self.regime}/{self.index:05d}"
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Saved states of one reaction-diffusion system, in physical units.
+
+    Attributes:
+        fields: (T, H, W, C) float32, T saved frames on an H x W grid with C components.
+        times: (T,) float64, the time of each frame in the system's own unit.
+        coefficients: name -> value; empty when unknown (a user's own data).
+        key: the address it was simulated under, or None for data from elsewhere.
+        attempt: number of redraws before this one passed screening.
+        rejected: one reason per rejected draw, in order.
+        initial_condition: name of the initial-condition family that was drawn.
+        length: side of the square domain.
+        boundary: "periodic", or the kind of wall.
+        software: package -> version that made it.
+    """
+
+    fields: np.ndarray
+    times: np.ndarray
+    coefficients: Mapping[str, float] = field(default_factory=dict)
+    key: Key | None = None
+    attempt: int = 0
+    rejected: tuple[str, ...] = ()
+    initial_condition: str = ""
+    length: float = 1.0
+    boundary: str = "periodic"
+    software: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,69 @@
+"""RD-JEPA as a forecaster: frozen pretrained encoder, trained predictor and decoder (S2.6).
+
+Learning rates of the paper preset are the paper's. Narrower presets need larger ones; theirs were chosen on
+validation trajectories of source systems.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rdjepa.models.base import HORIZONS, ForecastModel
+from rdjepa.models.rdjepa import RDJEPA, ModelConfig
+from rdjepa.models.rdjepa import build as build_model
+
+
+@dataclass(frozen=True)
+class LearningRates:
+    """Constant learning rates of the three modules; an encoder rate of 0 freezes the encoder."""
+
+    encoder: float
+    predictor: float
+    decoder: float
+
+
+PAPER_RATES = LearningRates(encoder=0.0, predictor=1e-5, decoder=2e-4)
+RATES = {"small": LearningRates(0.0, 1e-4, 5e-4), "nano": LearningRates(0.0, 3e-4, 1e-3)}
+
+
+class RDJEPAForecaster(ForecastModel):
+    """Encoder, predictor and decoder as one direct forecaster.
+
+    With a frozen encoder its latent grid is a constant of each window, so `features` returns it.
+    """
+
+    def __init__(self, model: RDJEPA, rates: LearningRates | None = None) -> None:
+        super().__init__()
+        self.encoder, self.predictor, self.decoder = model.encoder, model.predictor, model.decoder
+        self.rates = rates or RATES.get(model.name, PAPER_RATES)
+        if not self.rates.encoder:
+            self.encoder.requires_grad_(False)
+
+    def features(self, context: Tensor) -> tuple[Tensor, ...]:
+        """Latent grid (B, S, d) and newest frame (B, C, H, W); or the context, if the encoder is trained."""
+        if self.rates.encoder:
+            return (context,)
+        with torch.no_grad():
+            return self.encoder(context), context[:, -1]
+
+    def predict(self, *features: Tensor) -> Tensor:
+        """Forecast (B, 5, C, H, W)."""
+        if self.rates.encoder:
+            features = (self.encoder(features[0]), features[0][:, -1])
+        latent, frame = features
+        return self.decoder(self.predictor.full_grid(latent, HORIZONS), frame)
+
+    def parameter_groups(self) -> list[dict]:
+        """One group per trained module."""
+        modules = (
+            (self.encoder, self.rates.encoder),
+            (self.predictor, self.rates.predictor),
+            (self.decoder, self.rates.decoder),
+        )
+        return [{"params": list(module.parameters()), "lr": rate} for module, rate in modules if rate]
+
+
+def build(preset: str | ModelConfig = "paper", seed: int | None = None) -> RDJEPAForecaster:
+    """Fresh weights; give pretrained ones by wrapping `rdjepa.load(...)` in `RDJEPAForecaster`."""
+    return RDJEPAForecaster(build_model(preset, seed))

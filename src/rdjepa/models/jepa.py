@@ -1,0 +1,42 @@
+"""The architecture of pretraining: online encoder, predictor and EMA target encoder (S2.1, S2.3)."""
+
+import copy
+import itertools
+
+import torch
+from torch import Tensor, nn
+
+from rdjepa.models.encoder import Encoder
+from rdjepa.models.predictor import Predictor
+
+
+class JEPA(nn.Module):
+    """The trainable pair (encoder, predictor) with a target encoder that follows the encoder.
+
+    The target encoder starts as a copy, never requires gradients, and is moved only by `update_target`.
+    """
+
+    def __init__(self, encoder: Encoder, predictor: Predictor) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.predictor = predictor
+        self.target_encoder = copy.deepcopy(encoder).requires_grad_(False)
+
+    @torch.no_grad()
+    def targets(self, frames: Tensor) -> Tensor:
+        """Latent tokens (n, S, d) of complete single frames (n, C, H, W), each at temporal index 0."""
+        return self.target_encoder(frames[:, None])
+
+    def forward(self, context: Tensor, patches: Tensor, offsets: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Predicted target vectors (B, M, d) for queries (B, M), given context frames (B, T, C, H, W)."""
+        return self.predictor(self.encoder(context, mask), patches, offsets)
+
+    @torch.no_grad()
+    def update_target(self, momentum: float) -> None:
+        """xi <- m xi + (1 - m) theta, with the online weights after the optimiser's step."""
+        target, online = list(self.target_encoder.parameters()), list(self.encoder.parameters())
+        torch._foreach_lerp_(target, online, 1.0 - momentum)
+
+    def trainable(self) -> list[nn.Parameter]:
+        """Parameters of the online encoder and the predictor, in a fixed order."""
+        return list(itertools.chain(self.encoder.parameters(), self.predictor.parameters()))

@@ -1,0 +1,115 @@
+"""The lead-time-conditioned latent predictor with diffusion- and reaction-inspired branches (S2.4)."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rdjepa.models.attention import Attention, mlp
+from rdjepa.models.embeddings import MAX_OFFSET, LeadTimeEmbedding, spatial_embedding
+
+
+def latent_laplacian(latent: Tensor) -> Tensor:
+    """Mean difference to the four periodic neighbours on the token grid: (B, S, d) to (B, S, d)."""
+    side = round(latent.shape[1] ** 0.5)
+    grid = latent.unflatten(1, (side, side))
+    neighbours = grid.roll(1, 1) + grid.roll(-1, 1) + grid.roll(1, 2) + grid.roll(-1, 2)
+    return (neighbours / 4 - grid).flatten(1, 2)
+
+
+class PredictorBlock(nn.Module):
+    """Query self-attention, context cross-attention, diffusion, reaction and output updates.
+
+    Queries are (B, G, M, d): the M queries of one group attend to each other; all groups share one context. The
+    two gates are unconstrained scalars that start at 0.25.
+    """
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.norm_self = nn.LayerNorm(width)
+        self.self_attention = Attention(width, heads)
+        self.norm_cross = nn.LayerNorm(width)
+        self.norm_context = nn.LayerNorm(width)
+        self.cross_attention = Attention(width, heads)
+        self.diffusion = nn.Sequential(nn.LayerNorm(3 * width + 1), *mlp(3 * width + 1, 2 * width, width))
+        self.norm_reaction = nn.LayerNorm(width)
+        self.reaction = nn.Sequential(nn.LayerNorm(2 * width), *mlp(2 * width, 4 * width, width))
+        self.output = nn.Sequential(nn.LayerNorm(width), *mlp(width, 4 * width, width))
+        self.gate_diffusion = nn.Parameter(torch.tensor(0.25))
+        self.gate_reaction = nn.Parameter(torch.tensor(0.25))
+
+    def forward(self, query: Tensor, context: Tensor, local: Tensor, lead: Tensor) -> Tensor:
+        """Update queries.
+
+        Args:
+            query: (B, G, M, d).
+            context: (B, S, d) context tokens.
+            local: (B, G, M, 3 d + 1) context token, its Laplacian, lead-time embedding and tau at each query.
+            lead: (B, G, M, d) lead-time embedding of each query.
+        """
+        shape = query.shape
+        normed = self.norm_self(query).flatten(0, 1)
+        query = query + self.self_attention(normed, normed).view(shape)
+        attended = self.cross_attention(self.norm_cross(query).flatten(1, 2), self.norm_context(context))
+        query = query + attended.view(shape)
+        query = query + self.gate_diffusion * self.diffusion(local)
+        reacted = self.reaction(torch.cat([self.norm_reaction(query), lead.expand(shape)], dim=-1))
+        query = query + self.gate_reaction * reacted
+        return query + self.output(query)
+
+
+class Predictor(nn.Module):
+    """P: context tokens and requested (patch, offset) pairs to one predicted latent vector per pair.
+
+    Args:
+        width: latent width d.
+        heads: attention heads.
+        blocks: number of predictor blocks.
+        side: tokens a side.
+    """
+
+    space: Tensor
+
+    def __init__(self, width: int, heads: int, blocks: int, side: int = 16) -> None:
+        super().__init__()
+        self.lead_time = LeadTimeEmbedding(width)
+        self.grid = nn.Parameter(torch.randn(side * side, width) * 0.02)
+        self.embedding = nn.Parameter(torch.randn(width) * 0.02)
+        self.norm_input = nn.LayerNorm(width)
+        self.blocks = nn.ModuleList(PredictorBlock(width, heads) for _ in range(blocks))
+        self.norm_output = nn.LayerNorm(width)
+        self.register_buffer("space", spatial_embedding(side, width), persistent=False)
+
+    def forward(self, context: Tensor, patches: Tensor, offsets: Tensor) -> Tensor:
+        """Predict one vector per query.
+
+        Args:
+            context: (B, S, d) context tokens.
+            patches: (B, M) patch indices, 0..S-1; or (B, G, M) for groups that do not see each other.
+            offsets: integer offsets of the same shape, 0..8.
+
+        Returns:
+            predicted latent vectors, of shape patches.shape + (d,).
+        """
+        grouped = patches.ndim == 3
+        if not grouped:
+            patches, offsets = patches[:, None], offsets[:, None]
+        batch, groups, count = patches.shape
+        width = context.shape[-1]
+        lead = self.lead_time(offsets)
+        index = patches.reshape(batch, groups * count, 1).expand(-1, -1, width)
+        around = torch.cat([context, latent_laplacian(context)], dim=-1)
+        here = around.gather(1, index.repeat(1, 1, 2)).view(batch, groups, count, 2 * width)
+        tau = (offsets / MAX_OFFSET)[..., None].to(here.dtype)
+        local = torch.cat([here, lead.to(here.dtype), tau], dim=-1)
+        query = self.norm_input(F.embedding(patches, self.grid + self.space) + lead + self.embedding)
+        for block in self.blocks:
+            query = block(query, context, local, lead)
+        query = self.norm_output(query)
+        return query if grouped else query[:, 0]
+
+    def full_grid(self, context: Tensor, horizons: int) -> Tensor:
+        """Every patch at offsets 1..horizons, one query list per offset: (B, S, d) to (B, horizons, S, d)."""
+        batch, tokens = context.shape[:2]
+        patches = torch.arange(tokens, device=context.device).expand(batch, horizons, tokens)
+        offsets = torch.arange(1, horizons + 1, device=context.device)[None, :, None].expand_as(patches)
+        return self(context, patches, offsets)

@@ -1,0 +1,123 @@
+"""RD-JEPA as one object, its configuration, and the presets paper, small and nano."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+import torch
+from torch import nn
+
+from rdjepa.models.decoder import Decoder
+from rdjepa.models.encoder import Encoder
+from rdjepa.models.predictor import Predictor
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Sizes of the three networks; the defaults are the paper's (Table S3).
+
+    Attributes:
+        width: latent width d of encoder and predictor.
+        heads: attention heads; heads narrower than 32 waste time on CPUs.
+        depths: operator blocks in the encoder's five stages.
+        modes: Fourier modes kept per direction.
+        temporal_blocks: cross-attention blocks of the temporal aggregation.
+        predictor_blocks: blocks of the latent predictor.
+        decoder_width: decoder features at full resolution, a multiple of 8.
+        grid: points a side of the fields.
+        patch: points a side of a patch.
+        components: field components C.
+    """
+
+    width: int = 512
+    heads: int = 8
+    depths: tuple[int, int, int, int, int] = (2, 3, 6, 3, 2)
+    modes: int = 8
+    temporal_blocks: int = 3
+    predictor_blocks: int = 8
+    decoder_width: int = 96
+    grid: int = 128
+    patch: int = 8
+    components: int = 2
+
+    @property
+    def side(self) -> int:
+        """Tokens a side of the latent grid."""
+        return self.grid // self.patch
+
+    def to_dict(self) -> dict:
+        """Plain JSON values."""
+        return asdict(self) | {"depths": list(self.depths)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping) -> "ModelConfig":
+        """Inverse of `to_dict`; unknown or missing keys are an error."""
+        expected = set(cls.__dataclass_fields__)
+        if set(values) != expected:
+            raise ValueError(
+                f"expected the model configuration keys {sorted(expected)}, got {sorted(values)}; "
+                "the checkpoint comes from another version of the package"
+            )
+        return cls(**{**values, "depths": tuple(values["depths"])})
+
+
+PRESETS = {
+    "paper": ModelConfig(),
+    "small": ModelConfig(192, 6, (1, 2, 3, 2, 1), predictor_blocks=6, decoder_width=32),
+    "nano": ModelConfig(128, 4, (1, 1, 2, 1, 1), temporal_blocks=2, predictor_blocks=3, decoder_width=16),
+}
+
+
+class RDJEPA(nn.Module):
+    """Encoder, predictor and decoder of one configuration, with fresh weights.
+
+    Attributes:
+        encoder: `Encoder`, frames to latent grid.
+        predictor: `Predictor`, latent grid and queries to predicted latent vectors.
+        decoder: `Decoder`, predicted latent grid and newest frame to fields.
+        config: the sizes.
+        name: preset or checkpoint that it came from.
+        fingerprint: SHA-256 of the pretrained weights, or "" for fresh ones.
+    """
+
+    def __init__(self, config: ModelConfig, name: str = "custom") -> None:
+        super().__init__()
+        self.config = config
+        self.name = name
+        self.fingerprint = ""
+        self.encoder = Encoder(
+            config.width,
+            config.heads,
+            config.depths,
+            config.modes,
+            config.temporal_blocks,
+            config.side,
+            config.patch,
+            config.components,
+        )
+        self.predictor = Predictor(config.width, config.heads, config.predictor_blocks, config.side)
+        self.decoder = Decoder(config.width, config.decoder_width, config.components)
+
+
+def parameter_count(module: nn.Module) -> int:
+    """Number of real parameters, trainable or not; a complex weight counts twice."""
+    return sum(p.numel() for p in module.parameters())
+
+
+def build(preset: str | ModelConfig, seed: int | None = None) -> RDJEPA:
+    """Build RD-JEPA with fresh weights.
+
+    Args:
+        preset: "paper", "small", "nano", or a `ModelConfig`.
+        seed: seeds torch's initialisation without touching the global random state; None uses the global state.
+
+    Raises:
+        ValueError: unknown preset.
+    """
+    if isinstance(preset, str) and preset not in PRESETS:
+        raise ValueError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}")
+    config, name = (PRESETS[preset], preset) if isinstance(preset, str) else (preset, "custom")
+    if seed is None:
+        return RDJEPA(config, name)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return RDJEPA(config, name)

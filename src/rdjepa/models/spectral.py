@@ -1,0 +1,71 @@
+"""The spectral branch: learned complex weights on the lowest Fourier modes of each feature (S2.2 ii).
+
+The grids are at most 16 points a side and the modes at most 8, so the truncated transform and its inverse are
+written as two small dense matrices. They equal `torch.fft.rfft2`, a slice, and the real inverse in which the
+imaginary parts of the zero and Nyquist columns are dropped after the row transform; unlike the library inverse
+they therefore agree on every device, and no FFT kernel is launched.
+"""
+
+from functools import lru_cache
+
+import torch
+from torch import Tensor, nn
+
+
+@lru_cache(maxsize=32)
+def dft_matrices(side: int, modes: int) -> tuple[Tensor, Tensor]:
+    """Forward and inverse real matrices of the truncated transform on a side x side grid.
+
+    The kept block is rows 0..min(modes, side)-1 and columns 0..min(modes, side//2+1)-1 of the real transform.
+
+    Returns:
+        forward: (2 R Q, side^2), real parts of the R x Q coefficients first, then imaginary parts.
+        inverse: (side^2, 2 R Q), from the same order back to the grid.
+    """
+    rows, columns = min(modes, side), min(modes, side // 2 + 1)
+    points = torch.arange(side, dtype=torch.float64)
+    ky = torch.arange(rows, dtype=torch.float64)[:, None, None, None]
+    kx = torch.arange(columns, dtype=torch.float64)[None, :, None, None]
+    angle = 2 * torch.pi * (ky * points[None, None, :, None] + kx * points[None, None, None, :]) / side
+    cosine = angle.cos().reshape(rows * columns, side * side)
+    sine = angle.sin().reshape(rows * columns, side * side)
+    multiplicity = torch.full((rows, columns), 2.0, dtype=torch.float64)
+    multiplicity[:, 0] = 1.0
+    if side % 2 == 0 and columns == side // 2 + 1:
+        multiplicity[:, -1] = 1.0
+    scale = multiplicity.reshape(-1, 1) / side**2
+    forward = torch.cat([cosine, -sine]).float()
+    inverse = torch.cat([scale * cosine, -scale * sine]).T.contiguous().float()
+    return forward, inverse
+
+
+class SpectralConvolution(nn.Module):
+    """Per-feature multiplication of low Fourier modes by complex weights, then a map over features.
+
+    Weights are stored as real pairs (d, modes, modes, 2), allocated at `modes` for every stage and sliced to what
+    the stage's grid has; there is one bias per feature. Always computed in float32.
+
+    Args:
+        width: number of features d.
+        modes: modes kept per direction.
+    """
+
+    def __init__(self, width: int, modes: int = 8) -> None:
+        super().__init__()
+        self.modes = modes
+        self.weight = nn.Parameter(torch.randn(width, modes, modes, 2) * (2.0 * width) ** -0.5)
+        self.bias = nn.Parameter(torch.zeros(width))
+        self.map = nn.Linear(width, width)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Filter tokens (B, side * side, d), row-major on a square grid."""
+        side = round(tokens.shape[-2] ** 0.5)
+        forward, inverse = (m.to(tokens.device) for m in dft_matrices(side, self.modes))
+        rows, columns = min(self.modes, side), min(self.modes, side // 2 + 1)
+        with torch.autocast(tokens.device.type, enabled=False):
+            real, imaginary = (forward @ tokens.float()).chunk(2, dim=-2)
+            weight = self.weight[:, :rows, :columns].float().reshape(-1, rows * columns, 2).transpose(0, 1)
+            a, b = weight.unbind(-1)
+            product = torch.cat([real * a - imaginary * b, real * b + imaginary * a], dim=-2)
+            filtered = inverse @ product + self.bias
+        return self.map(filtered.to(tokens.dtype))

@@ -1,0 +1,1 @@
+"""Numerics for two-component reaction-diffusion equations; nothing here knows a particular equation."""

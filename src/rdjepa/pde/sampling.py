@@ -1,0 +1,47 @@
+"""Random streams addressed by a trajectory's key, and the boxes from which coefficients are drawn."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+
+def stream(*address: str | int) -> np.random.Generator:
+    """Return the random generator that belongs to an address, such as (family, split, regime, index, attempt, use).
+
+    Equal addresses give equal streams in every process; different ones give independent streams.
+    """
+    digest = hashlib.sha256("\x1f".join(f"{type(part).__name__}:{part}" for part in address).encode()).digest()
+    return np.random.default_rng(np.random.SeedSequence(list(np.frombuffer(digest, dtype="<u4"))))
+
+
+@dataclass(frozen=True)
+class Box:
+    """A range (low, high) for every coefficient; each is drawn uniformly and independently, in the order given.
+
+    A coefficient that is fixed has low equal to high.
+    """
+
+    ranges: Mapping[str, tuple[float, float]]
+
+    def draw(self, rng: np.random.Generator) -> dict[str, float]:
+        """Draw one value for every coefficient."""
+        return {name: float(low + (high - low) * rng.random()) for name, (low, high) in self.ranges.items()}
+
+    def contains(self, p: Mapping[str, float]) -> bool:
+        """Whether every coefficient lies in its range."""
+        return all(low <= p[name] <= high for name, (low, high) in self.ranges.items())
+
+    def overlaps(self, other: "Box") -> bool:
+        """Whether the two boxes share more than a boundary."""
+        shared = (
+            (name, max(r[0], other.ranges[name][0]), min(r[1], other.ranges[name][1]))
+            for name, r in self.ranges.items()
+        )
+        return all(low < high or self.ranges[name] == other.ranges[name] for name, low, high in shared)
+
+
+def around(value: float, share: float) -> tuple[float, float]:
+    """Return the range of values that differ from `value` by up to `share` of it."""
+    return value * (1 - share), value * (1 + share)

@@ -1,0 +1,159 @@
+"""Screens: each looks at the saved fields of one trajectory, (T, H, W, 2), and says why it must be drawn again.
+
+The paper names the criteria (S1.4) and not their thresholds; the thresholds are in the files of the systems.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+Screen = Callable[[np.ndarray], str | None]
+
+
+def relative_changes(fields: np.ndarray) -> np.ndarray:
+    """Return ||x_{t+1} - x_t|| / ||x_{t+1}|| over both components for every saved interval, (T - 1,)."""
+    fields = fields.astype(np.float64)
+    size = np.sqrt((fields[1:] ** 2).sum(axis=(1, 2, 3)))
+    change = np.sqrt((np.diff(fields, axis=0) ** 2).sum(axis=(1, 2, 3)))
+    return change / np.maximum(size, np.finfo(np.float64).tiny)
+
+
+def deviations(fields: np.ndarray) -> np.ndarray:
+    """Return the spatial standard deviation of each frame and component, (T, 2)."""
+    return fields.astype(np.float64).std(axis=(1, 2))
+
+
+def total_variations(fields: np.ndarray) -> np.ndarray:
+    """Return the mean absolute first difference of each frame, summed over both axes and components, (T,)."""
+    fields = fields.astype(np.float64)
+    along_y = np.abs(np.diff(fields, axis=1)).mean(axis=(1, 2))
+    along_x = np.abs(np.diff(fields, axis=2)).mean(axis=(1, 2))
+    return (along_y + along_x).sum(axis=-1)
+
+
+def fine_share(fields: np.ndarray) -> np.ndarray:
+    """Return the share of spatial variance at wavelengths below 4 grid cells for each frame and component, (T, 2)."""
+    size = fields.shape[1]
+    power = np.abs(np.fft.fft2(fields.astype(np.float64), axes=(1, 2))) ** 2
+    power[:, 0, 0] = 0
+    mode = np.fft.fftfreq(size, 1 / size)
+    fine = np.hypot(mode[:, None], mode) > size / 4
+    return power[:, fine].sum(axis=1) / np.maximum(power.sum(axis=(1, 2)), np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class Finite:
+    """Every value is finite and at most `limit` in magnitude."""
+
+    limit: float = 10.0
+
+    def __call__(self, fields: np.ndarray) -> str | None:
+        """Return the reason for rejection, or None."""
+        if not np.isfinite(fields).all():
+            return "a value is not finite"
+        largest = float(np.abs(fields).max())
+        return f"amplitude {largest:.3g} above {self.limit:g}" if largest > self.limit else None
+
+
+@dataclass(frozen=True)
+class Within:
+    """Every value of one component lies strictly between two bounds."""
+
+    component: int
+    low: float
+    high: float
+
+    def __call__(self, fields: np.ndarray) -> str | None:
+        """Return the reason for rejection, or None."""
+        field = fields[..., self.component]
+        low, high = float(field.min()), float(field.max())
+        if self.low < low and high < self.high:
+            return None
+        return f"{'uv'[self.component]} in [{low:.3g}, {high:.3g}], outside ({self.low:g}, {self.high:g})"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The mean relative change per saved interval, over all or over the last `last` of them, is at least `least`."""
+
+    least: float
+    last: int = 0
+
+    def __call__(self, fields: np.ndarray) -> str | None:
+        """Return the reason for rejection, or None."""
+        change = float(relative_changes(fields)[-self.last :].mean())
+        where = f" in the last {self.last} intervals" if self.last else ""
+        return f"mean change {change:.3g}{where} below {self.least:g}" if change < self.least else None
+
+
+@dataclass(frozen=True)
+class KeepsChanging:
+    """The relative change is at least `least` in at least a share `share` of the saved intervals."""
+
+    least: float
+    share: float
+
+    def __call__(self, fields: np.ndarray) -> str | None:
+        """Return the reason for rejection, or None."""
+        share = float((relative_changes(fields) >= self.least).mean())
+        return (
+            f"change above {self.least:g} in a share {share:.3g} below {self.share:g}" if share < self.share else None
+        )
+
+
+@dataclass(frozen=True)
+class FinalContrast:
+    """In the last frame one of the components has a spatial standard deviation of at least `least`."""
+
+    least: float
+
+    def __call__(self, fields: np.ndarray) -> str | None:
+        """Return the reason for rejection, or None."""
+        contrast = float(deviations(fields[-1:]).max())
+        return f"final standard deviation {contrast:.3g} below {self.least:g}" if contrast < self.least else None
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """In every frame the spatial standard deviation (root of the summed variances) is at least `least`."""
+
+    least: float
+
+    def __call__(self, fields: np.ndarray) -> str | None:
+        """Return the reason for rejection, or None."""
+        contrast = float(np.sqrt((deviations(fields) ** 2).sum(axis=1)).min())
+        return f"least standard deviation {contrast:.3g} below {self.least:g}" if contrast < self.least else None
+
+
+@dataclass(frozen=True)
+class TotalVariation:
+    """In every frame the mean absolute first difference, summed over axes and components, lies in [low, high]."""
+
+    low: float
+    high: float
+
+    def __call__(self, fields: np.ndarray) -> str | None:
+        """Return the reason for rejection, or None."""
+        variation = total_variations(fields)
+        low, high = float(variation.min()), float(variation.max())
+        if self.low <= low and high <= self.high:
+            return None
+        return f"total variation in [{low:.3g}, {high:.3g}], outside [{self.low:g}, {self.high:g}]"
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """In the first, middle and last frame at most a share `share` of the variance has a wavelength below 4 cells."""
+
+    share: float
+
+    def __call__(self, fields: np.ndarray) -> str | None:
+        """Return the reason for rejection, or None."""
+        share = float(fine_share(fields[[0, len(fields) // 2, -1]]).max())
+        return f"unresolved share of variance {share:.3g} above {self.share:g}" if share > self.share else None
+
+
+def first_reason(screens: tuple[Screen, ...], fields: np.ndarray) -> str | None:
+    """Return the reason of the first screen that rejects the fields, or None when all pass."""
+    return next((reason for screen in screens if (reason := screen(fields)) is not None), None)

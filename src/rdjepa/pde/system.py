@@ -1,0 +1,177 @@
+"""The contract that every equation fills in: kinetics, coefficients, initial conditions, numerics and screens."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rdjepa.pde.grid import Grid
+from rdjepa.pde.laplacian import Laplacian
+from rdjepa.pde.sampling import Box, stream
+from rdjepa.pde.screening import Screen
+
+Coefficients = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """How a system is integrated and saved (S1.4 and Table S1 of the paper).
+
+    Attributes:
+        length: side of the square domain.
+        origin: lower left corner of the domain, the same along both axes.
+        size: grid points along a side during integration.
+        stored: grid points along a side in the saved fields, which are block means when fewer than `size`.
+        method: "euler", "rk4" or "strang".
+        laplacian: 2 or 4 (order of the finite differences) or "spectral".
+        dt: the largest internal step.
+        first, last: times of the first and last saved frame; integration begins at 0.
+        frames: number of saved frames, equally spaced from `first` to `last` inclusive.
+    """
+
+    length: float
+    dt: float
+    first: float
+    last: float
+    origin: float = 0.0
+    size: int = 128
+    stored: int = 128
+    method: str = "euler"
+    laplacian: Laplacian = 2
+    frames: int = 40
+
+    @property
+    def times(self) -> np.ndarray:
+        """Saved times, (T,)."""
+        return np.linspace(self.first, self.last, self.frames)
+
+    @property
+    def grid(self) -> Grid:
+        """The grid of the integration."""
+        return Grid(self.size, self.length, self.origin)
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """What a coefficient of the equation means, and its unit in terms of `length`, `time` and 1 (pure number)."""
+
+    name: str
+    description: str
+    unit: str = "1"
+
+
+@dataclass(frozen=True)
+class InitialCondition:
+    """A family of initial states; `build(grid, coefficients, rng)` returns one, (2, H, W)."""
+
+    name: str
+    build: Callable[[Grid, Coefficients, np.random.Generator], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Regime:
+    """The distribution of trajectories: one of the boxes and one of the families, each drawn with equal chance."""
+
+    boxes: tuple[Box, ...]
+    initial_conditions: tuple[InitialCondition, ...]
+
+
+class Start(NamedTuple):
+    """An initial state (2, H, W) and the name of the family it was drawn from."""
+
+    state: np.ndarray
+    family: str
+
+
+def _no_equilibria(p: Coefficients) -> tuple[tuple[float, float], ...]:
+    return ()
+
+
+@dataclass(frozen=True)
+class System:
+    """A two-component reaction-diffusion equation and the distribution of its trajectories.
+
+    Attributes:
+        name, title, reference: short name, full name, and the publication of the equation.
+        coefficients: every coefficient that is drawn, the diffusivities among them.
+        kinetics: (u, v, <coefficients by name>) -> (du/dt, dv/dt) without diffusion. Scalar arithmetic only: NumPy
+            arrays, compiled code and sympy symbols all go through this one function.
+        diffusivity_names: the coefficients that multiply the Laplacians of u and v.
+        regimes: "id" and, for source systems, "coeff-ood" and "ic-ood".
+        numerics: discretisation and saved window.
+        screens: a trajectory that one of them rejects is drawn again.
+        equilibria: coefficients -> homogeneous steady states (u, v) known in closed form.
+        notes: choices that the paper leaves open, one sentence each.
+        family: variants of one equation share it, and with it their random streams; the name by default.
+    """
+
+    name: str
+    title: str
+    reference: str
+    coefficients: tuple[Coefficient, ...]
+    kinetics: Callable[..., tuple[Any, Any]]
+    diffusivity_names: tuple[str, str]
+    regimes: Mapping[str, Regime]
+    numerics: Numerics
+    screens: tuple[Screen, ...]
+    equilibria: Callable[[Coefficients], tuple[tuple[float, float], ...]] = _no_equilibria
+    notes: tuple[str, ...] = ()
+    family: str = ""
+
+    @property
+    def kinetic_names(self) -> tuple[str, ...]:
+        """Names of the coefficients of the kinetics, in the order of its arguments."""
+        return tuple(inspect.signature(self.kinetics).parameters)[2:]
+
+    def regime(self, name: str) -> Regime:
+        """Return a regime by name.
+
+        Raises:
+            ValueError: the system has no regime of that name.
+        """
+        if name not in self.regimes:
+            raise ValueError(f"expected a regime of {self.name}, got {name!r}; known: {', '.join(self.regimes)}")
+        return self.regimes[name]
+
+    def range(self, name: str, regime: str = "id") -> tuple[float, float]:
+        """Return the least and greatest value that a coefficient takes in a regime."""
+        ranges = [box.ranges[name] for box in self.regime(regime).boxes]
+        return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+    def draw(self, seed: int, regime: str = "id", split: str = "pool", attempt: int = 0) -> dict[str, float]:
+        """Draw the coefficients of trajectory number `seed` of a split; each redraw is a new attempt."""
+        boxes = self.regime(regime).boxes
+        rng = stream(self.family or self.name, split, regime, seed, attempt, "coefficients")
+        return boxes[rng.integers(len(boxes))].draw(rng)
+
+    def start(self, p: Coefficients, seed: int, regime: str = "id", split: str = "pool", attempt: int = 0) -> Start:
+        """Draw the initial state of trajectory number `seed` of a split, given its coefficients."""
+        families = self.regime(regime).initial_conditions
+        rng = stream(self.family or self.name, split, regime, seed, attempt, "initial condition")
+        family = families[rng.integers(len(families))]
+        return Start(family.build(self.numerics.grid, p, rng), family.name)
+
+    def reaction(self, u: Any, v: Any, p: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Return the reaction terms (du/dt, dv/dt) at u and v: scalars, arrays or symbols."""
+        missing = [name for name in self.kinetic_names if name not in p]
+        if missing:
+            raise ValueError(f"expected coefficients {', '.join(self.kinetic_names)}, got none named {missing[0]!r}")
+        return self.kinetics(u, v, *(p[name] for name in self.kinetic_names))
+
+    def diffusivities(self, p: Coefficients) -> tuple[float, float]:
+        """Return the diffusivities of u and v."""
+        return p[self.diffusivity_names[0]], p[self.diffusivity_names[1]]
+
+    def latex(self) -> tuple[str, str]:
+        """Return the two equations in LaTeX, rendered from the code of the kinetics."""
+        import sympy  # only documentation needs it
+
+        u, v = sympy.symbols("u v")
+        reaction = self.kinetics(u, v, *sympy.symbols(self.kinetic_names))
+        sides = []
+        for field, rate, diffusivity in zip("uv", reaction, self.diffusivity_names, strict=True):
+            symbol = sympy.latex(sympy.Symbol(diffusivity))
+            sides.append(rf"\partial_t {field} = {symbol} \nabla^2 {field} + {sympy.latex(rate)}")
+        return sides[0], sides[1]

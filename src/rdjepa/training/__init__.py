@@ -1,0 +1,1 @@
+"""Pretraining, adaptation, their objectives and their files; nothing here opens a test split."""

@@ -1,0 +1,122 @@
+"""Pretrained models as directories: weights, configuration, manifest of the data, curves and a model card.
+
+    model.safetensors   encoder and predictor, half precision, with their own checksum
+    config.json         sizes, pretraining settings and the run's versions
+    data.json           normalisation and checksum of every trajectory that pretraining was given
+    metrics.jsonl       the run's curves
+    README.md           the model card
+
+A directory is a shipped one (by name) or any path; nothing in it is a pickle.
+"""
+
+import json
+from importlib import resources
+from pathlib import Path
+
+import torch
+
+from rdjepa.models.rdjepa import RDJEPA, ModelConfig
+from rdjepa.training.tensorfile import CheckpointError, load_tensors, save_tensors, write_atomically
+
+WEIGHTS, CONFIG = "model.safetensors", "config.json"
+VERSION = 1
+
+
+def shipped() -> dict[str, Path]:
+    """Checkpoints that come with the package: name -> directory."""
+    root = Path(str(resources.files("rdjepa") / "checkpoints"))
+    return {path.parent.name: path.parent for path in sorted(root.glob(f"*/{CONFIG}"))}
+
+
+def save(model: RDJEPA, directory: Path, pretraining: dict, card: str) -> str:
+    """Write a pretrained model; the decoder is not part of it, since adaptation starts a fresh one.
+
+    Args:
+        model: a model whose encoder and predictor are pretrained.
+        directory: where; existing files of the same names are replaced.
+        pretraining: JSON values that say how it was made.
+        card: Markdown text of the model card.
+
+    Returns:
+        The fingerprint of the weights.
+    """
+    tensors = {
+        f"{part}.{name}": value.half()
+        for part, module in (("encoder", model.encoder), ("predictor", model.predictor))
+        for name, value in module.state_dict().items()
+    }
+    fingerprint = save_tensors(directory / WEIGHTS, tensors, {"kind": "model"})
+    record = {
+        "format": "rdjepa-model",
+        "version": VERSION,
+        "name": model.name,
+        "sha256": fingerprint,
+        "model": model.config.to_dict(),
+        "pretraining": pretraining,
+    }
+    write_atomically(directory / CONFIG, json.dumps(record, indent=2).encode())
+    write_atomically(directory / "README.md", card.encode())
+    return fingerprint
+
+
+def read_config(source: str | Path) -> tuple[Path, dict]:
+    """Directory and configuration of a checkpoint, by shipped name or path.
+
+    Raises:
+        CheckpointError: there is no such checkpoint, or its configuration is not one of this package.
+    """
+    directory = shipped().get(str(source), Path(source))
+    path = directory / CONFIG
+    if not path.is_file():
+        known = ", ".join(shipped()) or "none"
+        raise CheckpointError(
+            f"expected a shipped checkpoint ({known}) or a directory with {CONFIG}, got {str(source)!r}; check the name"
+        )
+    try:
+        record = json.loads(path.read_text())
+        usable = record["format"] == "rdjepa-model" and record["version"] == VERSION
+    except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError):
+        usable = False
+    if not usable:
+        raise CheckpointError(f"expected a {CONFIG} of a model of this package, got another in {directory}")
+    return directory, record
+
+
+def load(source: str | Path) -> RDJEPA:
+    """Load a pretrained model: encoder and predictor as saved, decoder with fresh weights.
+
+    Args:
+        source: name of a shipped checkpoint, or a directory.
+
+    Raises:
+        CheckpointError: missing, damaged or foreign; nothing is ever loaded in part.
+    """
+    directory, record = read_config(source)
+    tensors, header = load_tensors(directory / WEIGHTS)
+    if header["sha256"] != record["sha256"]:
+        raise CheckpointError(f"expected weights {record['sha256'][:12]}, got {header['sha256'][:12]} in {directory}")
+    model = RDJEPA(ModelConfig.from_dict(record["model"]), record["name"])
+    for part in ("encoder", "predictor"):
+        state = {k.removeprefix(f"{part}."): v.float() for k, v in tensors.items() if k.startswith(f"{part}.")}
+        try:
+            getattr(model, part).load_state_dict(state)
+        except RuntimeError as error:
+            raise CheckpointError(f"expected the weights of its configuration, got others in {directory}") from error
+    model.fingerprint = header["sha256"]
+    return model
+
+
+def device_named(name: str) -> torch.device:
+    """Turn "auto", "cpu", "cuda" or "mps" into a device; auto takes a GPU when there is one.
+
+    Raises:
+        ValueError: the device is not there.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"expected the device auto, cpu or a GPU of this machine, got {name!r}") from error
+    return device

@@ -1,0 +1,89 @@
+"""What a pretraining sample asks for, and what it hides: target regions, offsets, queries and masks (S2.2, S2.3)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+BLOCK, TUBE, SAME_TIME = "future block", "future tube", "same time"
+
+
+@dataclass(frozen=True)
+class TargetConfig:
+    """The sampling of Table S2 and of the context mask.
+
+    Attributes:
+        probabilities: of a future block (one offset), a future tube (several), and the same time (offset 0).
+        max_offset: largest offset.
+        tube: distinct offsets of a tube.
+        rectangles: fewest and most rectangles of the target region.
+        sides: shortest and longest side of a rectangle, in patches.
+        queries: number M of (patch, offset) pairs drawn from region x offsets.
+        mask_probability: probability that a sample's context is masked at random as well.
+        mask_range: range of the per-token masking probability of such a sample.
+    """
+
+    probabilities: tuple[float, float, float] = (0.50, 0.40, 0.10)
+    max_offset: int = 8
+    tube: int = 4
+    rectangles: tuple[int, int] = (1, 4)
+    sides: tuple[int, int] = (2, 6)
+    queries: int = 256
+    mask_probability: float = 0.35
+    mask_range: tuple[float, float] = (0.05, 0.25)
+
+
+@dataclass(frozen=True)
+class Queries:
+    """One sample's request.
+
+    Attributes:
+        kind: the target type.
+        patches: (M,) patch indices, row-major.
+        offsets: (M,) offsets h of the same order.
+        mask: (T, S) bool, true where a context token is hidden from the online encoder.
+    """
+
+    kind: str
+    patches: np.ndarray
+    offsets: np.ndarray
+    mask: np.ndarray
+
+
+def sample_region(rng: np.random.Generator, side: int, config: TargetConfig) -> np.ndarray:
+    """Union of the random rectangles: sorted patch indices; every valid corner is equally likely."""
+    covered = np.zeros((side, side), dtype=bool)
+    for _ in range(rng.integers(*config.rectangles, endpoint=True)):
+        height, width = rng.integers(*config.sides, size=2, endpoint=True)
+        top, left = rng.integers(0, side - height, endpoint=True), rng.integers(0, side - width, endpoint=True)
+        covered[top : top + height, left : left + width] = True
+    return np.flatnonzero(covered)
+
+
+def sample_offsets(rng: np.random.Generator, config: TargetConfig) -> tuple[str, np.ndarray]:
+    """A target type and its set of distinct offsets, sorted."""
+    kind = (BLOCK, TUBE, SAME_TIME)[rng.choice(3, p=config.probabilities)]
+    if kind == SAME_TIME:
+        return kind, np.zeros(1, dtype=np.int64)
+    count = config.tube if kind == TUBE else 1
+    return kind, np.sort(rng.choice(np.arange(1, config.max_offset + 1), size=count, replace=False))
+
+
+def sample_queries(rng: np.random.Generator, side: int, context: int, config: TargetConfig) -> Queries:
+    """Draw one sample's region, target type, query list and context mask.
+
+    Args:
+        rng: the sample's own random stream.
+        side: tokens a side of the latent grid.
+        context: number of context frames T.
+        config: the distributions.
+    """
+    region = sample_region(rng, side, config)
+    kind, offsets = sample_offsets(rng, config)
+    candidates = region.size * offsets.size
+    chosen = rng.choice(candidates, size=config.queries, replace=candidates < config.queries)
+    mask = np.zeros((context, side * side), dtype=bool)
+    if rng.random() < config.mask_probability:
+        mask |= rng.random(mask.shape) < rng.uniform(*config.mask_range)
+    if kind == SAME_TIME:
+        mask[-1, region] = True
+    return Queries(kind, region[chosen // offsets.size], offsets[chosen % offsets.size], mask)
