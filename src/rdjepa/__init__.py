@@ -1,3 +1,34 @@
-"""RD-JEPA: predictive latent pretraining for few-trajectory transfer across reaction-diffusion equations."""
+"""RD-JEPA: predictive latent pretraining for few-trajectory transfer across reaction-diffusion equations.
+
+Array letters, used throughout: B batch, T frames, H and W grid points, C components, S patches, N forecast horizons.
+Arrays are (…, H, W, C) in this interface and on disk, (…, C, H, W) inside the networks.
+"""
 
 __version__ = "0.1.0"
+
+from rdjepa import forecasters, systems
+from rdjepa.api import adapt, evaluate, load, pretrain
+from rdjepa.data.normalization import Normalizer
+from rdjepa.data.simulate import simulate
+from rdjepa.data.trajectory import Trajectory
+from rdjepa.evaluation import metrics
+from rdjepa.models.rdjepa import build
+from rdjepa.training import losses
+from rdjepa.training.forecaster import Forecaster, load_forecaster
+
+__all__ = [
+    "Forecaster",
+    "Normalizer",
+    "Trajectory",
+    "adapt",
+    "build",
+    "evaluate",
+    "forecasters",
+    "load",
+    "load_forecaster",
+    "losses",
+    "metrics",
+    "pretrain",
+    "simulate",
+    "systems",
+]

@@ -1,19 +1,248 @@
-"""The public functions: each is one arrow of the pipeline, and one verb of the command line."""
+"""The public functions over several rooms of the house: pretrain, load, adapt, evaluate."""
 
+import copy
 import dataclasses
+import json
+import platform
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-from rdjepa.training import pretrain as _pretrain
+import numpy as np
+import torch
+
+from rdjepa.data import readers
+from rdjepa.data.fields import DataError, validate
+from rdjepa.data.normalization import Normalizer
+from rdjepa.data.trajectory import Trajectory
+from rdjepa.evaluation.evaluate import Row
+from rdjepa.evaluation.evaluate import evaluate as _evaluate
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.models.decoder import Decoder
+from rdjepa.models.rdjepa import PRESETS, RDJEPA
+from rdjepa.reporting import card, figures
+from rdjepa.training import checkpoint
+from rdjepa.training import pretrain as pretraining
+from rdjepa.training.adapt import PROFILES, AdaptConfig, train, windows
+from rdjepa.training.forecaster import Forecaster
 from rdjepa.training.source import Source
 
+Progress = Callable[[int, int], None]
 
-def pretrain(preset, data, out, *, steps=None, precision=None, resuming=False):
-    """Draft."""
-    config = _pretrain.PROFILES[preset]
-    if steps:
-        config = _pretrain.scaled(config, steps)
-    if precision:
+
+def software() -> dict[str, str]:
+    """Versions and device that a result depends on."""
+    from rdjepa import __version__
+
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
+    return {
+        "rdjepa": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "device": device,
+        "threads": str(torch.get_num_threads()),
+    }
+
+
+def load(source: str | Path) -> RDJEPA:
+    """Load a pretrained RD-JEPA; its decoder has fresh weights until `adapt`.
+
+    Args:
+        source: name of a shipped checkpoint ("nano"), or a directory that `pretrain` wrote.
+
+    Raises:
+        CheckpointError: missing, damaged or foreign; the shipped names are listed.
+    """
+    return checkpoint.load(source)
+
+
+def pretrain(
+    preset: str,
+    data: str | Path,
+    out: str | Path,
+    *,
+    steps: int | None = None,
+    precision: str | None = None,
+    device: str = "auto",
+    resume: bool = False,
+    stop_at: int | None = None,
+    progress: Callable[[int, int, dict], None] | None = None,
+) -> RDJEPA:
+    """Pretrain on stored trajectories of the five source systems (S2.3-S2.5).
+
+    Args:
+        preset: "paper", "small" or "nano".
+        data: directory of stored trajectories; the pool trains, the validation split is for diagnostics only.
+        out: run directory; the finished model is in its folder `model`.
+        steps: length of the run; the preset's own when None. Warm-up keeps its share.
+        precision: "float32" or "bfloat16"; the preset's own when None.
+        device: "auto", "cpu", "cuda".
+        resume: go on from the newest valid state in `out`.
+        stop_at: save and return at this step; a later call with `resume` goes on.
+        progress: called with (step, steps, metrics) after every step.
+
+    Returns:
+        The pretrained model.
+
+    Raises:
+        ValueError: unknown preset or precision, missing systems, or a directory of another run.
+    """
+    if preset not in PRESETS:
+        raise ValueError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}")
+    config = pretraining.PROFILES[preset]
+    if steps is not None:
+        config = pretraining.scaled(config, steps)
+    if precision is not None:
         config = dataclasses.replace(config, precision=precision)
-    source = Source.open(data, _pretrain.SOURCES)
-    validation = Source.open(data, _pretrain.SOURCES, "validation")
-    return _pretrain.pretrain(preset, source, Path(out), config, validation=validation, resuming=resuming)
+    where, run = checkpoint.device_named(device), Path(out)
+    source = Source.open(data, pretraining.SOURCES)
+    validation = Source.open(data, pretraining.SOURCES, "validation")
+    started = time.perf_counter()
+    model = pretraining.pretrain(
+        preset,
+        source,
+        run,
+        config,
+        validation=validation,
+        device=where,
+        resuming=resume,
+        stop_at=stop_at,
+        report=None if progress is None else lambda step, metrics: progress(step, config.steps, metrics),
+    )
+    metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    record = {
+        "config": dataclasses.asdict(config),
+        "steps": metrics[-1]["step"],
+        "trajectories": {name: len(arrays) for name, arrays in source.fields.items()},
+        "validation_trajectories": {name: len(arrays) for name, arrays in validation.fields.items()},
+        "diagnostics": next((m for m in reversed(metrics) if "latent_loss" in m), {}),
+        "seconds_of_last_session": round(time.perf_counter() - started, 1),
+        "software": software(),
+    }
+    folder = run / "model"
+    folder.mkdir(exist_ok=True)
+    for name in ("data.json", "metrics.jsonl"):
+        (folder / name).write_bytes((run / name).read_bytes())
+    figures.curves(metrics, folder / "curves.png")
+    checkpoint.save(model, folder, record, card.model_card(preset, record))
+    return checkpoint.load(folder)
+
+
+def adapt(
+    model: RDJEPA | RDJEPAForecaster | str | Path,
+    trajectories: Any,
+    *,
+    steps: int | None = None,
+    seed: int = 777,
+    config: AdaptConfig | None = None,
+    normalizer: Normalizer | None = None,
+    device: str = "auto",
+    progress: Progress | None = None,
+) -> Forecaster:
+    """Adapt a pretrained model to one or a few trajectories of a system (S2.6), or train a control on them.
+
+    Args:
+        model: a pretrained RD-JEPA or its name or directory; its encoder is frozen, its predictor goes on training,
+            its decoder starts fresh. Or a forecaster from `rdjepa.forecasters.build`, trained as it is. The
+            argument itself is not changed.
+        trajectories: `Trajectory` objects, (T, H, W, 2) or (K, T, H, W, 2) arrays, or a path (HDF5, npz, npy), or
+            a list of these.
+        steps: updates; the preset's own when None.
+        seed: of the fresh weights and of the order of windows.
+        config: all optimisation settings; `steps` and `seed` override its own.
+        normalizer: field statistics; taken from the trajectories themselves when None.
+        device: "auto", "cpu", "cuda".
+        progress: called with (update, updates).
+
+    Returns:
+        A forecaster in physical units.
+
+    Raises:
+        ValueError: unfit trajectories (the sentence says why), or an unknown checkpoint.
+    """
+    where = checkpoint.device_named(device)
+    name, sizes, contender, fingerprint = _contender(model, seed)
+    support = load_fields(trajectories, sizes.grid)
+    settings = config or PROFILES.get(name, AdaptConfig())
+    settings = dataclasses.replace(settings, seed=seed, steps=settings.steps if steps is None else steps)
+    if settings.steps < 1:
+        raise ValueError(f"expected at least one update, got {settings.steps}")
+    statistics = normalizer or Normalizer.fit(support, "support")
+    contender.to(where)
+    started = time.perf_counter()
+    data = windows(contender, support, statistics, where)
+    losses = train(
+        contender, data, settings, None if progress is None else lambda step, _: progress(step, settings.steps)
+    )
+    record = {
+        "preset": name,
+        "fingerprint": fingerprint,
+        "encoder": "trained" if contender.rates.encoder else "frozen",
+        "rates": dataclasses.asdict(contender.rates),
+        "config": dataclasses.asdict(settings),
+        "support": [str(t.key) for t in readers.load(trajectories)] if _has_keys(trajectories) else len(support),
+        "seconds": round(time.perf_counter() - started, 2),
+        "software": software(),
+    }
+    return Forecaster(contender, sizes, statistics, record, losses)
+
+
+def evaluate(
+    forecaster: Forecaster | Callable[[np.ndarray], np.ndarray],
+    trajectories: Any,
+    *,
+    metrics: Sequence[str] = ("relative_l2", "gradient_l1"),
+    progress: Progress | None = None,
+) -> list[Row]:
+    """Errors of a forecaster on whole trajectories, every window, in physical units (S3.4).
+
+    Args:
+        forecaster: an adapted forecaster, or any function from (B, 4, H, W, C) to (B, 5, H, W, C).
+        trajectories: as for `adapt`.
+        metrics: names from `rdjepa.metrics.METRICS`.
+        progress: called with (trajectory, trajectories).
+
+    Returns:
+        One row per metric, horizon and trajectory: the mean over its windows.
+    """
+    function = forecaster.forecast if isinstance(forecaster, Forecaster) else forecaster
+    return _evaluate(function, readers.load(trajectories), metrics=tuple(metrics), progress=progress)
+
+
+def load_fields(trajectories: Any, grid: int) -> list[np.ndarray]:
+    """Fields (T, H, W, 2) of the support trajectories, each checked against what the model can take.
+
+    Raises:
+        DataError: the first thing that is wrong, in one sentence.
+    """
+    support = [validate(t.fields) for t in readers.load(trajectories)]
+    if not support:
+        raise DataError("expected at least one trajectory, got none; give some")
+    for fields in support:
+        if fields.shape[1:3] != (grid, grid):
+            raise DataError(
+                f"expected fields on a {grid} x {grid} grid, got {fields.shape[1]} x {fields.shape[2]}; "
+                "resample them to the grid that the model was pretrained on"
+            )
+    return support
+
+
+def _has_keys(trajectories: Any) -> bool:
+    """Whether every trajectory is a simulated one with an address."""
+    items = trajectories if isinstance(trajectories, list | tuple) else [trajectories]
+    return all(isinstance(t, Trajectory) and t.key is not None for t in items)
+
+
+def _contender(model: Any, seed: int) -> tuple[str, Any, RDJEPAForecaster, str]:
+    """Name, sizes, trainable copy and fingerprint of what `adapt` was given."""
+    if isinstance(model, str | Path):
+        model = checkpoint.load(model)
+    if isinstance(model, RDJEPAForecaster):
+        return model.name, model.config, copy.deepcopy(model), ""
+    fresh = copy.deepcopy(model)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        fresh.decoder = Decoder(model.config.width, model.config.decoder_width, model.config.components)
+    return model.name, model.config, RDJEPAForecaster(fresh), model.fingerprint

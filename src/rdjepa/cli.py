@@ -1,33 +1,235 @@
-"""The command line: parsing only, each verb calls one function."""
+"""The command line: parsing and printing only, each verb calls one function."""
 
+import json
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+# Threads that wait without spinning: on a machine that is busy with other work spinning costs most of the time.
+os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Few-trajectory forecasting of reaction-diffusion systems.")
+import numpy as np
+import typer
+from rich.table import Table
+
+import rdjepa
+from rdjepa import api
+from rdjepa.console import console, error_table, progress
+from rdjepa.data import readers, store
+from rdjepa.data.fields import DataError
+from rdjepa.data.trajectory import REGIMES, SPLITS, Key
+from rdjepa.demo import DemoConfig
+from rdjepa.demo import run as run_demo
+from rdjepa.evaluation.aggregate import per_horizon
+from rdjepa.forecasters.persistence import persistence
+from rdjepa.models.base import CONTEXT
+from rdjepa.models.rdjepa import PRESETS, build, parameter_count
+from rdjepa.reporting.equation import describe
+from rdjepa.training import checkpoint
+from rdjepa.training.tensorfile import write_atomically
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Forecast a reaction-diffusion system from one, five or ten trajectories, with a model pretrained on others.",
+)
+
+Device = Annotated[str, typer.Option(help="Where to compute: auto (a GPU when there is one), cpu or cuda.")]
+Seed = Annotated[int, typer.Option(help="Seed of fresh weights and of the order of training windows.")]
+Data = Annotated[
+    list[Path],
+    typer.Argument(help="Trajectories: HDF5 (ours, The Well, PDEBench), .npz or .npy files, or directories of ours."),
+]
+
+
+@app.command()
+def systems(name: Annotated[str | None, typer.Argument(help="Show one system in full.")] = None) -> None:
+    """List the reaction-diffusion systems that can be simulated, or show one: equations, ranges, numerics."""
+    if name is not None:
+        console.print(describe(rdjepa.systems.get(name)), markup=False)
+        return
+    table = Table()
+    for heading in ("name", "system", "test regimes", "coefficients"):
+        table.add_column(heading)
+    for each in map(rdjepa.systems.get, rdjepa.systems.names()):
+        table.add_row(each.name, each.title, ", ".join(each.regimes), ", ".join(each.draw(0)))
+    console.print(table)
+
+
+@app.command()
+def simulate(
+    name: Annotated[str, typer.Argument(help="System, one of those that `rdjepa systems` lists.")],
+    count: Annotated[int, typer.Option(min=1, help="Number of trajectories.")] = 1,
+    start: Annotated[int, typer.Option(min=0, help="Index (seed) of the first one.")] = 0,
+    split: Annotated[str, typer.Option(help=f"One of {', '.join(SPLITS)}.")] = "pool",
+    regime: Annotated[str, typer.Option(help=f"One of {', '.join(REGIMES)}.")] = "id",
+    out: Annotated[Path, typer.Option(help="Dataset directory.")] = Path("datasets"),
+) -> None:
+    """Simulate trajectories of a system and store them as HDF5; those already there are kept."""
+    if regime not in rdjepa.systems.get(name).regimes:
+        raise ValueError(
+            f"expected a regime of {name} among {', '.join(rdjepa.systems.get(name).regimes)}, got {regime!r}"
+        )
+    made = 0
+    with progress(f"simulate {name}") as update:
+        for number in range(count):
+            update(number, count)
+            path = store.path_of(out, Key(name, split, regime, start + number))
+            if not store.is_complete(path, verify=True):
+                store.write(out, rdjepa.simulate(name, seed=start + number, regime=regime, split=split))
+                made += 1
+        update(count, count)
+    console.print(f"{made} made, {count - made} kept, in {path.parent}")
 
 
 @app.command()
 def pretrain(
-    preset: Annotated[str, typer.Option(help="Model size: paper, small or nano.")] = "nano",
-    data: Annotated[Path, typer.Option(help="Directory of stored trajectories.")] = Path("datasets"),
-    out: Annotated[Path, typer.Option(help="Run directory.")] = Path("runs/pretrain"),
-    steps: Annotated[int | None, typer.Option(help="Optimiser steps.")] = None,
-    precision: Annotated[str | None, typer.Option(help="float32 or bfloat16.")] = None,
-    resume: Annotated[bool, typer.Option(help="Go on with the run in --out.")] = False,
+    preset: Annotated[str, typer.Option(help=f"Model size: {', '.join(PRESETS)}.")] = "nano",
+    data: Annotated[Path, typer.Option(help="Directory with trajectories of the five source systems.")] = Path(
+        "datasets"
+    ),
+    out: Annotated[Path, typer.Option(help="Run directory; the model is written to its folder `model`.")] = Path(
+        "runs/pretrain"
+    ),
+    steps: Annotated[int | None, typer.Option(min=1, help="Length of the run; the preset's own by default.")] = None,
+    precision: Annotated[str | None, typer.Option(help="float32 or bfloat16; the preset's own by default.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the newest valid state in --out.")] = False,
+    stop_at: Annotated[int | None, typer.Option(min=1, help="Save and stop at this step; --resume goes on.")] = None,
+    device: Device = "auto",
 ) -> None:
-    """Pretrain an encoder and predictor on stored trajectories of the five source systems."""
-    from rdjepa import api
-
-    api.pretrain(preset, data, out, steps=steps, precision=precision, resuming=resume)
+    """Pretrain an encoder and a predictor by predicting future states in latent space."""
+    with progress(f"pretrain {preset}") as update:
+        api.pretrain(
+            preset,
+            data,
+            out,
+            steps=steps,
+            precision=precision,
+            resume=resume,
+            stop_at=stop_at,
+            device=device,
+            progress=lambda step, total, metrics: update(step, total, f"loss {metrics['loss']:.4f}"),
+        )
+    console.print(f"model in {out / 'model'}, curves in {out / 'model' / 'curves.png'}")
 
 
 @app.command()
-def dummy() -> None:
-    """Placeholder."""
+def adapt(
+    data: Data,
+    model: Annotated[str, typer.Option(help="Shipped checkpoint or directory of one.")] = "nano",
+    out: Annotated[Path, typer.Option(help="File for the forecaster.")] = Path("forecaster.safetensors"),
+    steps: Annotated[int | None, typer.Option(min=1, help="Updates; the preset's own by default.")] = None,
+    seed: Seed = 777,
+    device: Device = "auto",
+) -> None:
+    """Adapt a pretrained model to a few trajectories of one system."""
+    trajectories = _read(data)
+    console.print(f"{len(trajectories)} trajectories of shape {trajectories[0].fields.shape}")
+    with progress("adapt") as update:
+        forecaster = api.adapt(model, trajectories, steps=steps, seed=seed, device=device, progress=update)
+    console.print(f"loss {forecaster.losses[0]:.4f} to {forecaster.losses[-1]:.4f}; saved {forecaster.save(out)}")
+
+
+@app.command()
+def evaluate(
+    forecaster: Annotated[Path, typer.Argument(help="File that `rdjepa adapt` wrote.")],
+    data: Data,
+    out: Annotated[Path | None, typer.Option(help="Write every row as JSON lines.")] = None,
+) -> None:
+    """Measure a forecaster on trajectories it has not seen, beside persistence."""
+    trajectories = _read(data)
+    rows = {}
+    for name, forecast in (("RD-JEPA", rdjepa.load_forecaster(forecaster)), ("persistence", persistence)):
+        with progress(f"evaluate {name}") as update:
+            rows[name] = api.evaluate(forecast, trajectories, progress=update)
+    names = ("relative_l2", "gradient_l1")
+    errors = {name: {metric: per_horizon(part, metric) for metric in names} for name, part in rows.items()}
+    for metric in names:
+        console.print(error_table(metric, errors, metric))
+    if out is not None:
+        lines = [json.dumps({"forecaster": name} | vars(row)) for name, part in rows.items() for row in part]
+        write_atomically(out, ("\n".join(lines) + "\n").encode())
+        console.print(f"rows in {out}")
+
+
+@app.command()
+def forecast(
+    forecaster: Annotated[Path, typer.Argument(help="File that `rdjepa adapt` wrote.")],
+    data: Data,
+    out: Annotated[Path, typer.Option(help="File for the forecast (npz: context, forecast).")] = Path("forecast.npz"),
+    start: Annotated[int | None, typer.Option(min=0, help="First context frame; the last four by default.")] = None,
+) -> None:
+    """Forecast the five frames after four given ones of a trajectory."""
+    fields = _read(data)[0].fields
+    first = len(fields) - CONTEXT if start is None else start
+    if first + CONTEXT > len(fields):
+        raise DataError(f"expected a start up to {len(fields) - CONTEXT}, got {first}; the trajectory ends there")
+    context = fields[first : first + CONTEXT]
+    future = rdjepa.load_forecaster(forecaster).forecast(context)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(out, context=context, forecast=future)
+    console.print(f"frames {first + CONTEXT} to {first + CONTEXT + len(future) - 1} in {out}, shape {future.shape}")
+
+
+@app.command()
+def demo(
+    system: Annotated[str, typer.Option(help="System to forecast.")] = DemoConfig.system,
+    model: Annotated[str, typer.Option(help="Shipped checkpoint or directory of one.")] = DemoConfig.model,
+    k: Annotated[int, typer.Option(min=1, help="Support trajectories.")] = DemoConfig.k,
+    updates: Annotated[int, typer.Option(min=1, help="Training updates of both models.")] = DemoConfig.updates,
+    test: Annotated[int, typer.Option(min=1, help="Unseen trajectories to evaluate on.")] = DemoConfig.test,
+    support_seed: Annotated[int, typer.Option(help="Which support set.")] = DemoConfig.support_seed,
+    out: Annotated[Path, typer.Option(help="Directory for figure, animation, result and data.")] = Path("demo"),
+    device: Device = "auto",
+) -> None:
+    """Forecast an equation the model has never seen, from one trajectory, beside two plain answers."""
+    config = DemoConfig(system, model, k, updates, test, support_seed, device=device)
+    rdjepa.systems.get(system)
+    out.mkdir(parents=True, exist_ok=True)
+    result = run_demo(config, out, progress)
+    console.print(
+        f"{system}, K = {k}, {updates} updates, {test} unseen trajectories x {result['windows_per_trajectory']} windows"
+    )
+    for metric, title in (("relative_l2", "relative L2 error"), ("gradient_l1", "gradient L1 error")):
+        console.print(error_table(title, result["errors"], metric))
+    console.print(f"figure {out / 'forecast.png'}, animation {out / 'forecast.gif'}, result {out / 'result.json'}")
+
+
+@app.command()
+def info() -> None:
+    """Show versions, device, model presets and shipped checkpoints."""
+    console.print(", ".join(f"{name} {version}" for name, version in api.software().items()))
+    table = Table(title="presets (parameters)", title_justify="left")
+    for heading in ("preset", "encoder", "predictor", "decoder", "trained in adaptation"):
+        table.add_column(heading, justify="left" if heading == "preset" else "right")
+    for name in PRESETS:
+        model = build(name)
+        parts = [parameter_count(part) for part in (model.encoder, model.predictor, model.decoder)]
+        table.add_row(name, *(f"{n:,}" for n in parts), f"{parts[1] + parts[2]:,}")
+    console.print(table)
+    for name, directory in checkpoint.shipped().items():
+        _, record = checkpoint.read_config(name)
+        run = record["pretraining"]
+        console.print(
+            f"checkpoint {name}: {record['sha256'][:12]}, {run['steps']} steps of batch {run['config']['batch']} on "
+            f"{sum(run['trajectories'].values())} pool trajectories of {', '.join(run['trajectories'])}; {directory}"
+        )
+
+
+def _read(paths: list[Path]) -> list[rdjepa.Trajectory]:
+    """All trajectories of several files or directories."""
+    return [trajectory for path in paths for trajectory in readers.load(path)]
 
 
 def main() -> None:
-    """Entry point."""
-    app()
+    """Entry point: bad input ends with one sentence and exit status 2, an interrupt with 130."""
+    try:
+        app()
+    except (ValueError, OSError, ArithmeticError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        print("interrupted; what was finished is kept, run the same command again to go on", file=sys.stderr)
+        raise SystemExit(130) from None

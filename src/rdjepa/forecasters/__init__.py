@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from rdjepa.forecasters import rd_jepa, scratch
-from rdjepa.models.base import ForecastModel
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.models.rdjepa import ModelConfig
 
-_BUILDERS: dict[str, Callable[..., ForecastModel]] = {
+_BUILDERS: dict[str, Callable[..., RDJEPAForecaster]] = {
     "rd-jepa": rd_jepa.build,
     "scratch": scratch.build,
 }
@@ -17,7 +17,7 @@ def names() -> list[str]:
     return list(_BUILDERS)
 
 
-def build(name: str, preset: str | ModelConfig = "paper", seed: int | None = None) -> ForecastModel:
+def build(name: str, preset: str | ModelConfig = "paper", seed: int | None = None) -> RDJEPAForecaster:
     """Build a contender with fresh weights.
 
     Args:

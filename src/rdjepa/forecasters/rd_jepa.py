@@ -36,6 +36,7 @@ class RDJEPAForecaster(ForecastModel):
     def __init__(self, model: RDJEPA, rates: LearningRates | None = None) -> None:
         super().__init__()
         self.encoder, self.predictor, self.decoder = model.encoder, model.predictor, model.decoder
+        self.name, self.config = model.name, model.config
         self.rates = rates or RATES.get(model.name, PAPER_RATES)
         if not self.rates.encoder:
             self.encoder.requires_grad_(False)

@@ -5,6 +5,8 @@ normalisations start as plain layer normalisations (zero scale and shift); the e
 N(0, 0.02^2).
 """
 
+from typing import cast
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -49,13 +51,13 @@ class AdaptiveNorm(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width)
-        self.modulation = nn.Sequential(nn.SiLU(), nn.Linear(width, 2 * width))
-        nn.init.zeros_(self.modulation[1].weight)
-        nn.init.zeros_(self.modulation[1].bias)
+        self.modulation = nn.Linear(width, 2 * width)
+        nn.init.zeros_(self.modulation.weight)
+        nn.init.zeros_(self.modulation.bias)
 
     def forward(self, tokens: Tensor, embedding: Tensor) -> Tensor:
         """Normalise tokens (B, S, d), conditioned on the embedding (d,)."""
-        scale, shift = self.modulation(embedding).chunk(2, dim=-1)
+        scale, shift = self.modulation(F.silu(embedding)).chunk(2, dim=-1)
         return self.norm(tokens) * (1 + scale) + shift
 
 
@@ -114,7 +116,7 @@ class SpatialEncoder(nn.Module):
             elif index > 2:
                 finer = F.interpolate(to_grid(tokens), scale_factor=2, mode="bilinear", align_corners=False)
                 tokens = to_tokens(self.up[index - 3](finer)) + self.skip[index - 3](descending.pop())
-            for block in stage:
+            for block in cast(nn.ModuleList, stage):
                 tokens = block(tokens, embedding)
         return self.norm(tokens)
 

@@ -34,7 +34,8 @@ class JEPA(nn.Module):
     @torch.no_grad()
     def update_target(self, momentum: float) -> None:
         """xi <- m xi + (1 - m) theta, with the online weights after the optimiser's step."""
-        target, online = list(self.target_encoder.parameters()), list(self.encoder.parameters())
+        target: list[Tensor] = list(self.target_encoder.parameters())
+        online: list[Tensor] = list(self.encoder.parameters())
         torch._foreach_lerp_(target, online, 1.0 - momentum)
 
     def trainable(self) -> list[nn.Parameter]:

@@ -4,8 +4,9 @@
 
 Source: Aranson, Kramer, The world of the complex Ginzburg-Landau equation, Rev. Mod. Phys. 74 (2002).
 
-Choices that the paper leaves open are listed in SYSTEM.notes. Explicit Euler inflates |psi|^2 by about dt gamma_i^2 / 2,
-4 % at gamma_i = 9, and speeds the rotation as much: the data follow the discrete map that the paper prescribes.
+Choices that the paper leaves open are listed in SYSTEM.notes. Explicit Euler inflates |psi|^2 by about
+dt gamma_i^2 / 2, 4 % at gamma_i = 9, and speeds the rotation as much: the data follow the discrete map that the paper
+prescribes.
 """
 
 from typing import Any
@@ -44,7 +45,7 @@ def _vortices(grid: Grid, p: Coefficients, rng: np.random.Generator, defects: De
 
 
 def _vortex_seeds(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
-    state = _vortices(grid, p, rng, random_pairs(grid, rng, rng.integers(1, 4)))
+    state = _vortices(grid, p, rng, random_pairs(grid, rng, int(rng.integers(1, 4))))
     return _with_noise(grid, rng, state, (0.02, 0.08), 4)
 
 
@@ -59,7 +60,7 @@ def _phase_disk(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.nda
 
 
 def _many_vortices(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
-    state = _vortices(grid, p, rng, random_pairs(grid, rng, rng.integers(4, 8)))
+    state = _vortices(grid, p, rng, random_pairs(grid, rng, int(rng.integers(4, 8))))
     return _with_noise(grid, rng, state, (0.25, 0.45), 8)
 
 

@@ -36,6 +36,13 @@ class AdaptConfig:
     seed: int = 777
 
 
+PROFILES = {
+    "paper": AdaptConfig(),
+    "small": AdaptConfig(),
+    "nano": AdaptConfig(steps=500),
+}
+
+
 @dataclass(frozen=True)
 class Windows:
     """All forecasting windows of a support set, standardized.

@@ -67,7 +67,7 @@ class PretrainConfig:
 PROFILES = {
     "paper": PretrainConfig(precision="bfloat16"),
     "small": PretrainConfig(precision="bfloat16", peak=3e-4, batch=16, steps=100_000, warmup=2_000),
-    "nano": PretrainConfig(peak=8e-4, batch=8, steps=12_000, warmup=600),
+    "nano": PretrainConfig(peak=8e-4, batch=8, steps=12_000, warmup=600, save_every=500, diagnose_every=500),
 }
 
 

@@ -23,7 +23,7 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
     for name in sorted(tensors):
         tensor = tensors[name].detach().cpu().contiguous()
         total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        total.update(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()))
+        total.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return total.hexdigest()
 
 
@@ -49,7 +49,9 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], record: Mapping) -> 
     """
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     checksum = digest(plain)
-    metadata = {"format": "rdjepa", "sha256": checksum, "record": json.dumps(dict(record))}
+    metadata = {
+        "rdjepa": json.dumps({"sha256": checksum, "record": dict(record)})
+    }  # one key: equal states, equal bytes
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -84,8 +86,9 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
         tensors = load_file(path)
     except (safetensors.SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(f"expected a whole safetensors file, got {path}: {error}; fetch it again") from error
-    if metadata.get("format") != "rdjepa":
-        raise CheckpointError(f"expected a checkpoint written by rdjepa, got a foreign file at {path}")
-    if digest(tensors) != metadata["sha256"]:
-        raise CheckpointError(f"expected checksum {metadata['sha256'][:12]}, got another in {path}; fetch it again")
-    return tensors, json.loads(metadata["record"]) | {"sha256": metadata["sha256"]}
+    if "rdjepa" not in metadata:
+        raise CheckpointError(f"expected a checkpoint written by rdjepa, got a foreign file at {path}; check the path")
+    header = json.loads(metadata["rdjepa"])
+    if digest(tensors) != header["sha256"]:
+        raise CheckpointError(f"expected checksum {header['sha256'][:12]}, got another in {path}; fetch it again")
+    return tensors, header["record"] | {"sha256": header["sha256"]}

@@ -1,0 +1,51 @@
+"""What the command line shows: tables, and progress bars with the time left."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+console = Console(highlight=False)
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[..., None]]:
+    """A bar for one job; the callback takes (done, total) and, if there is something to say, a short text."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(label, total=None, note="")
+
+        def update(done: int, total: int, note: str = "") -> None:
+            bar.update(task, completed=done, total=total, note=note)
+
+        yield update
+
+
+def error_table(title: str, summaries: dict[str, dict[str, dict[int, float]]], metric: str) -> Table:
+    """One metric of several contenders: a row each, a column per horizon, and their mean.
+
+    Args:
+        title: above the table.
+        summaries: contender -> metric -> horizon -> error.
+        metric: which metric.
+    """
+    horizons = sorted(next(iter(summaries.values()))[metric])
+    table = Table(title=title, title_justify="left")
+    table.add_column("forecaster")
+    for h in horizons:
+        table.add_column(f"h={h}", justify="right")
+    table.add_column("mean", justify="right", style="bold")
+    for name, metrics in summaries.items():
+        values = [metrics[metric][h] for h in horizons]
+        table.add_row(name, *(f"{v:.4f}" for v in values), f"{sum(values) / len(values):.4f}")
+    return table

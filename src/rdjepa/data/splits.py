@@ -1,0 +1,57 @@
+"""Support sets: which K trajectories of a pool adaptation may see (S3.1)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from rdjepa.data.fields import DataError
+
+
+@dataclass(frozen=True)
+class SupportSet:
+    """The pool's indices in the order that one seed puts them; each smaller support set is part of the larger ones.
+
+    Attributes:
+        seed: the support seed: 777, 778 or 779 in the main study.
+        order: a permutation of 0 .. pool size - 1.
+    """
+
+    seed: int
+    order: tuple[int, ...]
+
+    def first(self, k: int) -> tuple[int, ...]:
+        """The support set of k trajectories.
+
+        Raises:
+            DataError: k is below 1 or above the size of the pool.
+        """
+        if not 1 <= k <= len(self.order):
+            raise DataError(f"expected from 1 to {len(self.order)} support trajectories, got {k}; ask for fewer")
+        return self.order[:k]
+
+
+def support_set(pool_size: int, seed: int) -> SupportSet:
+    """Permute the indices of a pool by a seed.
+
+    The permutation is that of NumPy's RandomState, whose stream is frozen: it is the same in every version.
+    """
+    if pool_size < 1:
+        raise DataError(f"expected a pool of at least one trajectory, got {pool_size}; simulate or load some")
+    order = np.random.RandomState(seed).permutation(pool_size)
+    return SupportSet(seed, tuple(order.tolist()))
+
+
+def support(pool_size: int, k: int, seed: int) -> tuple[int, ...]:
+    """Indices of the k support trajectories that a seed selects from a pool."""
+    return support_set(pool_size, seed).first(k)
+
+
+def coinciding_seeds(pool_size: int, k: int, seeds: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Pairs of seeds that select the same k trajectories, in any order.
+
+    The paper left out seed 779 in its boundary study because it selected the trajectory of seed 778 at K = 1.
+    """
+    chosen = {seed: frozenset(support(pool_size, k, seed)) for seed in seeds}
+    return tuple((a, b) for a, b in combinations(chosen, 2) if chosen[a] == chosen[b])

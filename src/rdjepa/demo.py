@@ -1,0 +1,144 @@
+"""The demonstration: one trajectory of an equation the model has never seen, and what can be forecast from it.
+
+Simulate, adapt, train the control, evaluate on unseen trajectories, draw. Every number comes from this run.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rdjepa import api, forecasters
+from rdjepa.data import store
+from rdjepa.data.simulate import simulate
+from rdjepa.data.splits import support
+from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.data.windows import FORECASTING
+from rdjepa.evaluation.aggregate import per_horizon
+from rdjepa.forecasters.persistence import persistence
+from rdjepa.reporting import figures
+from rdjepa.training.checkpoint import read_config
+from rdjepa.training.tensorfile import write_atomically
+
+POOL_SIZE = 1_000
+METRICS = ("relative_l2", "gradient_l1")
+RD_JEPA, SCRATCH, PERSISTENCE = "RD-JEPA", "from scratch", "persistence"
+
+Bar = Callable[[str], AbstractContextManager[Callable[..., None]]]
+
+
+@dataclass(frozen=True)
+class DemoConfig:
+    """What the demonstration runs.
+
+    Attributes:
+        system: a system; those held out of pretraining are the interesting ones.
+        model: name or directory of a pretrained model.
+        k: support trajectories.
+        updates: of the adaptation and of the control.
+        test: unseen test trajectories.
+        support_seed: which support set, 777, 778 or 779 in the paper.
+        seed: of fresh weights and window order, 777 in the paper.
+        device: "auto", "cpu", "cuda".
+    """
+
+    system: str = "barkley"
+    model: str = "nano"
+    k: int = 1
+    updates: int = 120
+    test: int = 6
+    support_seed: int = 777
+    seed: int = 777
+    device: str = "auto"
+
+
+def trajectory(base: Path, key: Key) -> Trajectory:
+    """The trajectory of a key: read if it is stored whole, simulated and stored otherwise."""
+    path = store.path_of(base, key)
+    if not store.is_complete(path, verify=True):
+        store.write(base, simulate(key.system, seed=key.index, regime=key.regime, split=key.split))
+    return store.read(path)
+
+
+def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
+    """Run the demonstration and write `result.json`, `forecast.png`, `forecast.gif` and the trajectories to `out`.
+
+    Args:
+        config: what to run.
+        out: directory; trajectories already there are used again.
+        bar: makes a progress bar from a label, as `rdjepa.console.progress`.
+
+    Returns:
+        The content of `result.json`: settings, timings, fingerprint, versions and errors by contender, metric and
+        horizon.
+    """
+    _, checkpoint = read_config(config.model)
+    preset = checkpoint["name"]
+    seconds: dict[str, float] = {}
+    keys = [Key(config.system, "pool", "id", i) for i in support(POOL_SIZE, config.k, config.support_seed)]
+    keys += [Key(config.system, "test", "id", i) for i in range(config.test)]
+    data: list[Trajectory] = []
+    started = time.perf_counter()
+    with bar(f"simulate {config.system}") as update:
+        for number, key in enumerate(keys):
+            update(number, len(keys))
+            data.append(trajectory(out / "data", key))
+        update(len(keys), len(keys))
+    seconds["simulate"] = time.perf_counter() - started
+    learning, unseen = data[: config.k], data[config.k :]
+
+    adapted = {}
+    for name, model in (
+        (RD_JEPA, api.load(config.model)),
+        (SCRATCH, forecasters.build("scratch", preset, seed=config.seed)),
+    ):
+        with bar(f"train {name}") as update:
+            adapted[name] = api.adapt(
+                model, learning, steps=config.updates, seed=config.seed, device=config.device, progress=update
+            )
+        seconds[f"train {name}"] = adapted[name].record["seconds"]
+
+    rows = {}
+    contenders: dict[str, Any] = {**adapted, PERSISTENCE: persistence}
+    started = time.perf_counter()
+    for name, forecast in contenders.items():
+        with bar(f"evaluate {name}") as update:
+            rows[name] = api.evaluate(forecast, unseen, metrics=METRICS, progress=update)
+    seconds["evaluate"] = time.perf_counter() - started
+    errors = {name: {metric: per_horizon(part, metric) for metric in METRICS} for name, part in rows.items()}
+
+    _draw(config, unseen[0].fields, adapted, out)
+    adapted[RD_JEPA].save(out / "forecaster.safetensors")
+    result = {
+        "config": vars(config),
+        "support": [str(key) for key in keys[: config.k]],
+        "test": [str(key) for key in keys[config.k :]],
+        "windows_per_trajectory": FORECASTING.count(len(unseen[0].fields)),
+        "fingerprint": checkpoint["sha256"],
+        "training": {name: f.record for name, f in adapted.items()},
+        "errors": errors,
+        "seconds": {name: round(value, 2) for name, value in seconds.items()},
+        "software": api.software(),
+    }
+    write_atomically(out / "result.json", json.dumps(result, indent=2).encode())
+    return result
+
+
+def _draw(config: DemoConfig, fields: np.ndarray, adapted: dict[str, api.Forecaster], out: Path) -> None:
+    """The figure of the middle window and the animation of all windows of one unseen trajectory."""
+    starts = FORECASTING.starts(len(fields))
+    middle = FORECASTING.cut(fields, starts[len(starts) // 2])
+    shown = {name: forecaster.forecast(middle.context) for name, forecaster in adapted.items()}
+    shown[PERSISTENCE] = persistence(middle.context[None])[0]
+    title = f"{config.system}, unseen trajectory, u; K = {config.k}, {config.updates} updates"
+    figures.forecast(middle.targets, shown, out / "forecast.png", title=title)
+    windows = [FORECASTING.cut(fields, start) for start in starts]
+    context = np.stack([w.context for w in windows])
+    last = np.stack([w.targets[-1] for w in windows])
+    moving = {name: forecaster.forecast(context)[:, -1] for name, forecaster in adapted.items()}
+    figures.animation(last, moving, out / "forecast.gif", title=f"{title}: each frame forecast five frames ahead")

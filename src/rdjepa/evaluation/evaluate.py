@@ -1,0 +1,100 @@
+"""Evaluation of a forecast on every window of test trajectories (S3.1, S3.4)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rdjepa.data.trajectory import Trajectory
+from rdjepa.data.windows import FORECASTING, WindowSpec
+from rdjepa.evaluation.metrics import METRICS
+
+Forecast = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One trajectory's error at one horizon, averaged over its windows.
+
+    Attributes:
+        metric: a name in `METRICS`.
+        horizon: lead time h in stored frames, from 1.
+        regime: the regime of the trajectory's key; "" for data without one.
+        trajectory: the index in the trajectory's key; its position in the list for data without one.
+        value: the error, in the metric's own units.
+    """
+
+    metric: str
+    horizon: int
+    regime: str
+    trajectory: int
+    value: float
+
+
+def evaluate(
+    forecast: Forecast,
+    trajectories: Sequence[Trajectory],
+    batch_size: int = 32,
+    metrics: Sequence[str] = ("relative_l2", "gradient_l1"),
+    progress: Callable[[int, int], None] | None = None,
+    window: WindowSpec = FORECASTING,
+) -> list[Row]:
+    """Forecast every window of every trajectory and average the errors within each trajectory.
+
+    Args:
+        forecast: context (B, 4, H, W, C) to forecasts (B, 5, H, W, C), both in physical units.
+        trajectories: what to forecast; taken one at a time, so `store.Stored` keeps only one in memory.
+        batch_size: windows per call of `forecast`; a batch never spans two trajectories.
+        metrics: names in `METRICS`.
+        progress: called with the number of trajectories done and their total.
+        window: numbers of given and forecast frames.
+
+    Returns:
+        One row per metric, horizon and trajectory.
+
+    Raises:
+        ValueError: an unknown metric, no trajectory, or forecasts of a wrong shape or that are not finite.
+    """
+    unknown = [name for name in metrics if name not in METRICS]
+    if unknown or not metrics:
+        raise ValueError(f"expected metrics among {', '.join(METRICS)}, got {', '.join(metrics)!r}; name known ones")
+    if batch_size < 1:
+        raise ValueError(f"expected a batch of at least one window, got {batch_size}; raise batch_size")
+    if not len(trajectories):
+        raise ValueError("expected at least one trajectory to evaluate, got none; give some")
+    rows: list[Row] = []
+    for position, trajectory in enumerate(trajectories):
+        key = trajectory.key
+        regime, index = (key.regime, key.index) if key else ("", position)
+        errors = _errors(forecast, trajectory, batch_size, metrics, window)
+        for name, by_horizon in errors.items():
+            rows.extend(Row(name, h, regime, index, float(value)) for h, value in enumerate(by_horizon, start=1))
+        if progress is not None:
+            progress(position + 1, len(trajectories))
+    return rows
+
+
+def _errors(
+    forecast: Forecast, trajectory: Trajectory, batch_size: int, metrics: Sequence[str], window: WindowSpec
+) -> dict[str, np.ndarray]:
+    """Metric -> (horizons,) means over all windows of one trajectory."""
+    fields = trajectory.fields
+    starts = window.starts(len(fields))
+    totals = {name: np.zeros(window.max_offset) for name in metrics}
+    for begin in range(0, len(starts), batch_size):
+        windows = [window.cut(fields, start) for start in starts[begin : begin + batch_size]]
+        targets = np.stack([w.targets for w in windows])
+        predicted = np.asarray(forecast(np.stack([w.context for w in windows])))
+        if predicted.shape != targets.shape:
+            raise ValueError(
+                f"expected forecasts {targets.shape} (windows, horizons, H, W, C), got {predicted.shape}; "
+                "return one field per window and horizon, components last"
+            )
+        if not np.isfinite(predicted).all():
+            raise ValueError(
+                f"expected finite forecasts, got NaN or infinity for {trajectory.key or 'a trajectory'} in the "
+                f"windows from frame {starts[begin]}; check how the model was trained"
+            )
+        for name in metrics:
+            totals[name] += METRICS[name](predicted, targets).sum(axis=0)
+    return {name: total / len(starts) for name, total in totals.items()}

@@ -1,0 +1,76 @@
+"""Errors of predicted fields in physical units (S3.4).
+
+Every metric takes a prediction and a reference of equal shape (..., H, W, C), arrays or tensors, and returns an array
+(...) in float64: one value per field, over both components together.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+EPSILON = 1e-8
+
+
+def relative_l2(prediction: Any, reference: Any) -> np.ndarray:
+    """Norm of the error over the norm of the reference plus 1e-8."""
+    predicted, true = _pair(prediction, reference)
+    return _norm(predicted - true) / (_norm(true) + EPSILON)
+
+
+def gradient_l1(prediction: Any, reference: Any) -> np.ndarray:
+    """Mean absolute error of first differences of neighbours, added over the two grid axes.
+
+    The differences do not wrap around and are not divided by the grid spacing, whatever the boundary.
+    """
+    predicted, true = _pair(prediction, reference)
+    error = predicted - true  # differences are linear
+    along_rows = np.abs(np.diff(error, axis=-2)).mean(axis=(-3, -2, -1))
+    along_columns = np.abs(np.diff(error, axis=-3)).mean(axis=(-3, -2, -1))
+    return np.asarray(along_rows + along_columns)
+
+
+def mse(prediction: Any, reference: Any) -> np.ndarray:
+    """Mean squared error over points and components."""
+    predicted, true = _pair(prediction, reference)
+    return np.asarray(np.square(predicted - true).mean(axis=(-3, -2, -1)))
+
+
+def vrmse(prediction: Any, reference: Any) -> np.ndarray:
+    """Root of the squared error over the spatial variance plus 1e-7 per component, then the mean over components.
+
+    It is 1 for a prediction of each component's own spatial mean. Source: the metric of The Well.
+    """
+    predicted, true = _pair(prediction, reference)
+    error = np.square(predicted - true).mean(axis=(-3, -2))
+    return np.asarray(np.sqrt(error / (true.var(axis=(-3, -2)) + 1e-7)).mean(axis=-1))
+
+
+METRICS: dict[str, Callable[[Any, Any], np.ndarray]] = {
+    "relative_l2": relative_l2,
+    "gradient_l1": gradient_l1,
+    "mse": mse,
+    "vrmse": vrmse,
+}
+
+
+def _pair(prediction: Any, reference: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Both as float64 arrays of the same shape."""
+    predicted, true = _array(prediction), _array(reference)
+    if predicted.shape != true.shape or true.ndim < 3 or min(true.shape[-3:-1]) < 2:
+        raise ValueError(
+            f"expected a prediction and a reference of equal shape (..., H, W, C), got {predicted.shape} and "
+            f"{true.shape}; give fields on the same grid of at least 2 x 2"
+        )
+    return predicted, true
+
+
+def _array(x: Any) -> np.ndarray:
+    """A float64 array; a tensor is first taken off its graph and device, in a dtype that NumPy knows."""
+    if hasattr(x, "detach"):
+        x = x.detach().double().cpu()
+    return np.asarray(x, dtype=np.float64)
+
+
+def _norm(x: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.square(x).sum(axis=(-3, -2, -1)))

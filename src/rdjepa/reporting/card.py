@@ -1,0 +1,54 @@
+"""The model card of a pretrained checkpoint, written from the record of its run."""
+
+from collections.abc import Mapping
+
+
+def model_card(preset: str, record: Mapping) -> str:
+    """Markdown text that says what a checkpoint is, what it was trained on, and what it is not for.
+
+    Args:
+        preset: name of the model's sizes.
+        record: the run's record, as `rdjepa.pretrain` makes it.
+    """
+    config, diagnostics = record["config"], record["diagnostics"]
+    counts = "\n".join(
+        f"| {name} | {count} | {record['validation_trajectories'].get(name, 0)} |"
+        for name, count in record["trajectories"].items()
+    )
+    measured = "\n".join(f"| {key} | {value:.4g} |" for key, value in diagnostics.items() if key != "step")
+    software = ", ".join(f"{name} {version}" for name, version in record["software"].items())
+    return f"""# RD-JEPA {preset}
+
+Encoder and predictor of RD-JEPA, pretrained by predicting future states in latent space. The decoder is not part of
+it: `rdjepa.adapt` starts a fresh one for every new system. Half precision; float32 once loaded.
+
+## Data
+
+Simulated by this package, in-distribution pool trajectories only. No held-out system, no test trajectory. The key and
+checksum of every trajectory, and the field statistics, are in `data.json`; the same keys make the same trajectories.
+
+| system | pool trajectories (training) | validation trajectories (diagnostics only) |
+|---|---|---|
+{counts}
+
+## Training
+
+{record["steps"]} steps of batch {config["batch"]}, seed {config["seed"]}, {config["precision"]}, peak learning rate
+{config["peak"]:g} after {config["warmup"]} warm-up steps, cosine to {config["minimum"]:g}, weight decay
+{config["weight_decay"]:g}, averaging coefficient {config["ema"][0]} to {config["ema"][1]}. Software: {software}.
+Curves: `curves.png`, from `metrics.jsonl`.
+
+## Diagnostics at the end, on validation trajectories
+
+| quantity | value |
+|---|---|
+{measured}
+
+`latent_loss` is the pretraining loss; `mean_loss` and `persistence_loss` are the same loss for predicting the mean
+target of each position and the newest frame's own target. A collapsed model has `target_std` near 0 and
+`target_cosine` near 1.
+
+## Limits
+
+Two components, 128 x 128 points, four frames in, up to eight frames ahead, fields standardized per system.
+"""

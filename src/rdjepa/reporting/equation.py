@@ -1,0 +1,27 @@
+"""A system in words: equations rendered from the code that integrates them, ranges, numerics and choices."""
+
+from rdjepa.pde.system import System
+
+
+def describe(system: System) -> str:
+    """Plain text of a few dozen lines; the equations are in LaTeX."""
+    numerics = system.numerics
+    pooled = f", block means of {numerics.size} x {numerics.size}" if numerics.size != numerics.stored else ""
+    lines = [f"{system.title} ({system.name})", system.reference, "", *(f"  {side}" for side in system.latex()), ""]
+    for coefficient in system.coefficients:
+        spans = []
+        for regime in system.regimes:
+            low, high = system.range(coefficient.name, regime)
+            spans.append(f"{regime} {low:g}" if low == high else f"{regime} [{low:g}, {high:g}]")
+        lines.append(f"  {coefficient.name:8} {'; '.join(dict.fromkeys(spans))}   {coefficient.description}")
+    lines += [
+        "",
+        f"side {numerics.length:g}, {numerics.stored} x {numerics.stored} points{pooled}, periodic",
+        f"{numerics.method}, Laplacian {numerics.laplacian}, dt at most {numerics.dt:g}, "
+        f"{numerics.frames} frames from t = {numerics.first:g} to {numerics.last:g}",
+    ]
+    for name, distribution in system.regimes.items():
+        families = ", ".join(family.name for family in distribution.initial_conditions)
+        lines.append(f"{name}: initial states {families}")
+    lines += ["", *(f"- {note}" for note in system.notes)]
+    return "\n".join(lines)

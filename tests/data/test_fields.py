@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+import torch
+
+from rdjepa.data.fields import DataError, channels_first, channels_last, validate
+
+GOOD = np.random.default_rng(0).normal(size=(9, 16, 24, 2)).astype(np.float32)
+
+
+def with_value(value: float) -> np.ndarray:
+    fields = GOOD.copy()
+    fields[3, 2, 1, 0] = value
+    return fields
+
+
+def test_channels_move_and_come_back() -> None:
+    first = channels_first(GOOD)
+    assert first.shape == (9, 2, 16, 24) and first.flags.c_contiguous
+    assert np.array_equal(first[4, 1], GOOD[4, ..., 1])
+    assert np.array_equal(channels_last(first), GOOD)
+    assert np.array_equal(channels_first(torch.from_numpy(GOOD)).numpy(), first)
+    assert np.array_equal(channels_last(torch.from_numpy(first)).numpy(), GOOD)
+
+
+def test_good_fields_pass_as_they_are() -> None:
+    assert validate(GOOD, multiple_of=8) is GOOD
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, ">f4"])
+def test_other_floating_dtypes_are_cast(dtype: str) -> None:
+    fields = validate(GOOD.astype(dtype))
+    assert fields.dtype == np.float32 and fields.dtype.isnative
+    np.testing.assert_allclose(fields, GOOD, rtol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        (GOOD[0], "expected fields with four axes"),
+        (GOOD[None], "expected fields with four axes"),
+        (GOOD.astype(int), "expected fields of a floating dtype, got int64"),
+        (GOOD.astype(complex), "expected fields of a floating dtype, got complex128"),
+        (GOOD > 0, "expected fields of a floating dtype, got bool"),
+        (GOOD[..., :1], "expected 2 components on the last axis, got 1"),
+        (np.moveaxis(GOOD, -1, 1), "expected 2 components on the last axis, got 24"),
+        (GOOD[:8], "expected at least 9 frames on the first axis, got 8"),
+        (GOOD[:, :1], "expected a grid of at least 2 x 2, got 1 x 24"),
+        (with_value(np.nan), "expected finite fields, got 1 values"),
+        (with_value(-np.inf), "expected finite fields, got 1 values"),
+        (with_value(1.0).astype(np.float64) * 1e60, "expected fields within the range of float32"),
+    ],
+)
+def test_each_unfit_input_has_its_sentence(fields: np.ndarray, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence) as caught:
+        validate(fields)
+    message = str(caught.value)
+    assert ", got " in message and "; " in message and "\n" not in message
+
+
+def test_the_grid_rule_is_the_callers() -> None:
+    with pytest.raises(DataError, match="expected a grid whose sides are multiples of 16, got 16 x 24"):
+        validate(GOOD, multiple_of=16)
+
+
+def test_the_number_of_frames_is_the_callers() -> None:
+    assert len(validate(GOOD[:4], minimum_frames=4)) == 4

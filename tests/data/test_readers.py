@@ -1,0 +1,187 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+from rdjepa.data import store
+from rdjepa.data.fields import DataError
+from rdjepa.data.readers import load
+from rdjepa.data.trajectory import Key, Trajectory
+
+Make = Callable[..., Trajectory]
+ONE = np.random.default_rng(0).normal(size=(10, 6, 8, 2)).astype(np.float32)
+MANY = np.random.default_rng(1).normal(size=(3, 10, 6, 8, 2)).astype(np.float32)
+
+
+def write_the_well(path: Path, names: tuple[str, ...] = ("A", "B"), bc_type: str = "PERIODIC") -> None:
+    """A file of The Well as others write it: three trajectories, one constant scalar and one per trajectory."""
+    with h5py.File(path, "w") as file:
+        file.attrs["dataset_name"] = "elsewhere"
+        file["dimensions/time"] = np.linspace(0, 90, 10, dtype=np.float32)
+        file["dimensions/x"] = np.linspace(-1, 1, 8, endpoint=False, dtype=np.float32)
+        file["dimensions/y"] = np.linspace(-1, 1, 6, endpoint=False, dtype=np.float32)
+        for order in range(3):
+            file.create_group(f"t{order}_fields")
+        for component, name in enumerate(names):
+            file["t0_fields"][name] = MANY[..., component % 2].swapaxes(2, 3)
+        file["t0_fields"].attrs["field_names"] = list(names)
+        file["scalars/F"] = np.array([0.1, 0.2, 0.3])
+        file["scalars/F"].attrs.update(sample_varying=True, time_varying=False)
+        file["scalars/k"] = 0.05
+        file["scalars/k"].attrs.update(sample_varying=False, time_varying=False)
+        file.create_group("boundary_conditions/x").attrs["bc_type"] = bc_type
+
+
+def write_pdebench(path: Path, components: int = 2) -> None:
+    with h5py.File(path, "w") as file:
+        for index in range(3):
+            group = file.create_group(f"{index:04d}")
+            group["data"] = MANY[index][..., :components]
+            group["grid/t"] = np.linspace(0, 4.5, 10, dtype=np.float32)
+            group["grid/x"] = -1 + (np.arange(8) + 0.5) / 4
+
+
+def assert_fields(found: list[Trajectory], expected: np.ndarray) -> None:
+    assert np.array_equal(np.stack([t.fields for t in found]), expected)
+    assert all(t.fields.dtype == np.float32 for t in found)
+
+
+def test_arrays_tensors_and_trajectories(make: Make) -> None:
+    assert_fields(load(ONE), ONE[None])
+    assert_fields(load(MANY), MANY)
+    assert_fields(load(MANY.astype(np.float64)), MANY)
+    assert_fields(load(torch.from_numpy(MANY)), MANY)
+    assert_fields(load(list(MANY)), MANY)
+    trajectory = make()
+    assert load(trajectory) == [trajectory]
+    assert [len(t.fields) for t in load([trajectory, ONE, MANY])] == [12, 10, 10, 10, 10]
+    assert load(ONE)[0].times.tolist() == list(range(10)) and load(ONE)[0].key is None
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ""])
+def test_numpy_files_are_told_by_content(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"fields{suffix}"
+    with path.open("wb") as file:
+        if suffix == ".npz":
+            np.savez(file, anything=MANY)
+        else:
+            np.save(file, MANY)
+    assert_fields(load(path), MANY)
+    assert_fields(load(str(path)), MANY)
+
+
+def test_an_archive_may_name_fields_and_times(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "a.npz", fields=ONE, times=np.arange(10) * 0.5, other=np.zeros(2))
+    (trajectory,) = load(tmp_path / "a.npz")
+    assert np.array_equal(trajectory.fields, ONE) and trajectory.times[-1] == 4.5
+
+
+def test_our_own_files_and_folders(tmp_path: Path, make: Make) -> None:
+    written = [make(Key("gray_scott", index=i)) for i in range(3)]
+    paths = [store.write(tmp_path, trajectory) for trajectory in written]
+    store.write_stats(tmp_path / "gray_scott")
+    (found,) = load(paths[1])
+    assert found.key == written[1].key and np.array_equal(found.fields, written[1].fields)
+    (paths[0].parent / "notes.txt").write_text("measured on a Tuesday")
+    assert [t.key for t in load(paths[0].parent)] == [t.key for t in written]
+    assert [t.key for t in load(paths[0].parent, limit=2)] == [t.key for t in written[:2]]
+
+
+def test_a_folder_of_splits_is_not_mixed(tmp_path: Path, make: Make) -> None:
+    store.write(tmp_path, make(Key("gray_scott", "pool")))
+    store.write(tmp_path, make(Key("gray_scott", "test")))
+    with pytest.raises(DataError, match="got none but the folders test, train; give the folder that holds them"):
+        load(tmp_path / "gray_scott/data")
+
+
+def test_a_generic_file_of_the_well(tmp_path: Path) -> None:
+    write_the_well(tmp_path / "a.hdf5")
+    found = load(tmp_path / "a.hdf5")
+    assert_fields(found, MANY)
+    assert [t.coefficients for t in found] == [{"F": f, "k": 0.05} for f in (0.1, 0.2, 0.3)]
+    assert found[0].times[-1] == 90 and found[0].length == pytest.approx(2) and found[0].boundary == "periodic"
+    assert len(load(tmp_path / "a.hdf5", limit=1)) == 1
+
+
+def test_walls_of_the_well(tmp_path: Path) -> None:
+    write_the_well(tmp_path / "a.hdf5", bc_type="WALL")
+    assert load(tmp_path / "a.hdf5")[0].boundary == "wall"
+
+
+def test_our_file_reads_as_a_file_of_the_well(tmp_path: Path, make: Make) -> None:
+    trajectory = make(boundary="robin")
+    path = store.write(tmp_path, trajectory)
+    with h5py.File(path, "r+") as file:
+        del file.attrs["rdjepa_format_version"]
+    (found,) = load(path)
+    assert np.array_equal(found.fields, trajectory.fields)
+    assert found.boundary == "robin" and found.length == pytest.approx(2.5) and found.key is None
+    assert found.coefficients == pytest.approx(trajectory.coefficients)
+
+
+def test_pdebench_diffusion_reaction(tmp_path: Path) -> None:
+    write_pdebench(tmp_path / "a.h5")
+    found = load(tmp_path / "a.h5")
+    assert_fields(found, MANY)
+    assert found[0].boundary == "neumann" and found[0].length == pytest.approx(2) and found[0].times[-1] == 4.5
+
+
+def foreign_hdf5(path: Path) -> None:
+    with h5py.File(path, "w") as file:
+        file["tensor"] = np.zeros((2, 3))
+
+
+@pytest.mark.parametrize(
+    ("write", "sentence"),
+    [
+        (lambda path: path.write_text("t,u,v\n"), "got a file that begins with b't,u,v"),
+        (lambda path: path.write_bytes(b""), "got a file that begins with b''"),
+        (foreign_hdf5, "got HDF5 with tensor at its root"),
+        (lambda path: write_the_well(path, ("A", "B", "C")), "expected two scalar fields and no others, got A, B, C"),
+        (lambda path: write_pdebench(path, components=1), "expected 2 components on the last axis, got 1"),
+        (lambda path: path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(50)), "truncated, damaged"),
+        (lambda path: path.write_bytes(b"PK\x03\x04" + bytes(50)), "NumPy cannot read"),
+        (lambda path: path.write_bytes(b"\x93NUMPY\x01\x00"), "NumPy cannot read"),
+        (lambda path: np.save(path.open("wb"), np.array([None])), "NumPy cannot read"),
+        (lambda path: np.savez(path.open("wb"), a=ONE, b=ONE), "expected one array, or one named 'fields', got a, b"),
+        (lambda path: np.savez(path.open("wb"), fields=ONE, times=np.zeros(3)), "expected one time per frame"),
+        (lambda path: path.mkdir(), "expected data files directly in"),
+        (lambda path: None, "got nothing at"),
+    ],
+)
+def test_each_unknown_file_has_its_sentence(tmp_path: Path, write: Callable[[Path], object], sentence: str) -> None:
+    path = tmp_path / "source"
+    write(path)
+    with pytest.raises(DataError, match=sentence) as caught:
+        load(path)
+    assert "; " in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        (3.0, "got a float"),
+        (None, "got a NoneType"),
+        ({"fields": ONE}, "got a dict"),
+        ([], "expected at least one trajectory"),
+        (ONE[0], "expected an array"),
+        (ONE[:8], "expected at least 9 frames"),
+        (ONE.astype(int), "floating dtype"),
+    ],
+)
+def test_each_unknown_object_has_its_sentence(source: Any, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        load(source)
+
+
+def test_a_truncated_npz_is_refused(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "a.npz", fields=MANY)
+    content = (tmp_path / "a.npz").read_bytes()
+    for size in (len(content) // 2, len(content) - 30):
+        (tmp_path / "a.npz").write_bytes(content[:size])
+        with pytest.raises(DataError, match="NumPy cannot read"):
+            load(tmp_path / "a.npz")

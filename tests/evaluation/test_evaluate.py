@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+
+from rdjepa.data.fields import DataError
+from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.evaluation.evaluate import Row, evaluate
+from rdjepa.evaluation.metrics import METRICS
+from rdjepa.forecasters.persistence import extrapolation, persistence
+
+
+def trajectory(seed: int = 0, key: Key | None = None, frames: int = 40) -> Trajectory:
+    fields = np.random.default_rng(seed).normal(1, 1, size=(frames, 4, 6, 2)).astype(np.float32)
+    return Trajectory(fields, np.arange(float(frames)), key=key)
+
+
+def of_function(function: np.ndarray) -> Trajectory:
+    """Fields whose values at frame t are function[t] times a pattern."""
+    pattern = np.random.default_rng(0).integers(1, 9, size=(4, 6, 2))
+    return Trajectory((function[:, None, None, None] * pattern).astype(np.float32), np.arange(float(len(function))))
+
+
+def test_one_row_per_metric_horizon_and_trajectory() -> None:
+    tests = [
+        trajectory(0, Key("x", "test", "id", 0)),
+        trajectory(1, Key("x", "test", "coeff-ood", 0)),
+        trajectory(2, Key("x", "test", "id", 7)),
+        trajectory(3),
+    ]
+    rows = evaluate(persistence, tests)
+    assert len(rows) == 2 * 5 * 4 == len({(r.metric, r.horizon, r.regime, r.trajectory) for r in rows})
+    assert {(r.regime, r.trajectory) for r in rows} == {("id", 0), ("coeff-ood", 0), ("id", 7), ("", 3)}
+    assert {r.horizon for r in rows} == {1, 2, 3, 4, 5}
+
+
+def test_every_window_counts_once_and_equally() -> None:
+    case = trajectory()
+    rows = evaluate(persistence, [case], metrics=tuple(METRICS))
+    for row in rows:
+        errors = [
+            float(METRICS[row.metric](case.fields[last], case.fields[last + row.horizon])) for last in range(3, 35)
+        ]
+        assert len(errors) == 32
+        assert row.value == pytest.approx(np.mean(errors), rel=1e-12)
+
+
+@pytest.mark.parametrize("batch_size", [1, 5, 31, 100])
+def test_the_batch_size_changes_no_error(batch_size: int) -> None:
+    cases = [trajectory(0), trajectory(1, frames=11)]
+    expected = evaluate(persistence, cases)
+    found = evaluate(persistence, cases, batch_size=batch_size)
+    assert [row.value for row in found] == pytest.approx([row.value for row in expected], rel=1e-12)
+    sizes: list[int] = []
+
+    def counting(context: np.ndarray) -> np.ndarray:
+        sizes.append(len(context))
+        return persistence(context)
+
+    evaluate(counting, cases, batch_size=batch_size)
+    assert sum(sizes) == 32 + 3 and max(sizes) <= batch_size
+
+
+def test_trivial_forecasts_are_exact_where_they_should_be() -> None:
+    still, line = of_function(np.ones(40)), of_function(np.arange(40.0))
+    assert {row.value for row in evaluate(persistence, [still])} == {0.0}
+    assert {row.value for row in evaluate(extrapolation, [still, line])} == {0.0}
+    assert all(row.value > 0 for row in evaluate(persistence, [line]))
+
+
+def test_a_forecaster_that_knows_the_frames_has_no_error_and_one_that_lags_has() -> None:
+    """Each frame holds its own number, so the horizons can be read off the contexts."""
+    numbered = of_function(np.arange(1.0, 41.0))
+    pattern = numbered.fields[0]
+
+    def number(context: np.ndarray, lag: int) -> np.ndarray:
+        frames = context[:, -1, 0, 0, 0] / pattern[0, 0, 0]
+        return (frames[:, None] + np.arange(1, 6) - lag)[..., None, None, None] * pattern
+
+    assert {row.value for row in evaluate(lambda c: number(c, 0), [numbered])} == {0.0}
+    assert all(row.value > 0 for row in evaluate(lambda c: number(c, 1), [numbered]))
+
+
+def test_progress_counts_trajectories() -> None:
+    seen: list[tuple[int, int]] = []
+    evaluate(persistence, [trajectory(i) for i in range(3)], progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_forecasts_that_cannot_be_measured_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"expected forecasts \(32, 5, 4, 6, 2\)"):
+        evaluate(lambda context: context, [trajectory()])
+    with pytest.raises(ValueError, match="expected finite forecasts, got NaN or infinity for x/test/id/00004"):
+        evaluate(lambda context: persistence(context) * np.nan, [trajectory(0, Key("x", "test", "id", 4))])
+    with pytest.raises(ValueError, match="expected metrics among"):
+        evaluate(persistence, [trajectory()], metrics=("accuracy",))
+    with pytest.raises(ValueError, match="at least one trajectory"):
+        evaluate(persistence, [])
+    with pytest.raises(ValueError, match="at least one window"):
+        evaluate(persistence, [trajectory()], batch_size=0)
+    with pytest.raises(DataError, match="at least 9 frames"):
+        evaluate(persistence, [trajectory(frames=8)])
+
+
+def test_trivial_forecasts_by_hand() -> None:
+    context = np.array([[1.0, 2.0, 4.0, 7.0]], dtype=np.float32).reshape(1, 4, 1, 1, 1)
+    assert persistence(context).ravel().tolist() == [7, 7, 7, 7, 7]
+    assert extrapolation(context, horizons=3).ravel().tolist() == [10, 13, 16]
+    assert extrapolation(context).dtype == np.float32 and extrapolation(context).shape == (1, 5, 1, 1, 1)
+    with pytest.raises(ValueError, match="at least 2 frames"):
+        extrapolation(context[:, :1])
+
+
+def test_rows_are_values() -> None:
+    assert Row("mse", 1, "id", 0, 0.5) == Row("mse", 1, "id", 0, 0.5)

@@ -1,0 +1,93 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import rdjepa
+from rdjepa.data.fields import DataError
+from rdjepa.training.tensorfile import CheckpointError
+
+
+def trajectory(frames=10, seed=0):
+    return np.random.default_rng(seed).standard_normal((frames, 128, 128, 2)).astype(np.float32) * 3 + 1
+
+
+@pytest.fixture
+def forecaster(tiny):
+    return rdjepa.adapt(rdjepa.build("tiny", seed=0), trajectory(), steps=2, device="cpu")
+
+
+def test_forecast_is_in_physical_units_and_of_five_frames(forecaster):
+    context = trajectory()[:4]
+    future = forecaster.forecast(context)
+    assert future.shape == (5, 128, 128, 2)
+    assert future.dtype == np.float32
+    assert np.allclose(forecaster.forecast(context[None])[0], future, atol=1e-5)
+    assert abs(future.mean() - 1) < 3  # near the data's mean, not the standardized one's scale alone
+
+
+def test_saved_forecaster_forecasts_the_same_bits(forecaster, tmp_path):
+    path = forecaster.save(tmp_path / "f.safetensors")
+    loaded = rdjepa.load_forecaster(path)
+    context = trajectory()[2:6]
+    assert np.array_equal(loaded.forecast(context), forecaster.forecast(context))
+    assert loaded.record == json.loads(json.dumps(forecaster.record))
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(CheckpointError):
+        rdjepa.load_forecaster(path)
+
+
+def test_adaptation_leaves_its_argument_alone_and_repeats(tiny):
+    model = rdjepa.build("tiny", seed=0)
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    a = rdjepa.adapt(model, trajectory(), steps=2, device="cpu")
+    b = rdjepa.adapt(model, trajectory(), steps=2, device="cpu")
+    assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
+    assert a.losses == b.losses
+    assert a.losses != rdjepa.adapt(model, trajectory(), steps=2, seed=778, device="cpu").losses
+
+
+def test_statistics_come_from_the_support_unless_given(tiny):
+    model = rdjepa.build("tiny", seed=0)
+    x = trajectory()
+    own = rdjepa.adapt(model, x, steps=1, device="cpu").normalizer
+    assert own.source == "support"
+    assert np.allclose(own.mean, x.mean((0, 1, 2)), atol=1e-4)
+    given = rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0), "pool")
+    assert rdjepa.adapt(model, x, steps=1, normalizer=given, device="cpu").normalizer == given
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        (np.zeros((10, 128, 128, 3), np.float32), "2 components"),
+        (np.zeros((8, 128, 128, 2), np.float32), "at least 9 frames"),
+        (np.zeros((10, 64, 64, 2), np.float32), "128 x 128 grid"),
+        (np.zeros((10, 128, 128, 2), np.int64), "floating"),
+        (np.full((10, 128, 128, 2), np.nan, np.float32), "finite"),
+        (np.zeros((128, 128), np.float32), "expected"),
+    ],
+)
+def test_unfit_trajectories_are_refused_in_one_sentence(tiny, fields, sentence):
+    with pytest.raises(DataError, match=sentence) as caught:
+        rdjepa.adapt(rdjepa.build("tiny", seed=0), fields, steps=1)
+    assert "\n" not in str(caught.value)
+
+
+def test_unfit_contexts_are_refused(forecaster):
+    with pytest.raises(DataError, match="four whole frames"):
+        forecaster.forecast(np.zeros((3, 128, 128, 2), np.float32))
+    with pytest.raises(DataError, match="finite context"):
+        forecaster.forecast(np.full((4, 128, 128, 2), np.inf, np.float32))
+
+
+def test_no_updates_are_refused(tiny):
+    with pytest.raises(ValueError, match="at least one update"):
+        rdjepa.adapt(rdjepa.build("tiny"), trajectory(), steps=0)
+
+
+def test_evaluation_gives_a_row_per_metric_horizon_and_trajectory(forecaster):
+    rows = rdjepa.evaluate(forecaster, [trajectory(seed=1), trajectory(seed=2)])
+    assert len(rows) == 2 * 5 * 2
+    assert all(np.isfinite(row.value) for row in rows)
