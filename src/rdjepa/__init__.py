@@ -4,8 +4,6 @@ Array letters, used throughout: B batch, T frames, H and W grid points, C compon
 Arrays are (…, H, W, C) in this interface and on disk, (…, C, H, W) inside the networks.
 """
 
-__version__ = "0.1.0"
-
 from rdjepa import forecasters, systems
 from rdjepa.api import adapt, evaluate, load, pretrain
 from rdjepa.data.normalization import Normalizer
@@ -15,11 +13,13 @@ from rdjepa.evaluation import metrics
 from rdjepa.models.rdjepa import build
 from rdjepa.training import losses
 from rdjepa.training.forecaster import Forecaster, load_forecaster
+from rdjepa.version import __version__
 
 __all__ = [
     "Forecaster",
     "Normalizer",
     "Trajectory",
+    "__version__",
     "adapt",
     "build",
     "evaluate",

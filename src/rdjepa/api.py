@@ -27,14 +27,13 @@ from rdjepa.training import pretrain as pretraining
 from rdjepa.training.adapt import PROFILES, AdaptConfig, train, windows
 from rdjepa.training.forecaster import Forecaster
 from rdjepa.training.source import Source
+from rdjepa.version import __version__
 
 Progress = Callable[[int, int], None]
 
 
 def software() -> dict[str, str]:
     """Versions and device that a result depends on."""
-    from rdjepa import __version__
-
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
     return {
         "rdjepa": __version__,

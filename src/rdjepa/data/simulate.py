@@ -3,10 +3,10 @@
 from importlib.metadata import version
 from numbers import Integral
 
-import rdjepa
 from rdjepa.data.trajectory import SPLITS, Key, Trajectory
 from rdjepa.pde.screening import first_reason
 from rdjepa.systems import get
+from rdjepa.version import __version__
 
 ATTEMPTS = 100
 
@@ -54,7 +54,7 @@ def simulate(name: str, seed: int = 0, regime: str = "id", split: str = "pool") 
                 rejected=tuple(rejected),
                 initial_condition=start.family,
                 length=system.numerics.length,
-                software={"rdjepa": rdjepa.__version__} | {name: version(name) for name in ("numpy", "scipy", "numba")},
+                software={"rdjepa": __version__} | {name: version(name) for name in ("numpy", "scipy", "numba")},
             )
         rejected.append(reason)
     key = Key(name, split, regime, seed)

@@ -89,8 +89,8 @@ SYSTEM = System(
         "The substeps are reaction, diffusion, reaction: half the error of the other order at the same cost.",
         "A broken wave is an excited slab of width 6 to 14, cut off on one side, ahead of a refractory slab of length "
         "15 to 30 with v of 40 to 60 % of a; its edges are 1 to 3 wide.",
-        "Its centre lies within 15 % of the side from the middle, its direction is any, and a disk of radius 30 to 42 % "
-        "of the side bounds it.",
+        "Its centre lies within 15 % of the side from the middle, its direction is any, and a disk of radius 30 to "
+        "42 % of the side bounds it.",
         "Noise is smooth and multiplies: up to 5 % in u, 5 to 15 % in v, cut off at 4 periods; the background stays at "
         "rest, below the excitation threshold.",
     ),

@@ -13,6 +13,7 @@ from rdjepa.data.normalization import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.models.base import ForecastModel
 from rdjepa.training.losses import forecast_loss
+from rdjepa.training.precision import autocast
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class AdaptConfig:
         betas: AdamW's.
         clip: global norm that gradients are clipped to.
         seed: of fresh weights and of the order of windows.
+        precision: "float32", or "bfloat16" for autocast, twice as fast on processors that have it.
     """
 
     steps: int = 5_000
@@ -34,12 +36,13 @@ class AdaptConfig:
     betas: tuple[float, float] = (0.9, 0.95)
     clip: float = 1.0
     seed: int = 777
+    precision: str = "float32"
 
 
 PROFILES = {
     "paper": AdaptConfig(),
     "small": AdaptConfig(),
-    "nano": AdaptConfig(steps=500),
+    "nano": AdaptConfig(steps=400, batch=2),
 }
 
 
@@ -123,7 +126,9 @@ def train(
     model.train()
     for step in range(1, config.steps + 1):
         index = torch.from_numpy(order.next()).to(data.targets.device)
-        loss = forecast_loss(model.predict(*(part[index] for part in data.features)), data.targets[index])
+        with autocast(data.targets.device, config.precision):
+            prediction = model.predict(*(part[index] for part in data.features))
+        loss = forecast_loss(prediction, data.targets[index])
         value = float(loss.detach())
         if not math.isfinite(value):
             raise FloatingPointError(f"expected a finite loss, got {value} at update {step}; lower the learning rates")

@@ -16,6 +16,7 @@ from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, build
 from rdjepa.training.diagnostics import diagnose
 from rdjepa.training.losses import jepa_loss
+from rdjepa.training.precision import autocast
 from rdjepa.training.schedules import ema_momentum, learning_rate
 from rdjepa.training.source import Batch, Source
 from rdjepa.training.targets import TargetConfig
@@ -69,15 +70,6 @@ PROFILES = {
     "small": PretrainConfig(precision="bfloat16", peak=3e-4, batch=16, steps=100_000, warmup=2_000),
     "nano": PretrainConfig(peak=8e-4, batch=8, steps=12_000, warmup=600, save_every=500, diagnose_every=500),
 }
-
-
-def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager:
-    """Mixed precision on a device: bfloat16 autocast, or nothing for float32."""
-    if precision == "float32":
-        return contextlib.nullcontext()
-    if precision != "bfloat16":
-        raise ValueError(f"expected the precision float32 or bfloat16, got {precision!r}")
-    return torch.autocast(device.type, dtype=torch.bfloat16)
 
 
 class Pretraining:

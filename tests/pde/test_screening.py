@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+
+from rdjepa.pde import screening
+
+SIZE, FRAMES = 32, 12
+
+
+def waves(periods: float = 2, speed: float = 0.3) -> np.ndarray:
+    """A travelling wave, (T, H, W, 2)."""
+    phase = 2 * np.pi * periods * np.arange(SIZE) / SIZE - speed * np.arange(FRAMES)[:, None, None]
+    phase = np.broadcast_to(phase, (FRAMES, SIZE, SIZE))
+    return np.stack([np.cos(phase), np.sin(phase)], axis=-1).astype(np.float32)
+
+
+def changed(value: float) -> np.ndarray:
+    fields = waves()
+    fields[5, 3, 3, 1] = value
+    return fields
+
+
+def frozen(frames: slice) -> np.ndarray:
+    fields = waves()
+    fields[frames] = fields[frames][:1]
+    return fields
+
+
+@pytest.mark.parametrize(
+    ("screen", "good", "bad", "reason"),
+    [
+        (screening.Finite(10.0), waves(), changed(np.nan), "not finite"),
+        (screening.Finite(10.0), waves(), changed(-np.inf), "not finite"),
+        (screening.Finite(10.0), changed(-9.9), changed(-10.1), "amplitude 10.1 above 10"),
+        (screening.Within(1, -1.5, 2.0), changed(1.9), changed(2.0), "2"),
+        (screening.Within(1, -1.5, 2.0), waves(), changed(-1.6), "-1.6"),
+        (screening.Changes(0.05), waves(), waves(speed=0.01), "mean change .* below 0.05"),
+        (screening.Changes(0.05, last=4), frozen(slice(0, 7)), frozen(slice(6, None)), "in the last 4 intervals"),
+        (screening.KeepsChanging(0.05, 0.9), waves(), frozen(slice(0, 4)), "share .* below 0.9"),
+        (screening.FinalContrast(0.1), waves(), waves() * np.linspace(1, 0, FRAMES)[:, None, None, None], "final"),
+        (screening.Contrast(0.1), waves(), np.ones_like(waves()), "least standard deviation"),
+        (screening.TotalVariation(0.1, 1.0), waves(2), waves(10), "outside"),
+        (screening.TotalVariation(0.1, 1.0), waves(2), 0.01 * waves(2), "outside"),
+        (screening.Resolved(0.05), waves(7), waves(9), "unresolved share"),
+    ],
+)
+def test_screens_pass_what_they_should_and_give_a_reason_for_the_rest(screen, good, bad, reason):
+    assert screen(good) is None
+    with pytest.raises(AssertionError, match=reason):
+        raise AssertionError(screen(bad))
+
+
+def test_within_looks_at_one_component_only():
+    assert screening.Within(0, -1.5, 1.5)(changed(9.0)) is None
+
+
+def test_the_first_rejecting_screen_speaks():
+    screens = (screening.Finite(10.0), screening.Finite(1.05), screening.Contrast(5.0))
+    assert screening.first_reason(screens, changed(2.0)) == "amplitude 2 above 1.05"
+    assert screening.first_reason(screens[:1], waves()) is None
+
+
+def test_relative_changes_of_a_rotating_wave():
+    """A unit wave that turns by an angle changes by 2 sin(angle / 2) of itself."""
+    assert np.allclose(screening.relative_changes(waves(speed=0.3)), 2 * np.sin(0.15), rtol=1e-5)
+
+
+def test_fine_share_splits_the_variance_at_four_cells():
+    coarse, fine = waves(7), waves(9)
+    assert np.allclose(screening.fine_share(coarse), 0, atol=1e-6)
+    assert np.allclose(screening.fine_share(fine), 1, atol=1e-6)
+    assert np.allclose(screening.fine_share(3 * coarse + fine + 5), 0.1, atol=1e-4)
+
+
+def test_total_variation_of_a_ramp_between_two_levels():
+    fields = np.zeros((1, SIZE, SIZE, 2), dtype=np.float32)
+    fields[0, :, SIZE // 2 :, 0] = 1
+    assert screening.total_variations(fields)[0] == pytest.approx(1 / (SIZE - 1))
