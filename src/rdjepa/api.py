@@ -210,6 +210,15 @@ def evaluate(
     return _evaluate(function, readers.load(trajectories), metrics=tuple(metrics), progress=progress)
 
 
+def with_fresh_decoder(model: RDJEPA, seed: int) -> RDJEPA:
+    """A copy of a model whose decoder has the fresh weights of a seed, as adaptation begins (S2.6)."""
+    fresh = copy.deepcopy(model)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        fresh.decoder = Decoder(model.config.width, model.config.decoder_width, model.config.components)
+    return fresh
+
+
 def load_fields(trajectories: Any, grid: int) -> list[np.ndarray]:
     """Fields (T, H, W, 2) of the support trajectories, each checked against what the model can take.
 
@@ -240,8 +249,4 @@ def _contender(model: Any, seed: int) -> tuple[str, Any, RDJEPAForecaster, str]:
         model = checkpoint.load(model)
     if isinstance(model, RDJEPAForecaster):
         return model.name, model.config, copy.deepcopy(model), ""
-    fresh = copy.deepcopy(model)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        fresh.decoder = Decoder(model.config.width, model.config.decoder_width, model.config.components)
-    return model.name, model.config, RDJEPAForecaster(fresh), model.fingerprint
+    return model.name, model.config, RDJEPAForecaster(with_fresh_decoder(model, seed)), model.fingerprint

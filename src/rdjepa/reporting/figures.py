@@ -75,11 +75,11 @@ def forecast(
     figure, axes = plt.subplots(
         len(rows), len(shown), figsize=(2.1 * len(shown) + 1.2, 2.05 * len(rows) + 0.4), layout="constrained"
     )
-    for line, (label, images, style) in zip(axes, rows, strict=True):
+    for number, (line, (label, images, style)) in enumerate(zip(axes, rows, strict=True)):
         for column, (axis, image) in enumerate(zip(line, images, strict=True)):
             shade = axis.imshow(image, origin="lower", interpolation="nearest", **style)
             axis.set(xticks=[], yticks=[])
-            if line is axes[0]:
+            if number == 0:
                 axis.set_title(f"h = {horizons[column]}")
         line[0].set_ylabel(label)
         figure.colorbar(shade, ax=list(line), shrink=0.85, pad=0.02)

@@ -1,0 +1,146 @@
+"""Does pretraining help? Held-out systems, one trajectory, RD-JEPA beside scratch and persistence.
+
+    python benchmarks/transfer.py run --systems barkley --out benchmarks/results/barkley.csv
+    python benchmarks/transfer.py table benchmarks/results/*.csv
+
+`run` appends one line per contender, number of updates, metric and horizon, and skips what the file has already.
+Learning rates are constant, so the model after fewer updates is an earlier state of the same run. Field statistics are
+those of the support trajectory.
+"""
+
+import argparse
+import csv
+import math
+import time
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+import rdjepa
+from rdjepa import api
+from rdjepa.data.splits import support
+from rdjepa.evaluation.aggregate import over_runs, paired_reduction, per_horizon
+from rdjepa.forecasters.persistence import persistence
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.training.adapt import PROFILES, train, windows
+from rdjepa.training.forecaster import Forecaster
+
+METRICS = ("relative_l2", "gradient_l1")
+CONTENDERS = ("rd-jepa", "scratch", "persistence")
+FIELDS = ("system", "support_seed", "contender", "updates", "metric", "horizon", "value", "test", "fingerprint")
+
+
+def contender(name: str, model: str, seed: int) -> tuple[RDJEPAForecaster, str]:
+    """A fresh trainable forecaster and the fingerprint of its pretrained weights."""
+    if name == "scratch":
+        return rdjepa.forecasters.build("scratch", rdjepa.load(model).name, seed=seed), ""
+    pretrained = api.with_fresh_decoder(rdjepa.load(model), seed)
+    return RDJEPAForecaster(pretrained), pretrained.fingerprint
+
+
+def run(arguments: argparse.Namespace) -> None:
+    torch.set_num_threads(arguments.threads)
+    budgets = [int(n) for n in arguments.updates.split(",")]
+    done = read([arguments.out]) if arguments.out.exists() else []
+    finished = {(r["system"], int(r["support_seed"]), r["contender"]) for r in done}
+    for system in arguments.systems.split(","):
+        test = [rdjepa.simulate(system, seed=i, split="test") for i in range(arguments.test)]
+        for seed in (int(s) for s in arguments.seeds.split(",")):
+            learning = [rdjepa.simulate(system, seed=i) for i in support(1000, 1, seed)]
+            for name in CONTENDERS:
+                if (system, seed, name) not in finished:
+                    rows = measure(name, arguments, budgets, [t.fields for t in learning], test)
+                    append(arguments.out, system, seed, name, rows, arguments.test)
+
+
+def measure(name, arguments, budgets, learning, test):
+    """[(updates, metric, {horizon: error}, fingerprint)] of one contender on one support set."""
+    started, results = time.perf_counter(), []
+
+    def note(updates, forecast, fingerprint):
+        rows = rdjepa.evaluate(forecast, test, metrics=METRICS)
+        results.extend((updates, metric, per_horizon(rows, metric), fingerprint) for metric in METRICS)
+        mean = sum(results[-2][2].values()) / 5
+        print(f"{name} {updates} updates: relative L2 {mean:.4f}, {time.perf_counter() - started:.0f} s", flush=True)
+
+    if name == "persistence":
+        note(0, persistence, "")
+        return results
+    model, fingerprint = contender(name, arguments.model, 777)
+    normalizer = rdjepa.Normalizer.fit(learning, "support")
+    config = replace(PROFILES["nano"], steps=max(budgets), precision=arguments.precision)
+
+    def report(step, _):
+        if step in budgets:
+            note(step, Forecaster(model, model.config, normalizer, {}), fingerprint)
+            model.train()
+
+    train(model, windows(model, learning, normalizer, torch.device("cpu")), config, report)
+    return results
+
+
+def append(path: Path, system, seed, name, results, test) -> None:
+    new = not path.exists()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", newline="") as file:
+        writer = csv.writer(file)
+        if new:
+            writer.writerow(FIELDS)
+        for updates, metric, errors, fingerprint in results:
+            for horizon, value in errors.items():
+                writer.writerow((system, seed, name, updates, metric, horizon, f"{value:.6g}", test, fingerprint[:12]))
+
+
+def read(paths: list[Path]) -> list[dict[str, str]]:
+    return [row for path in paths for row in csv.DictReader(path.open(newline=""))]
+
+
+def table(arguments: argparse.Namespace) -> None:
+    runs: dict[tuple, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in read(arguments.rows):
+        key = (row["metric"], row["system"], int(row["updates"]), row["contender"])
+        runs[key][int(row["support_seed"])].append(float(row["value"]))
+    means = {key: {seed: sum(v) / len(v) for seed, v in by_seed.items()} for key, by_seed in runs.items()}
+    budgets = sorted({key[2] for key in means if key[2]})
+    for metric in METRICS:
+        print(f"\n{metric}, mean over h = 1..5 and support seeds +- sample deviation\n")
+        print("| system | updates | RD-JEPA | from scratch | persistence | reduction against scratch |")
+        print("|---|---|---|---|---|---|")
+        for system in sorted({key[1] for key in means}):
+            for updates in budgets:
+                ours, scratch = (means.get((metric, system, updates, n), {}) for n in CONTENDERS[:2])
+                both = sorted(ours.keys() & scratch.keys())
+                if not both:
+                    continue
+                ours, scratch = ({s: part[s] for s in both} for part in (ours, scratch))
+                still = {s: means[metric, system, 0, "persistence"][s] for s in both}
+                cells = [over_runs(part) for part in (ours, scratch, still)] + [paired_reduction(ours, scratch)]
+                text = [f"{c.mean:.4f}{'' if math.isnan(c.sd) else f' ± {c.sd:.4f}'}" for c in cells[:3]]
+                sd = "" if math.isnan(cells[3].sd) else f" ± {cells[3].sd:.1f}"
+                print(f"| {system} | {updates} | {' | '.join(text)} | {cells[3].mean:.1f}{sd} % |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(required=True)
+    go = verbs.add_parser("run")
+    go.set_defaults(function=run)
+    go.add_argument("--systems", default="lambda-omega,barkley,oregonator")
+    go.add_argument("--seeds", default="777,778,779")
+    go.add_argument("--updates", default="100,400")
+    go.add_argument("--test", type=int, default=4)
+    go.add_argument("--model", default="nano")
+    go.add_argument("--precision", default="float32")
+    go.add_argument("--threads", type=int, default=torch.get_num_threads())
+    go.add_argument("--out", type=Path, default=Path("benchmarks/results/transfer.csv"))
+    show = verbs.add_parser("table")
+    show.set_defaults(function=table)
+    show.add_argument("rows", type=Path, nargs="+")
+    arguments = parser.parse_args()
+    arguments.function(arguments)
+
+
+if __name__ == "__main__":
+    main()
