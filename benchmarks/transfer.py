@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
         test = [rdjepa.simulate(system, seed=i, split="test") for i in range(arguments.test)]
         for seed in (int(s) for s in arguments.seeds.split(",")):
             learning = [rdjepa.simulate(system, seed=i) for i in support(1000, 1, seed)]
-            for name in CONTENDERS:
+            for name in arguments.contenders.split(","):
                 if (system, seed, name) not in finished:
                     rows = measure(name, arguments, budgets, [t.fields for t in learning], test)
                     append(arguments.out, system, seed, name, rows, arguments.test)
@@ -129,6 +129,7 @@ def main() -> None:
     go.set_defaults(function=run)
     go.add_argument("--systems", default="lambda-omega,barkley,oregonator")
     go.add_argument("--seeds", default="777,778,779")
+    go.add_argument("--contenders", default=",".join(CONTENDERS))
     go.add_argument("--updates", default="100,400")
     go.add_argument("--test", type=int, default=4)
     go.add_argument("--model", default="nano")

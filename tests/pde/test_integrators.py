@@ -1,3 +1,4 @@
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -64,7 +65,8 @@ def test_compiled_kernels_equal_plain_numpy(name):
     system = get(name)
     p = system.draw(0)
     numerics = system.numerics
-    state = system.start(p, 0).state[:, :20, :20]
+    stride = numerics.size // 20
+    state = system.start(p, 0).state[:, ::stride, ::stride][:, :20, :20]
     coefficients = tuple(p[c] for c in system.kinetic_names)
     rest = (coefficients, system.diffusivities(p), numerics.length * 20 / numerics.size, numerics.dt, 5)
     before = state.copy()
@@ -79,9 +81,9 @@ def test_compiled_kernels_equal_plain_numpy(name):
 def test_measured_order_in_time(method, laplace, order):
     """Differences between successive halvings of the step shrink by 2^order on a generic smooth state."""
     advance = integrator(method, laplace, rotation)
-    state, first = smooth_state(16), 8
+    state, first = smooth_state(16), 32
     ends = [advance(state, ROTATING, (6e-3, 3e-3), 2.0, 1.0 / steps, steps) for steps in (first, 2 * first, 4 * first)]
-    coarse, fine = (np.linalg.norm(a - b) for a, b in zip(ends, ends[1:], strict=False))
+    coarse, fine = (np.linalg.norm(a - b) for a, b in itertools.pairwise(ends))
     assert np.log2(coarse / fine) == pytest.approx(order, abs=0.3)
 
 

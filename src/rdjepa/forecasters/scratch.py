@@ -5,7 +5,7 @@ from rdjepa.models.rdjepa import ModelConfig
 from rdjepa.models.rdjepa import build as build_model
 
 PAPER_RATES = LearningRates(encoder=1e-4, predictor=1e-4, decoder=2e-4)
-RATES = {"small": LearningRates(3e-4, 3e-4, 5e-4), "nano": LearningRates(1e-3, 1e-3, 1e-3)}
+RATES = {"small": LearningRates(3e-4, 3e-4, 5e-4), "nano": LearningRates(5e-4, 5e-4, 1e-3)}
 
 
 def build(preset: str | ModelConfig = "paper", seed: int | None = None) -> RDJEPAForecaster:

@@ -1,7 +1,9 @@
 """Time integrators: explicit Euler, classical Runge-Kutta of order 4, and Strang splitting.
 
-Each is compiled once per kinetics (numba, float64, strict IEEE arithmetic, one thread) and kept on disk between
-processes. The ghost cells are filled by a function that is handed in, which is where another boundary would go.
+Each is compiled once per kinetics and process (numba, float64, strict IEEE arithmetic, one thread), in one to four
+seconds. Numba's disk cache is left off: kernels that differ only in their kinetics share a symbol name, and two of
+them read back into one process collide. The ghost cells are filled by a function that is handed in, which is where
+another boundary would go.
 """
 
 from collections.abc import Callable
@@ -22,8 +24,7 @@ Advance = Callable[[np.ndarray, tuple[float, ...], tuple[float, float], float, f
 def inlined(function: Callable) -> Callable:
     """Return a copy of a plain function that compiled code can call and inline.
 
-    A copy differs from the function that its module names, so numba's cache stores it by its code and not by its
-    name: an edited equation is compiled anew, an unedited one is found again by the next process.
+    A copy leaves the function that its module names untouched, for NumPy and for sympy.
     """
     assert isinstance(function, FunctionType)
     copy = FunctionType(function.__code__, function.__globals__, function.__name__)
@@ -35,7 +36,7 @@ def _euler(kinetics: Callable, stencil: Stencil) -> Advance:
     laplacian = inlined(stencil.apply)
     fill = inlined(fill_periodic)
 
-    @njit(error_model="numpy", cache=True)
+    @njit(error_model="numpy")
     def run(u, v, coefficients, diffusion_u, diffusion_v, dt, steps):  # type: ignore[no-untyped-def]
         first = np.uint64(halo)
         rows = np.uint64(u.shape[0] - halo)
@@ -63,7 +64,7 @@ def _rk4(kinetics: Callable, stencil: Stencil) -> Advance:
     fill = inlined(fill_periodic)
 
     # One store per loop: more arrays in one loop need more overlap checks than the compiler is willing to make.
-    @njit(error_model="numpy", cache=True)
+    @njit(error_model="numpy")
     def run(u, v, coefficients, diffusion_u, diffusion_v, dt, steps):  # type: ignore[no-untyped-def]
         first = np.uint64(halo)
         rows = np.uint64(u.shape[0] - halo)
@@ -130,7 +131,7 @@ def _strang(kinetics: Callable) -> Advance:
     The order with the stiff, cheap reaction outside halves the error at equal cost in Barkley's system.
     """
 
-    @njit(error_model="numpy", cache=True)
+    @njit(error_model="numpy")
     def react(u, v, coefficients, dt):  # type: ignore[no-untyped-def]
         """Advance each point in place by one step of the explicit midpoint rule."""
         for i in range(u.shape[0]):

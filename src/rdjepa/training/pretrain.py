@@ -22,7 +22,6 @@ from rdjepa.training.source import Batch, Source
 from rdjepa.training.targets import TargetConfig
 from rdjepa.training.tensorfile import CheckpointError, load_tensors, save_tensors, write_atomically
 
-SOURCES = ("gray-scott", "fitzhugh-nagumo", "brusselator", "ginzburg-landau", "schnakenberg")
 VALIDATION_SEED = 4321
 
 

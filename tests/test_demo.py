@@ -1,0 +1,32 @@
+import contextlib
+import json
+
+from rdjepa.demo import DemoConfig, run
+from rdjepa.models.rdjepa import build
+from rdjepa.training import checkpoint
+
+
+@contextlib.contextmanager
+def silent(label):
+    yield lambda *arguments: None
+
+
+def test_demonstration_leaves_figure_animation_result_and_forecaster(tiny, tmp_path):
+    model = build("tiny", seed=0)
+    model.name = "tiny"
+    checkpoint.save(model, tmp_path / "model", {}, "card")
+    config = DemoConfig("schnakenberg", str(tmp_path / "model"), updates=1, test=1, device="cpu")
+    result = run(config, tmp_path / "out", silent)
+    stored = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert set(result["errors"]) == {"RD-JEPA", "from scratch", "persistence"}
+    assert set(stored["errors"]["RD-JEPA"]["relative_l2"]) == set("12345")
+    assert stored["fingerprint"] == checkpoint.read_config(tmp_path / "model")[1]["sha256"]
+    assert stored["support"][0].startswith("schnakenberg/pool/id/")
+    assert all(key.startswith("schnakenberg/test/id/") for key in stored["test"])
+    persistence = result["errors"]["persistence"]["relative_l2"]
+    assert persistence[1] < persistence[5]
+    for name in ("forecast.png", "forecast.gif", "forecaster.safetensors"):
+        assert (tmp_path / "out" / name).stat().st_size > 0
+    before = {p: p.stat().st_mtime_ns for p in (tmp_path / "out" / "data").rglob("*.hdf5")}
+    run(config, tmp_path / "out", silent)
+    assert before == {p: p.stat().st_mtime_ns for p in (tmp_path / "out" / "data").rglob("*.hdf5")}

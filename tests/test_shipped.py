@@ -1,0 +1,48 @@
+"""The checkpoints that come with the package: what they are made of, and that they still do what was recorded."""
+
+import json
+
+import pytest
+
+import rdjepa
+from rdjepa import api
+from rdjepa.data.normalization import Normalizer
+from rdjepa.training import checkpoint
+
+NAMES = sorted(checkpoint.shipped())
+
+
+def manifest(name):
+    return json.loads((checkpoint.shipped()[name] / "data.json").read_text())
+
+
+def test_nano_is_shipped_and_small_enough():
+    assert "nano" in NAMES
+    assert sum(p.stat().st_size for p in checkpoint.shipped()["nano"].iterdir()) <= 15e6
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_held_out_system_and_no_test_or_validation_trajectory_was_trained_on(name):
+    keys = [key.split("/") for key in manifest(name)["trajectories"]]
+    assert {system for system, *_ in keys} == set(api.SOURCES)
+    assert {(split, regime) for _, split, regime, _ in keys} == {("pool", "id")}
+    assert set(manifest(name)["normalizers"]) == set(api.SOURCES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_keys_make_the_trajectories_of_the_manifest(name):
+    from rdjepa.data.store import checksum
+
+    for system in api.CHECKED:
+        made = checksum(rdjepa.simulate(system, seed=3).fields)
+        if made != manifest(name)["trajectories"][f"{system}/pool/id/00003"]:
+            pytest.fail(f"{system}: another trajectory than the checkpoint was trained on")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_loaded_weights_have_the_recorded_latent_error(name):
+    _, record = checkpoint.read_config(name)
+    normalizers = {k: Normalizer.from_dict(v) for k, v in manifest(name)["normalizers"].items()}
+    measured = api.latent_error(rdjepa.load(name), normalizers)
+    assert measured == pytest.approx(record["pretraining"]["check"], rel=0.02)
+    assert measured < 0.5  # an untrained model is near 2, a constant one at 1
