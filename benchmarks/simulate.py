@@ -82,13 +82,14 @@ def floor(name: str, seconds: float, frames: np.ndarray, folder: Path) -> str:
 
 
 def main() -> None:
-    print(f"{'system':<16} {'steps':>6} {'seconds':>8}   {'C':>6}  ratio  difference")
+    print(f"{'system':<16} {'steps':>6} {'seconds':>8}  {'C':>7}  ratio  largest difference")
     with tempfile.TemporaryDirectory() as folder:
         for name in names():
             numerics = get(name).numerics
             steps = sum(leg.steps for leg in legs(numerics.times, numerics.dt))
             seconds, frames = measure(rollout, get(name))
-            print(f"{name:<16} {steps:>6} {seconds:>8.3f}  {floor(name, seconds, frames, Path(folder))}", flush=True)
+            row = f"{name:<16} {steps:>6} {seconds:>8.3f}  {floor(name, seconds, frames, Path(folder))}"
+            print(row.rstrip(), flush=True)
 
 
 if __name__ == "__main__":

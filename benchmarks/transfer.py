@@ -1,7 +1,7 @@
 """Does pretraining help? Held-out systems, one trajectory, RD-JEPA beside scratch and persistence.
 
-    python benchmarks/transfer.py run --systems barkley --out benchmarks/results/barkley.csv
-    python benchmarks/transfer.py table benchmarks/results/*.csv
+    python benchmarks/transfer.py run --precision bfloat16 --out benchmarks/results/transfer.csv
+    python benchmarks/transfer.py table benchmarks/results/transfer.csv
 
 `run` appends one line per contender, number of updates, metric and horizon, and skips what the file has already.
 Learning rates are constant, so the model after fewer updates is an earlier state of the same run. Field statistics are

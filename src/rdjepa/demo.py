@@ -50,7 +50,7 @@ class DemoConfig:
     system: str = "barkley"
     model: str = "nano"
     k: int = 1
-    updates: int = 120
+    updates: int = 100
     test: int = 6
     support_seed: int = 777
     seed: int = 777

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+MEASURED = ("latent_loss", "mean_loss", "persistence_loss", "target_std", "target_rank", "target_cosine")
+
 
 def model_card(preset: str, record: Mapping) -> str:
     """Markdown text that says what a checkpoint is, what it was trained on, and what it is not for.
@@ -15,7 +17,7 @@ def model_card(preset: str, record: Mapping) -> str:
         f"| {name} | {count} | {record['validation_trajectories'].get(name, 0)} |"
         for name, count in record["trajectories"].items()
     )
-    measured = "\n".join(f"| {key} | {value:.4g} |" for key, value in diagnostics.items() if key != "step")
+    measured = "\n".join(f"| {key} | {diagnostics[key]:.4g} |" for key in MEASURED if key in diagnostics)
     software = ", ".join(f"{name} {version}" for name, version in record["software"].items())
     return f"""# RD-JEPA {preset}
 
@@ -33,10 +35,11 @@ checksum of every trajectory, and the field statistics, are in `data.json`; the 
 
 ## Training
 
-{record["steps"]} steps of batch {config["batch"]}, seed {config["seed"]}, {config["precision"]}, peak learning rate
-{config["peak"]:g} after {config["warmup"]} warm-up steps, cosine to {config["minimum"]:g}, weight decay
-{config["weight_decay"]:g}, averaging coefficient {config["ema"][0]} to {config["ema"][1]}. Software: {software}.
-Curves: `curves.png`, from `metrics.jsonl`.
+{record["steps"]} steps of batch {config["batch"]}, seed {config["seed"]}, {config["precision"]}; learning rate
+{config["peak"]:g} after {config["warmup"]} warm-up steps, on a cosine to {config["minimum"]:g}; weight decay
+{config["weight_decay"]:g}; averaging coefficient {config["ema"][0]} to {config["ema"][1]}.
+
+Made with {software}. Curves: `curves.png`, from `metrics.jsonl`.
 
 ## Diagnostics at the end, on validation trajectories
 
