@@ -189,7 +189,8 @@ def adapt(
     """
     where = checkpoint.device_named(device)
     name, sizes, contender, fingerprint = _contender(model, seed)
-    support = load_fields(trajectories, sizes.grid)
+    given = readers.load(trajectories)
+    support = fit_fields(given, sizes.grid)
     settings = config or PROFILES.get(name, AdaptConfig())
     settings = dataclasses.replace(settings, seed=seed, steps=settings.steps if steps is None else steps)
     if settings.steps < 1:
@@ -207,7 +208,7 @@ def adapt(
         "encoder": "trained" if contender.rates.encoder else "frozen",
         "rates": dataclasses.asdict(contender.rates),
         "config": dataclasses.asdict(settings),
-        "support": [str(t.key) for t in readers.load(trajectories)] if _has_keys(trajectories) else len(support),
+        "support": [str(trajectory.key or "without a key") for trajectory in given],
         "seconds": round(time.perf_counter() - started, 2),
         "software": software(),
     }
@@ -245,13 +246,13 @@ def with_fresh_decoder(model: RDJEPA, seed: int) -> RDJEPA:
     return fresh
 
 
-def load_fields(trajectories: Any, grid: int) -> list[np.ndarray]:
+def fit_fields(trajectories: Sequence[Trajectory], grid: int) -> list[np.ndarray]:
     """Fields (T, H, W, 2) of the support trajectories, each checked against what the model can take.
 
     Raises:
         DataError: the first thing that is wrong, in one sentence.
     """
-    support = [validate(t.fields) for t in readers.load(trajectories)]
+    support = [validate(trajectory.fields) for trajectory in trajectories]
     if not support:
         raise DataError("expected at least one trajectory, got none; give some")
     for fields in support:
@@ -261,12 +262,6 @@ def load_fields(trajectories: Any, grid: int) -> list[np.ndarray]:
                 "resample them to the grid that the model was pretrained on"
             )
     return support
-
-
-def _has_keys(trajectories: Any) -> bool:
-    """Whether every trajectory is a simulated one with an address."""
-    items = trajectories if isinstance(trajectories, list | tuple) else [trajectories]
-    return all(isinstance(t, Trajectory) and t.key is not None for t in items)
 
 
 def _contender(model: Any, seed: int) -> tuple[str, Any, RDJEPAForecaster, str]:

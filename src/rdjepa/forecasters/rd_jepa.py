@@ -1,7 +1,7 @@
 """RD-JEPA as a forecaster: frozen pretrained encoder, trained predictor and decoder (S2.6).
 
-Learning rates of the paper preset are the paper's. Narrower presets need larger ones; theirs were chosen on
-validation trajectories of source systems.
+Learning rates of the paper preset are the paper's. Narrower presets need larger ones: those of nano were chosen on
+validation trajectories of a source system, those of small are not yet measured.
 """
 
 from dataclasses import dataclass
