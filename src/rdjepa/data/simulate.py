@@ -17,7 +17,7 @@ def simulate(name: str, seed: int = 0, regime: str = "id", split: str = "pool") 
     The same arguments give the same bits on the same platform, whatever was simulated before.
 
     Args:
-        name: a name from `rdjepa.systems.names()`.
+        name: a name from `rdjepa.systems.names()` or `wall_names()`, or a .py file that defines `SYSTEM`.
         seed: position in the split, from 0.
         regime: "id", and for the five source systems also "coeff-ood" and "ic-ood" (S1.1 of the paper).
         split: "pool", "validation" or "test".
@@ -49,15 +49,16 @@ def simulate(name: str, seed: int = 0, regime: str = "id", split: str = "pool") 
                 fields=fields,
                 times=system.numerics.times,
                 coefficients=p,
-                key=Key(name, split, regime, seed),
+                key=Key(system.name, split, regime, seed),
                 attempt=attempt,
                 rejected=tuple(rejected),
                 initial_condition=start.family,
                 length=system.numerics.length,
+                boundary=str(system.numerics.boundary),
                 software={"rdjepa": __version__} | {name: version(name) for name in ("numpy", "scipy", "numba")},
             )
         rejected.append(reason)
-    key = Key(name, split, regime, seed)
+    key = Key(system.name, split, regime, seed)
     raise RuntimeError(
         f"expected a trajectory of {key} to pass its screens, got {ATTEMPTS} rejections; reasons: "
         + "; ".join(sorted(set(rejected)))

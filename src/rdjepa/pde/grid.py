@@ -1,4 +1,4 @@
-"""A uniform periodic grid on a square, and distances on it."""
+"""A uniform grid on a square, periodic or between walls, and distances on it."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,16 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Grid:
-    """`size` x `size` points of a periodic square [origin, origin + length)^2; rows run along y, columns along x."""
+    """`size` x `size` points of the square [origin, origin + length]^2; rows run along y, columns along x.
+
+    On a periodic grid the first point is the corner, and distances go the shortest way around. Between walls the points
+    are the centres of cells, and distances are those of the plane.
+    """
 
     size: int
     length: float
     origin: float = 0.0
+    walls: bool = False
 
     @property
     def spacing(self) -> float:
@@ -20,17 +25,19 @@ class Grid:
 
     def coordinates(self) -> tuple[np.ndarray, np.ndarray]:
         """Return x and y at every point, each (H, W)."""
-        axis = self.origin + self.spacing * np.arange(self.size)
+        axis = self.origin + self.spacing * (np.arange(self.size) + 0.5 * self.walls)
         return np.broadcast_to(axis, (self.size, self.size)), np.broadcast_to(axis[:, None], (self.size, self.size))
 
     def offsets(self, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the displacement from `centre` (x, y) to every point along the shortest way around, each (H, W)."""
+        """Return the displacement from `centre` (x, y) to every point, each (H, W)."""
         x, y = self.coordinates()
+        if self.walls:
+            return x - centre[0], y - centre[1]
         half = 0.5 * self.length
         return (x - centre[0] + half) % self.length - half, (y - centre[1] + half) % self.length - half
 
     def distance(self, centre: np.ndarray) -> np.ndarray:
-        """Return the distance from `centre` (x, y) to every point along the shortest way around, (H, W)."""
+        """Return the distance from `centre` (x, y) to every point, (H, W)."""
         return np.hypot(*self.offsets(centre))
 
     def random_point(self, rng: np.random.Generator) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Discrete Laplacians on a periodic grid: finite differences of order 2 and 4, and the exact Fourier symbol.
+"""Discrete Laplacians and their ghost cells: finite differences of order 2 and 4, and the exact Fourier symbol.
 
 The two stencils are written for arrays that carry ghost cells around the domain, and return spacing^2 times the
 Laplacian at one cell. They are plain functions that the integrators compile and inline.
@@ -60,6 +60,18 @@ def fill_periodic(field, halo):  # type: ignore[no-untyped-def]
         for j in range(halo):
             field[i, j] = field[i, j + columns]
             field[i, columns + halo + j] = field[i, halo + j]
+
+
+def fill_walls(field, factor):  # type: ignore[no-untyped-def]
+    """Fill one layer of ghost cells with `factor` times the cell next to each inside, in place; corners stay."""
+    rows = field.shape[0] - 1
+    columns = field.shape[1] - 1
+    for i in range(1, rows):
+        field[i, 0] = factor * field[i, 1]
+        field[i, columns] = factor * field[i, columns - 1]
+    for j in range(1, columns):
+        field[0, j] = factor * field[1, j]
+        field[rows, j] = factor * field[rows - 1, j]
 
 
 def squared_wavenumbers(size: int, length: float) -> np.ndarray:

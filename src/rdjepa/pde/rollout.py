@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rdjepa.pde.integrators import integrator
+from rdjepa.pde.stability import check_step
 from rdjepa.pde.system import Coefficients, System
 
 
@@ -34,9 +35,14 @@ def block_mean(field: np.ndarray, size: int) -> np.ndarray:
 
 
 def rollout(system: System, p: Coefficients, state: np.ndarray) -> np.ndarray:
-    """Integrate from `state` (2, H, W) at t = 0 and return the saved frames, (T, H, W, 2) float32."""
+    """Integrate from `state` (2, H, W) at t = 0 and return the saved frames, (T, H, W, 2) float32.
+
+    Raises:
+        ValueError: the step is above the diffusive limit of the method.
+    """
     numerics = system.numerics
-    advance = integrator(numerics.method, numerics.laplacian, system.kinetics)
+    check_step(numerics, system.diffusivities(p))
+    advance = integrator(numerics.method, numerics.laplacian, system.kinetics, numerics.boundary)
     coefficients = tuple(p[name] for name in system.kinetic_names)
     diffusivities = system.diffusivities(p)
     frames = np.empty((numerics.frames, numerics.stored, numerics.stored, 2), dtype=np.float32)

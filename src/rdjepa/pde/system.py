@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rdjepa.pde.boundary import PERIODIC, Boundary
 from rdjepa.pde.grid import Grid
 from rdjepa.pde.laplacian import Laplacian
 from rdjepa.pde.sampling import Box, stream
@@ -29,6 +30,7 @@ class Numerics:
         dt: the largest internal step.
         first, last: times of the first and last saved frame; integration begins at 0.
         frames: number of saved frames, equally spaced from `first` to `last` inclusive.
+        boundary: periodic, or a kind of wall (Strang splitting with Laplacian 2 only).
     """
 
     length: float
@@ -41,6 +43,7 @@ class Numerics:
     method: str = "euler"
     laplacian: Laplacian = 2
     frames: int = 40
+    boundary: Boundary = PERIODIC
 
     @property
     def times(self) -> np.ndarray:
@@ -50,7 +53,7 @@ class Numerics:
     @property
     def grid(self) -> Grid:
         """The grid of the integration."""
-        return Grid(self.size, self.length, self.origin)
+        return Grid(self.size, self.length, self.origin, self.boundary.walls)
 
 
 @dataclass(frozen=True)

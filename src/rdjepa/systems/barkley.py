@@ -30,14 +30,17 @@ def equilibria(p: Coefficients) -> tuple[tuple[float, float], ...]:
     return ((0.0, 0.0), (1.0, 1.0))
 
 
-def _broken_wave(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
+def broken_wave(
+    grid: Grid, p: Coefficients, rng: np.random.Generator, radius: tuple[float, float] = (0.30, 0.42)
+) -> np.ndarray:
+    """Return an excited slab that is cut off on one side, within a disk of a radius given in units of the side."""
     middle = grid.origin + 0.5 * grid.length
     centre = middle + grid.length * rng.uniform(-0.15, 0.15, size=2)
     x, y = grid.offsets(centre)
     angle = rng.uniform(0, 2 * np.pi)
     ahead, aside = x * np.cos(angle) + y * np.sin(angle), y * np.cos(angle) - x * np.sin(angle)
     width, length, edge = rng.uniform(6, 14), rng.uniform(15, 30), rng.uniform(1, 3)
-    inside = disk(grid, centre, rng.uniform(0.30, 0.42) * grid.length, edge)
+    inside = disk(grid, centre, rng.uniform(*radius) * grid.length, edge)
     excited = step(ahead, edge) * step(width - ahead, edge) * step(aside, edge)
     refractory = step(ahead + length, edge) * step(-ahead, edge)
     u = excited * inside * (1 + rng.uniform(0, 0.05) * smooth_noise(grid, rng, 4))
@@ -77,7 +80,7 @@ SYSTEM = System(
                     }
                 ),
             ),
-            (InitialCondition("broken wave", _broken_wave),),
+            (InitialCondition("broken wave", broken_wave),),
         ),
     },
     numerics=Numerics(

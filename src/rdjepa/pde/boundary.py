@@ -1,0 +1,56 @@
+"""What happens at the edge of the square: periodic, or one of three homogeneous walls (S1.5)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["periodic", "neumann", "robin", "dirichlet"]
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """The condition on the diffusing components at all four sides.
+
+    Between walls the grid points are the centres of cells, so the wall lies half a spacing outside the last row, and
+    a ghost cell holds a multiple of its neighbour inside: second order in the spacing.
+
+    Attributes:
+        kind: "periodic"; "neumann", no flux; "robin", du/dn + kappa u = 0; "dirichlet", u = 0.
+        kappa: exchange coefficient of a Robin wall, 1/length, from 0.
+    """
+
+    kind: Kind = "periodic"
+    kappa: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what is no boundary condition of the four."""
+        if self.kind not in ("periodic", "neumann", "robin", "dirichlet"):
+            raise ValueError(f"expected a boundary periodic, neumann, robin or dirichlet, got {self.kind!r}; name one")
+        if self.kappa < 0 or (self.kappa > 0) != (self.kind == "robin"):
+            raise ValueError(
+                f"expected kappa above 0 with a robin wall and 0 otherwise, got {self.kappa!r} with {self.kind}"
+            )
+
+    @property
+    def walls(self) -> bool:
+        """Whether the domain ends at walls."""
+        return self.kind != "periodic"
+
+    def ghost_factor(self, spacing: float) -> float:
+        """Value of a ghost cell, in units of the cell next to it inside.
+
+        From the mean and the difference of the two: du/dn = (g - 1) u / spacing and u at the wall = (g + 1) u / 2.
+        """
+        if self.kind == "neumann":
+            return 1.0
+        if self.kind == "dirichlet":
+            return -1.0
+        if self.kind == "robin":
+            return (2.0 - self.kappa * spacing) / (2.0 + self.kappa * spacing)
+        raise ValueError("expected a wall, got a periodic boundary; it has no ghost factor")
+
+    def __str__(self) -> str:
+        """Return the kind, with kappa where there is one."""
+        return f"{self.kind}, kappa = {self.kappa:g}" if self.kappa else self.kind
+
+
+PERIODIC = Boundary()

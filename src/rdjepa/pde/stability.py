@@ -1,0 +1,34 @@
+"""The largest step that keeps explicit diffusion stable, checked before anything is integrated."""
+
+import math
+
+from rdjepa.pde.laplacian import STENCILS
+from rdjepa.pde.system import Numerics
+
+# Where the stability polynomial of each method leaves [-1, 1] on the negative real axis. Strang splitting with walls
+# advances diffusion by the midpoint rule; with the spectral Laplacian diffusion is exact.
+REAL_AXIS = {"euler": 2.0, "strang": 2.0, "rk4": 2.785293563405282}
+
+
+def diffusive_limit(numerics: Numerics, diffusivities: tuple[float, float]) -> float:
+    """Return the largest stable step of the diffusion part alone; infinite where diffusion is integrated exactly."""
+    fastest = max(diffusivities)
+    if numerics.laplacian == "spectral" or fastest <= 0:
+        return math.inf
+    return REAL_AXIS[numerics.method] * numerics.grid.spacing**2 / (STENCILS[numerics.laplacian].largest * fastest)
+
+
+def check_step(numerics: Numerics, diffusivities: tuple[float, float]) -> None:
+    """Refuse a step above the diffusive limit, or diffusivities that are no numbers from 0.
+
+    Raises:
+        ValueError: with the limit.
+    """
+    if not all(math.isfinite(value) and value >= 0 for value in diffusivities):
+        raise ValueError(f"expected finite diffusivities from 0, got {diffusivities}; correct the coefficients")
+    limit = diffusive_limit(numerics, diffusivities)
+    if numerics.dt > limit:
+        raise ValueError(
+            f"expected dt up to the diffusive limit {limit:.4g} of {numerics.method} with spacing "
+            f"{numerics.grid.spacing:.4g} and diffusivity {max(diffusivities):g}, got {numerics.dt:g}; lower dt"
+        )
