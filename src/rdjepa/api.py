@@ -19,6 +19,7 @@ from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.evaluation.evaluate import Row
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
+from rdjepa.experiments.protocol import SOURCES
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.models.decoder import Decoder
 from rdjepa.models.jepa import JEPA
@@ -35,7 +36,6 @@ from rdjepa.version import __version__
 
 Progress = Callable[[int, int], None]
 
-SOURCES = ("gray-scott", "fitzhugh-nagumo", "brusselator", "ginzburg-landau", "schnakenberg")  # of pretraining, S1.2
 CHECKED = ("gray-scott", "brusselator", "ginzburg-landau", "schnakenberg")  # those that take a fraction of a second
 
 

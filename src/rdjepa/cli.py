@@ -14,7 +14,7 @@ import typer
 from rich.table import Table
 
 import rdjepa
-from rdjepa import api
+from rdjepa import api, cli_data
 from rdjepa.console import console, error_table, progress
 from rdjepa.data import readers, store
 from rdjepa.data.fields import DataError
@@ -35,6 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Forecast a reaction-diffusion system from one, five or ten trajectories, with a model pretrained on others.",
 )
+app.add_typer(cli_data.app, name="data")
 
 Device = Annotated[str, typer.Option(help="Where to compute: auto (a GPU when there is one), cpu or cuda.")]
 Seed = Annotated[int, typer.Option(help="Seed of fresh weights and of the order of training windows.")]
@@ -53,7 +54,7 @@ def systems(name: Annotated[str | None, typer.Argument(help="Show one system in 
     table = Table()
     for heading in ("name", "system", "test regimes", "coefficients"):
         table.add_column(heading)
-    for each in map(rdjepa.systems.get, rdjepa.systems.names()):
+    for each in map(rdjepa.systems.get, (*rdjepa.systems.names(), *rdjepa.systems.wall_names())):
         table.add_row(each.name, each.title, ", ".join(each.regimes), ", ".join(each.draw(0)))
     console.print(table)
 
@@ -76,7 +77,7 @@ def simulate(
     with progress(f"simulate {name}") as update:
         for number in range(count):
             update(number, count)
-            path = store.path_of(out, Key(name, split, regime, start + number))
+            path = store.path_of(out, Key(rdjepa.systems.get(name).name, split, regime, start + number))
             if not store.is_complete(path, verify=True):
                 store.write(out, rdjepa.simulate(name, seed=start + number, regime=regime, split=split))
                 made += 1

@@ -14,7 +14,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +66,7 @@ def write(base: Path | str, trajectory: Trajectory) -> Path:
         raise DataError("expected a trajectory with a key, got one without; set its key to name the file")
     path = path_of(base, key)
     _refuse_unfit(trajectory)
-    _replace(path, _encode(trajectory, key))
+    replace(path, _encode(trajectory, key))
     return path
 
 
@@ -101,6 +101,34 @@ def read(path: Path | str, verify: bool = True) -> Trajectory:
             length=float(attributes["rdjepa_length"]),
             boundary=str(attributes["rdjepa_boundary"]),
             software=json.loads(attributes["rdjepa_software"]),
+        )
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a file says of its trajectory beside the fields; attributes as in `Trajectory`, and the checksum."""
+
+    checksum: str
+    initial_condition: str
+    rejected: tuple[str, ...]
+    software: Mapping[str, str]
+
+
+def read_record(path: Path | str) -> Record:
+    """Read the record of a stored trajectory without its fields.
+
+    Raises:
+        DataError: the file is missing, truncated or foreign.
+    """
+    path = Path(path)
+    with _opened(path) as file:
+        _count(path, file)
+        attributes = file.attrs
+        return Record(
+            str(attributes["rdjepa_checksum"]),
+            str(attributes["rdjepa_initial_condition"]),
+            tuple(json.loads(attributes["rdjepa_rejected"])),
+            json.loads(attributes["rdjepa_software"]),
         )
 
 
@@ -211,7 +239,7 @@ def write_stats(folder: Path | str) -> Path:
         for name in ("mean", "std", "rms")
     }
     path = folder / "stats.yaml"
-    _replace(path, yaml.safe_dump(stats, sort_keys=False).encode())
+    replace(path, yaml.safe_dump(stats, sort_keys=False).encode())
     return path
 
 
@@ -319,8 +347,12 @@ def _strings(values: tuple[str, ...]) -> np.ndarray:
     return np.array(values, dtype=h5py.string_dtype())
 
 
-def _replace(path: Path, content: bytes | memoryview) -> None:
-    """Put content at path in one step: a reader sees the old file, none, or the whole new one."""
+def replace(path: Path, content: bytes | memoryview) -> None:
+    """Put content at path in one step: a reader sees the old file, none, or the whole new one.
+
+    Raises:
+        DataError: the disk is full.
+    """
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

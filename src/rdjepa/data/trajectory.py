@@ -29,6 +29,18 @@ class Key:
         """Return "system/split/regime/index"."""
         return f"{self.system}/{self.split}/{self.regime}/{self.index:05d}"
 
+    @classmethod
+    def parse(cls, text: str) -> "Key":
+        """Inverse of `str`.
+
+        Raises:
+            ValueError: the text is no key.
+        """
+        parts = text.split("/")
+        if len(parts) != 4 or parts[1] not in SPLITS or parts[2] not in REGIMES or not parts[3].isdecimal():
+            raise ValueError(f'expected a key "system/split/regime/index", got {text!r}')
+        return cls(parts[0], parts[1], parts[2], int(parts[3]))
+
 
 @dataclass(frozen=True)
 class Trajectory:

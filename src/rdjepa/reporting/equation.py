@@ -16,7 +16,7 @@ def describe(system: System) -> str:
         lines.append(f"  {coefficient.name:8} {'; '.join(dict.fromkeys(spans))}   {coefficient.description}")
     lines += [
         "",
-        f"side {numerics.length:g}, {numerics.stored} x {numerics.stored} points{pooled}, periodic",
+        f"side {numerics.length:g}, {numerics.stored} x {numerics.stored} points{pooled}, {numerics.boundary}",
         f"{numerics.method}, Laplacian {numerics.laplacian}, dt at most {numerics.dt:g}, "
         f"{numerics.frames} frames from t = {numerics.first:g} to {numerics.last:g}",
     ]

@@ -87,6 +87,43 @@ def forecast(
     return _save(figure, path)
 
 
+def contact_sheet(
+    rows: Mapping[str, np.ndarray], path: Path, *, title: str, frames: Sequence[int] = (0, 13, 26, 39)
+) -> Path:
+    """Both components of several trajectories at a few frames, a row per trajectory, each row with its own scale.
+
+    Args:
+        rows: label -> (T, H, W, 2) fields.
+        path: PNG file.
+        title: of the figure.
+        frames: frames shown; beyond the last one the last is shown.
+    """
+    figure, axes = plt.subplots(
+        len(rows),
+        2 * len(frames),
+        figsize=(1.15 * 2 * len(frames) + 1.0, 1.2 * len(rows) + 0.6),
+        layout="constrained",
+        squeeze=False,
+    )
+    for number, (line, (label, fields)) in enumerate(zip(axes, rows.items(), strict=True)):
+        for column, axis in enumerate(line):
+            component, frame = divmod(column, len(frames))
+            shown = fields[..., component]
+            axis.imshow(
+                shown[min(frames[frame], len(fields) - 1)],
+                origin="lower",
+                cmap=FIELD_COLOURS,
+                vmin=float(shown.min()),
+                vmax=float(shown.max()),
+            )
+            axis.set(xticks=[], yticks=[])
+            if number == 0:
+                axis.set_title(f"{'uv'[component]}, frame {frames[frame]}", fontsize=7)
+        line[0].set_ylabel(label, fontsize=6, rotation=0, ha="right", va="center")
+    figure.suptitle(title, fontsize=9)
+    return _save(figure, path)
+
+
 def animation(
     reference: np.ndarray,
     forecasts: Mapping[str, np.ndarray],

@@ -1,0 +1,136 @@
+"""The card of one system's data: what was simulated, how, how much of it, and what it looks like."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rdjepa.pde.system import System
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was counted and measured on the stored trajectories of one system.
+
+    Attributes:
+        counts: "split/regime" -> number of trajectories.
+        draws: "split/regime" -> number of draws that they took, rejected ones included.
+        reasons: rejected draws by reason.
+        families: trajectories by family of initial states.
+        persistence: "split/regime" -> relative L2 error of the persistence forecast at h = 1..5.
+        sampled: "split/regime" -> number of trajectories behind `persistence`.
+        seconds: processor seconds of simulating one trajectory again, on one core.
+        bytes: size of the files.
+        support: support seed -> indices of the pool, in order.
+        coinciding: pairs of support seeds that select the same trajectory at K = 1.
+        software: versions that made the data.
+    """
+
+    counts: Mapping[str, int]
+    draws: Mapping[str, int]
+    reasons: Mapping[str, int]
+    families: Mapping[str, int]
+    persistence: Mapping[str, list[float]]
+    sampled: Mapping[str, int]
+    seconds: float
+    bytes: int
+    support: Mapping[int, tuple[int, ...]]
+    coinciding: tuple[tuple[int, int], ...]
+    software: Mapping[str, str]
+
+
+def data_card(system: System, summary: Summary, sheet: str) -> str:
+    """Markdown text of the card.
+
+    Args:
+        system: the equation; everything about it is rendered from the object that is integrated.
+        summary: what was found on disk.
+        sheet: file name of the contact sheet, beside the card.
+    """
+    numerics = system.numerics
+    pooled = (
+        f", stored as means of {numerics.size // numerics.stored} x {numerics.size // numerics.stored} blocks"
+        if numerics.size != numerics.stored
+        else ""
+    )
+    software = ", ".join(f"{name} {version}" for name, version in sorted(summary.software.items()))
+    made, drawn = sum(summary.counts.values()), sum(summary.draws.values())
+    sections = [
+        f"# {system.title}\n\n{system.reference}",
+        "\n\n".join(f"$${side}$$" for side in system.latex()),
+        "## Coefficients\n\n" + _table(("coefficient", "meaning", "unit", *system.regimes), _ranges(system)),
+        "## Initial states\n\n"
+        + "\n".join(
+            f"- {name}: {', '.join(family.name for family in regime.initial_conditions)}"
+            for name, regime in system.regimes.items()
+        )
+        + "\n\n"
+        + _table(("family", "trajectories"), [(name, str(n)) for name, n in summary.families.items()]),
+        "## Numerics\n\n"
+        + _table(
+            ("quantity", "value"),
+            [
+                ("domain", f"[{numerics.origin:g}, {numerics.origin + numerics.length:g})², {numerics.boundary}"),
+                ("grid", f"{numerics.size} x {numerics.size}{pooled}"),
+                ("method", f"{numerics.method}, Laplacian {numerics.laplacian}, float64"),
+                ("largest step", f"{numerics.dt:g}"),
+                ("frames", f"{numerics.frames}, t = {numerics.first:g} to {numerics.last:g}, float32"),
+                ("screens", "; ".join(f"`{screen!r}`" for screen in system.screens)),
+            ],
+        ),
+        "## Trajectories\n\n"
+        + _table(
+            ("split/regime", "trajectories", "draws", "rejected"),
+            [
+                (part, str(n), str(summary.draws[part]), f"{1 - n / summary.draws[part]:.1%}")
+                for part, n in summary.counts.items()
+            ],
+        )
+        + f"\n\n{made} trajectories of {drawn} draws, {summary.bytes / 2**30:.2f} GiB; "
+        f"{summary.seconds:.2f} processor seconds a trajectory, "
+        f"{summary.seconds * drawn / 3600:.2f} core-hours for all draws.",
+        "## Rejected draws\n\n"
+        + (
+            _table(("reason", "draws"), [(k, str(n)) for k, n in summary.reasons.items()])
+            if summary.reasons
+            else "None."
+        ),
+        "## Error of no change\n\nRelative L2 error of repeating the newest frame, every window.\n\n"
+        + _table(
+            ("split/regime", "trajectories", *(f"h = {h}" for h in range(1, 6))),
+            [
+                (part, str(summary.sampled[part]), *(f"{error:.3f}" for error in errors))
+                for part, errors in summary.persistence.items()
+            ],
+        ),
+        "## Support sets\n\n" + _supports(summary),
+        "## Choices that the paper leaves open\n\n" + "\n".join(f"- {note}" for note in system.notes),
+        f"## Contact sheet\n\n![trajectories]({sheet})",
+        f"Made with {software}. Layout: HDF5 of The Well. `rdjepa data verify` checks every file.",
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _ranges(system: System) -> list[tuple[str, ...]]:
+    rows = []
+    for coefficient in system.coefficients:
+        spans = []
+        for regime in system.regimes:
+            low, high = system.range(coefficient.name, regime)
+            boxes = {tuple(box.ranges[coefficient.name]) for box in system.regime(regime).boxes}
+            count = f" in {len(boxes)} boxes" if len(boxes) > 1 else ""
+            spans.append(f"{low:g}" if low == high else f"{low:g} to {high:g}{count}")
+        rows.append((f"`{coefficient.name}`", coefficient.description, coefficient.unit, *spans))
+    return rows
+
+
+def _supports(summary: Summary) -> str:
+    if not summary.support:
+        return "No pool trajectory is stored."
+    rows = [(str(seed), ", ".join(map(str, indices))) for seed, indices in summary.support.items()]
+    same = "; ".join(f"{a} and {b}" for a, b in summary.coinciding)
+    warning = f"\n\n**Seeds that select the same trajectory at K = 1: {same}.**" if same else ""
+    return _table(("seed", "pool indices in order; K takes the first K"), rows) + warning
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
