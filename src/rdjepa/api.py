@@ -19,6 +19,7 @@ from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.evaluation.evaluate import Row
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
+from rdjepa.experiments.leaks import fingerprint
 from rdjepa.experiments.protocol import SOURCES
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.models.decoder import Decoder
@@ -126,6 +127,7 @@ def pretrain(
         "diagnostics": next((m for m in reversed(metrics) if "latent_loss" in m), {}),
         "seconds_of_last_session": round(time.perf_counter() - started, 1),
         "software": software(),
+        "data": fingerprint(source.checksums),
     }
     record["check"] = latent_error(model, source.normalizers)
     folder = run / "model"
@@ -188,7 +190,7 @@ def adapt(
         ValueError: unfit trajectories (the sentence says why), or an unknown checkpoint.
     """
     where = checkpoint.device_named(device)
-    name, sizes, contender, fingerprint = _contender(model, seed)
+    name, sizes, contender, weights = _contender(model, seed)
     given = readers.load(trajectories)
     support = fit_fields(given, sizes.grid)
     settings = config or PROFILES.get(name, AdaptConfig())
@@ -204,7 +206,7 @@ def adapt(
     )
     record = {
         "preset": name,
-        "fingerprint": fingerprint,
+        "fingerprint": weights,
         "encoder": "trained" if contender.rates.encoder else "frozen",
         "rates": dataclasses.asdict(contender.rates),
         "config": dataclasses.asdict(settings),

@@ -22,6 +22,7 @@ from rdjepa.data.trajectory import REGIMES, SPLITS, Key
 from rdjepa.demo import DemoConfig
 from rdjepa.demo import run as run_demo
 from rdjepa.evaluation.aggregate import per_horizon
+from rdjepa.experiments.leaks import of_checkpoint
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.models.base import CONTEXT
 from rdjepa.models.rdjepa import PRESETS, build, parameter_count
@@ -217,6 +218,9 @@ def info() -> None:
             f"checkpoint {name}: {record['sha256'][:12]}, {run['steps']} steps of batch {run['config']['batch']} on "
             f"{sum(run['trajectories'].values())} pool trajectories of {', '.join(run['trajectories'])}; {directory}"
         )
+        mark, found = of_checkpoint(name)
+        verdict = "\n".join(found) or "no held-out system, no validation or test trajectory"
+        console.print(f"its data: {mark[:12]}, {verdict}", markup=False)
 
 
 def _read(paths: list[Path]) -> list[rdjepa.Trajectory]:

@@ -108,7 +108,7 @@ def _results(
             local = LocalCluster(
                 n_workers=min(workers, len(jobs)),
                 threads_per_worker=1,
-                dashboard_address=None,
+                dashboard_address=":0",
                 silence_logs=logging.CRITICAL,
             )
             address = stack.enter_context(local)
