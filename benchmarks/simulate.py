@@ -1,10 +1,17 @@
-"""Seconds per trajectory of every system, and the ratio to a C kernel of the same arithmetic for two of them.
+"""Seconds per trajectory of every system, beside py-pde on the same work and a C kernel of the same arithmetic.
 
-Run it as `python benchmarks/simulate.py`. The times are processor seconds, because everything runs on one thread and
-other work on the machine should not count. Compilation, initial states and screening are left out.
+    python benchmarks/simulate.py [--peer]
+
+The times are processor seconds, because everything runs on one thread and other work on the machine should not count.
+Compilation, initial states and screening are left out, for the peer too. py-pde advances the same equation, grid and
+step with its compiled second-order stencil, by Euler or, where ours is, by Runge-Kutta; `STEPS` steps are timed and
+scaled to the trajectory. It has no Strang splitting, so for Barkley it takes the cheaper Euler step. The last line is
+the cost of one draw of each of the benchmark's 11,625 trajectories on one core.
 """
 
+import argparse
 import ctypes
+import math
 import shutil
 import statistics
 import subprocess
@@ -16,12 +23,14 @@ from pathlib import Path
 
 import numpy as np
 
+from rdjepa.experiments import protocol
 from rdjepa.pde.laplacian import STENCILS
 from rdjepa.pde.rollout import legs, rollout
 from rdjepa.pde.system import System
-from rdjepa.systems import get, names
+from rdjepa.systems import get
 
 REPEATS = 3
+STEPS = 200  # of the peer
 FLOORS = {"gray-scott": "euler.c", "fitzhugh-nagumo": "rk4.c"}
 Rollout = Callable[[System, dict[str, float], np.ndarray], np.ndarray]
 
@@ -73,23 +82,63 @@ def measure(run: Rollout, system: System) -> tuple[float, np.ndarray]:
 def floor(name: str, seconds: float, frames: np.ndarray, folder: Path) -> str:
     """Measure the C kernel of a system, if it has one, and describe the comparison."""
     if name not in FLOORS:
-        return ""
+        return " |  | "
     if shutil.which("gcc") is None:
-        return "skipped: no gcc on the path"
+        return "no gcc on the path |  | "
     c_seconds, c_frames = measure(c_rollout(Path(__file__).with_name(FLOORS[name]), folder), get(name))
     difference = np.abs(frames - c_frames).max()
-    return f"{c_seconds:7.3f}  {seconds / c_seconds:5.2f}  {difference:.1e}"
+    return f"{c_seconds:.3f} | {seconds / c_seconds:.2f} | {difference:.1e}"
+
+
+def peer(system: System) -> float:
+    """Median processor seconds of one trajectory's steps in py-pde, after its compilation."""
+    import sympy
+
+    import pde
+
+    p, numerics = system.draw(0), system.numerics
+    rates = system.kinetics(*sympy.symbols("u v"), *sympy.symbols(system.kinetic_names))
+    texts = {
+        field: f"{name} * laplace({field}) + {sympy.sstr(rate)}"
+        for field, name, rate in zip("uv", system.diffusivity_names, rates, strict=True)
+    }
+    walls = {
+        "periodic": "periodic",
+        "neumann": {"derivative": 0},
+        "dirichlet": {"value": 0},
+        "robin": {"type": "mixed", "value": numerics.boundary.kappa, "const": 0},
+    }
+    grid = pde.CartesianGrid([[0, numerics.length]] * 2, numerics.size, periodic=not numerics.boundary.walls)
+    equation = pde.PDE(texts, consts=dict(p), bc=walls[numerics.boundary.kind])
+    solver = (pde.RungeKuttaSolver if numerics.method == "rk4" else pde.EulerSolver)(equation, backend="numba")
+    state = pde.FieldCollection([pde.ScalarField(grid, component.T) for component in system.start(p, 0).state])
+    advance = solver.make_stepper(state, dt=numerics.dt)
+    advance(state, 0, 2 * numerics.dt)
+    seconds = []
+    for _ in range(REPEATS):
+        began = time.process_time()
+        advance(state, 0, STEPS * numerics.dt)
+        seconds.append(time.process_time() - began)
+    return statistics.median(seconds) / STEPS * sum(leg.steps for leg in legs(numerics.times, numerics.dt))
 
 
 def main() -> None:
-    print(f"{'system':<16} {'steps':>6} {'seconds':>8}  {'C':>7}  ratio  largest difference")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peer", action="store_true", help="time py-pde too; it compiles for up to a minute a system")
+    arguments = parser.parse_args()
+    total = 0.0
+    print("| system | steps | seconds | py-pde | ratio | C | ratio | largest difference |")
+    print("|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
-        for name in names():
+        for name in protocol.SYSTEMS:
             numerics = get(name).numerics
             steps = sum(leg.steps for leg in legs(numerics.times, numerics.dt))
             seconds, frames = measure(rollout, get(name))
-            row = f"{name:<16} {steps:>6} {seconds:>8.3f}  {floor(name, seconds, frames, Path(folder))}"
-            print(row.rstrip(), flush=True)
+            total += seconds * sum(protocol.counts(name).values())
+            theirs = peer(get(name)) if arguments.peer else math.nan
+            against = f"{theirs:.3f} | {theirs / seconds:.1f}" if arguments.peer else " | "
+            print(f"| {name} | {steps} | {seconds:.3f} | {against} | {floor(name, seconds, frames, Path(folder))} |")
+    print(f"\nall trajectories, one draw each: {total / 3600:.2f} core-hours")
 
 
 if __name__ == "__main__":
