@@ -24,6 +24,7 @@ from rdjepa.data.splits import support
 from rdjepa.evaluation.aggregate import over_runs, paired_reduction, per_horizon
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.models.base import ForecastModel
 from rdjepa.training.adapt import PROFILES, train, windows
 from rdjepa.training.forecaster import Forecaster
 
@@ -32,10 +33,10 @@ CONTENDERS = ("rd-jepa", "scratch", "persistence")
 FIELDS = ("system", "support_seed", "contender", "updates", "metric", "horizon", "value", "test", "fingerprint")
 
 
-def contender(name: str, model: str, seed: int) -> tuple[RDJEPAForecaster, str]:
+def contender(name: str, model: str, seed: int) -> tuple[ForecastModel, str]:
     """A fresh trainable forecaster and the fingerprint of its pretrained weights."""
-    if name == "scratch":
-        return rdjepa.forecasters.build("scratch", rdjepa.load(model).name, seed=seed), ""
+    if name != "rd-jepa":
+        return rdjepa.forecasters.build(name, rdjepa.load(model).name, seed=seed), ""
     pretrained = api.with_fresh_decoder(rdjepa.load(model), seed)
     return RDJEPAForecaster(pretrained), pretrained.fingerprint
 
@@ -74,7 +75,7 @@ def measure(name, arguments, budgets, learning, test):
 
     def report(step, _):
         if step in budgets:
-            note(step, Forecaster(model, model.config, normalizer, {}), fingerprint)
+            note(step, Forecaster(model, normalizer, {}), fingerprint)
             model.train()
 
     train(model, windows(model, learning, normalizer, torch.device("cpu")), config, report)

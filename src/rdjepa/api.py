@@ -22,6 +22,7 @@ from rdjepa.evaluation.evaluate import evaluate as _evaluate
 from rdjepa.experiments.leaks import fingerprint
 from rdjepa.experiments.protocol import SOURCES
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.models.base import ForecastModel
 from rdjepa.models.decoder import Decoder
 from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import PRESETS, RDJEPA
@@ -158,7 +159,7 @@ def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer]) -> float:
 
 
 def adapt(
-    model: RDJEPA | RDJEPAForecaster | str | Path,
+    model: RDJEPA | ForecastModel | str | Path,
     trajectories: Any,
     *,
     steps: int | None = None,
@@ -190,10 +191,10 @@ def adapt(
         ValueError: unfit trajectories (the sentence says why), or an unknown checkpoint.
     """
     where = checkpoint.device_named(device)
-    name, sizes, contender, weights = _contender(model, seed)
+    contender, weights = _contender(model, seed)
     given = readers.load(trajectories)
-    support = fit_fields(given, sizes.grid)
-    settings = config or PROFILES.get(name, AdaptConfig())
+    support = fit_fields(given, contender.grid)
+    settings = config or PROFILES.get(contender.preset, AdaptConfig())
     settings = dataclasses.replace(settings, seed=seed, steps=settings.steps if steps is None else steps)
     if settings.steps < 1:
         raise ValueError(f"expected at least one update, got {settings.steps}")
@@ -205,16 +206,16 @@ def adapt(
         contender, data, settings, None if progress is None else lambda step, _: progress(step, settings.steps)
     )
     record = {
-        "preset": name,
+        "contender": contender.contender,
+        "preset": contender.preset,
         "fingerprint": weights,
-        "encoder": "trained" if contender.rates.encoder else "frozen",
-        "rates": dataclasses.asdict(contender.rates),
+        "settings": contender.settings(),
         "config": dataclasses.asdict(settings),
         "support": [str(trajectory.key or "without a key") for trajectory in given],
         "seconds": round(time.perf_counter() - started, 2),
         "software": software(),
     }
-    return Forecaster(contender, sizes, statistics, record, losses)
+    return Forecaster(contender, statistics, record, losses)
 
 
 def evaluate(
@@ -248,7 +249,7 @@ def with_fresh_decoder(model: RDJEPA, seed: int) -> RDJEPA:
     return fresh
 
 
-def fit_fields(trajectories: Sequence[Trajectory], grid: int) -> list[np.ndarray]:
+def fit_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list[np.ndarray]:
     """Fields (T, H, W, 2) of the support trajectories, each checked against what the model can take.
 
     Raises:
@@ -258,7 +259,7 @@ def fit_fields(trajectories: Sequence[Trajectory], grid: int) -> list[np.ndarray
     if not support:
         raise DataError("expected at least one trajectory, got none; give some")
     for fields in support:
-        if fields.shape[1:3] != (grid, grid):
+        if grid is not None and fields.shape[1:3] != (grid, grid):
             raise DataError(
                 f"expected fields on a {grid} x {grid} grid, got {fields.shape[1]} x {fields.shape[2]}; "
                 "resample them to the grid that the model was pretrained on"
@@ -266,10 +267,10 @@ def fit_fields(trajectories: Sequence[Trajectory], grid: int) -> list[np.ndarray
     return support
 
 
-def _contender(model: Any, seed: int) -> tuple[str, Any, RDJEPAForecaster, str]:
-    """Name, sizes, trainable copy and fingerprint of what `adapt` was given."""
+def _contender(model: Any, seed: int) -> tuple[ForecastModel, str]:
+    """Trainable copy and fingerprint of what `adapt` was given."""
     if isinstance(model, str | Path):
         model = checkpoint.load(model)
-    if isinstance(model, RDJEPAForecaster):
-        return model.name, model.config, copy.deepcopy(model), ""
-    return model.name, model.config, RDJEPAForecaster(with_fresh_decoder(model, seed)), model.fingerprint
+    if isinstance(model, ForecastModel):
+        return copy.deepcopy(model), ""
+    return RDJEPAForecaster(with_fresh_decoder(model, seed)), model.fingerprint

@@ -1,33 +1,75 @@
 """The contenders of the benchmark, one file each, all behind `rdjepa.models.base.ForecastModel`."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
 
-from rdjepa.forecasters import rd_jepa, scratch
+import torch
+
+from rdjepa.forecasters.cnext_unet import CNextUNet
+from rdjepa.forecasters.fno import FNO
+from rdjepa.forecasters.lno import LNO
+from rdjepa.forecasters.no_latent import NoLatent
+from rdjepa.forecasters.persistence import Extrapolation, Persistence
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
-from rdjepa.models.rdjepa import ModelConfig
+from rdjepa.forecasters.revit import ReViT
+from rdjepa.forecasters.riesz_no import RieszNO
+from rdjepa.forecasters.scratch import Scratch
+from rdjepa.models.base import ForecastModel
 
-_BUILDERS: dict[str, Callable[..., RDJEPAForecaster]] = {
-    "rd-jepa": rd_jepa.build,
-    "scratch": scratch.build,
+_CONTENDERS: dict[str, type[ForecastModel]] = {
+    "rd-jepa": RDJEPAForecaster,
+    "scratch": Scratch,
+    "no-latent": NoLatent,
+    "fno": FNO,
+    "lno": LNO,
+    "riesz-no": RieszNO,
+    "revit": ReViT,
+    "cnext-unet": CNextUNet,
+    "persistence": Persistence,
+    "extrapolation": Extrapolation,
 }
 
 
 def names() -> list[str]:
-    """Names of the trainable contenders."""
-    return list(_BUILDERS)
+    """Names of the contenders."""
+    return list(_CONTENDERS)
 
 
-def build(name: str, preset: str | ModelConfig = "paper", seed: int | None = None) -> RDJEPAForecaster:
+def build(name: str, preset: Any = "paper", seed: int | None = None) -> ForecastModel:
     """Build a contender with fresh weights.
 
     Args:
         name: one of `names()`.
-        preset: "paper", "small" or "nano", or the model's own configuration.
+        preset: "paper" or "nano" (RD-JEPA and its controls also "small"), or the contender's own configuration.
         seed: seeds the weights without touching the global random state.
 
     Raises:
         ValueError: unknown name or preset.
     """
-    if name not in _BUILDERS:
+    if seed is None:
+        model = _contender(name).from_preset(preset)
+    else:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            model = _contender(name).from_preset(preset)
+    model.contender = name
+    if isinstance(preset, str):
+        model.preset = preset
+    return model
+
+
+def restore(name: str, settings: Mapping[str, Any]) -> ForecastModel:
+    """Build a contender with fresh weights from what its `settings` returned, to load saved weights into.
+
+    Raises:
+        ValueError: unknown name.
+    """
+    model = _contender(name).from_settings(settings)
+    model.contender = name
+    return model
+
+
+def _contender(name: str) -> type[ForecastModel]:
+    if name not in _CONTENDERS:
         raise ValueError(f"expected a forecaster among {', '.join(names())}, got {name!r}")
-    return _BUILDERS[name](preset, seed)
+    return _CONTENDERS[name]

@@ -1,8 +1,13 @@
 """The two forecasts that cost nothing: a forecaster that does not beat them has learned nothing."""
 
-import numpy as np
+from collections.abc import Callable, Mapping
+from typing import Any, Self
 
-HORIZONS = 5
+import numpy as np
+import torch
+from torch import Tensor
+
+from rdjepa.models.base import HORIZONS, ForecastModel
 
 
 def persistence(context: np.ndarray, horizons: int = HORIZONS) -> np.ndarray:
@@ -36,3 +41,45 @@ def extrapolation(context: np.ndarray, horizons: int = HORIZONS) -> np.ndarray:
     last = context[:, -1:]
     lead = np.arange(1, horizons + 1, dtype=context.dtype).reshape(1, -1, 1, 1, 1)
     return last + lead * (last - context[:, -2:-1])
+
+
+class Trivial(ForecastModel):
+    """One of the two as a forecaster without parameters, for code that treats all contenders alike."""
+
+    grid = None
+    rule: Callable[[np.ndarray], np.ndarray]
+
+    @classmethod
+    def from_preset(cls, preset: Any) -> Self:
+        """There is nothing to size."""
+        return cls()
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """There is nothing to size."""
+        return cls()
+
+    def settings(self) -> dict[str, Any]:
+        """Nothing."""
+        return {}
+
+    def predict(self, *features: Tensor) -> Tensor:
+        """Forecast (B, 5, C, H, W)."""
+        (context,) = features
+        return torch.from_numpy(type(self).rule(context.cpu().numpy())).to(context.device)
+
+    def parameter_groups(self) -> list[dict]:
+        """Nothing is trained."""
+        return []
+
+
+class Persistence(Trivial):
+    """Repeat the newest frame."""
+
+    rule = staticmethod(persistence)
+
+
+class Extrapolation(Trivial):
+    """Continue the last change at a constant rate."""
+
+    rule = staticmethod(extrapolation)

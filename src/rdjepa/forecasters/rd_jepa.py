@@ -4,7 +4,9 @@ Learning rates of the paper preset are the paper's. Narrower presets need larger
 validation trajectories of a source system, those of small are not yet measured.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -33,13 +35,31 @@ class RDJEPAForecaster(ForecastModel):
     With a frozen encoder its latent grid is a constant of each window, so `features` returns it.
     """
 
+    contender = "rd-jepa"
+    rates_of: ClassVar[Mapping[str, LearningRates]] = {"paper": PAPER_RATES, **RATES}
+
     def __init__(self, model: RDJEPA, rates: LearningRates | None = None) -> None:
         super().__init__()
         self.encoder, self.predictor, self.decoder = model.encoder, model.predictor, model.decoder
-        self.name, self.config = model.name, model.config
-        self.rates = rates or RATES.get(model.name, PAPER_RATES)
+        self.preset, self.config = model.name, model.config
+        self.grid, self.components = model.config.grid, model.config.components
+        self.rates = rates or self.rates_of.get(model.name, self.rates_of["paper"])
         if not self.rates.encoder:
             self.encoder.requires_grad_(False)
+
+    @classmethod
+    def from_preset(cls, preset: str | ModelConfig) -> Self:
+        """Fresh weights; give pretrained ones by wrapping `rdjepa.load(...)` in this class."""
+        return cls(build_model(preset))
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """Build with fresh weights from what `settings` returned."""
+        return cls(RDJEPA(ModelConfig.from_dict(settings["model"])), LearningRates(**settings["rates"]))
+
+    def settings(self) -> dict[str, Any]:
+        """Sizes and learning rates."""
+        return {"model": self.config.to_dict(), "rates": asdict(self.rates)}
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
         """Latent grid (B, S, d) and newest frame (B, C, H, W); or the context, if the encoder is trained."""
@@ -63,8 +83,3 @@ class RDJEPAForecaster(ForecastModel):
             (self.decoder, self.rates.decoder),
         )
         return [{"params": list(module.parameters()), "lr": rate} for module, rate in modules if rate]
-
-
-def build(preset: str | ModelConfig = "paper", seed: int | None = None) -> RDJEPAForecaster:
-    """Fresh weights; give pretrained ones by wrapping `rdjepa.load(...)` in `RDJEPAForecaster`."""
-    return RDJEPAForecaster(build_model(preset, seed))

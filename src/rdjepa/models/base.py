@@ -1,6 +1,8 @@
 """The one interface of everything that forecasts: four frames in, N horizons out, both in standardized units."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Self
 
 from torch import Tensor, nn
 
@@ -13,7 +15,36 @@ class ForecastModel(nn.Module, ABC):
 
     Whatever adaptation leaves unchanged goes into `features`, so that a training loop may compute it once per
     window; the rest is `predict`. A model with nothing frozen keeps the default.
+
+    Attributes:
+        grid: points a side that it takes; None for any grid.
+        components: field components C that it takes.
+        contender: name in `rdjepa.forecasters.names()`.
+        preset: name of its sizes; adaptation takes the settings of that name.
     """
+
+    grid: int | None = 128
+    components: int = 2
+    contender: str = "custom"
+    preset: str = "custom"
+
+    @classmethod
+    @abstractmethod
+    def from_preset(cls, preset: Any) -> Self:
+        """Build with fresh weights from the name of a preset or from a configuration.
+
+        Raises:
+            ValueError: unknown preset.
+        """
+
+    @classmethod
+    @abstractmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """Build with fresh weights from what `settings` returned."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """JSON values that describe the architecture completely."""
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
         """The constant part: tensors (B, ...) that no training step changes."""
@@ -29,4 +60,17 @@ class ForecastModel(nn.Module, ABC):
 
     @abstractmethod
     def parameter_groups(self) -> list[dict]:
-        """Optimiser groups, `{"params": ..., "lr": ...}`, of everything that adaptation trains."""
+        """Optimiser groups, `{"params": ..., "lr": ...}`, of everything that adaptation trains; empty for none."""
+
+
+def preset_of(presets: Mapping[str, Any], preset: Any) -> Any:
+    """The configuration of a preset, or the configuration that was given instead of a name.
+
+    Raises:
+        ValueError: unknown preset; the known ones are listed.
+    """
+    if not isinstance(preset, str):
+        return preset
+    if preset not in presets:
+        raise ValueError(f"expected a preset among {', '.join(presets)}, got {preset!r}")
+    return presets[preset]

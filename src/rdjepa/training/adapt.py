@@ -112,14 +112,15 @@ def train(
         report: called after every update with its number and loss.
 
     Returns:
-        The loss of every update.
+        The loss of every update; none for a model without parameters.
 
     Raises:
         FloatingPointError: the loss is not finite; the weights are those before that update.
     """
-    optimizer = torch.optim.AdamW(
-        model.parameter_groups(), betas=config.betas, weight_decay=config.weight_decay, fused=True
-    )
+    groups = model.parameter_groups()
+    if not groups:
+        return []
+    optimizer = torch.optim.AdamW(groups, betas=config.betas, weight_decay=config.weight_decay, fused=True)
     trained = [p for group in optimizer.param_groups for p in group["params"]]
     order = WindowOrder(len(data.targets), config.batch, np.random.default_rng(config.seed))
     losses: list[float] = []

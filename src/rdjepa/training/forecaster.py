@@ -1,18 +1,16 @@
 """An adapted model in physical units: what `rdjepa.adapt` returns, and its file."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from rdjepa import forecasters
 from rdjepa.data.fields import DataError, channels_first, channels_last
 from rdjepa.data.normalization import Normalizer
-from rdjepa.forecasters.rd_jepa import LearningRates, RDJEPAForecaster
-from rdjepa.models.base import CONTEXT
-from rdjepa.models.rdjepa import RDJEPA, ModelConfig
+from rdjepa.models.base import CONTEXT, ForecastModel
 from rdjepa.training.tensorfile import CheckpointError, load_tensors, save_tensors
 
 
@@ -21,7 +19,6 @@ class Forecaster:
 
     Attributes:
         model: the trained network.
-        config: its sizes.
         normalizer: the affine map between physical and standardized fields.
         record: how it was made: checkpoint, fingerprint, support, updates, seed.
         losses: training loss of every update.
@@ -29,19 +26,18 @@ class Forecaster:
 
     def __init__(
         self,
-        model: RDJEPAForecaster,
-        config: ModelConfig,
+        model: ForecastModel,
         normalizer: Normalizer,
         record: Mapping[str, Any],
         losses: list[float] | None = None,
     ) -> None:
-        self.model, self.config, self.normalizer = model.eval(), config, normalizer
+        self.model, self.normalizer = model.eval(), normalizer
         self.record, self.losses = dict(record), list(losses or [])
 
     @property
     def device(self) -> torch.device:
-        """Where the network is."""
-        return next(self.model.parameters()).device
+        """Where the network is; the CPU for one without parameters."""
+        return next((p.device for p in self.model.parameters()), torch.device("cpu"))
 
     @torch.no_grad()
     def forecast(self, context: np.ndarray) -> np.ndarray:
@@ -57,8 +53,9 @@ class Forecaster:
             DataError: wrong shape, or values that are not finite.
         """
         context = np.asarray(context)
-        grid, components = self.config.grid, self.config.components
-        frame = (CONTEXT, grid, grid, components)
+        grid, components = self.model.grid, self.model.components
+        height, width = (grid, grid) if grid is not None else context.shape[-3:-1]
+        frame = (CONTEXT, height, width, components)
         if context.shape[-4:] != frame or context.ndim not in (4, 5):
             raise DataError(f"expected a context of shape {frame}, got {context.shape}; give four whole frames")
         if not np.isfinite(context).all():
@@ -74,8 +71,9 @@ class Forecaster:
         path = Path(path)
         record = {
             "kind": "forecaster",
-            "model": self.config.to_dict(),
-            "rates": asdict(self.model.rates),
+            "contender": self.model.contender,
+            "preset": self.model.preset,
+            "settings": self.model.settings(),
             "normalizer": self.normalizer.to_dict(),
             "record": self.record,
             "losses": self.losses,
@@ -93,7 +91,10 @@ def load_forecaster(path: str | Path) -> Forecaster:
     tensors, header = load_tensors(Path(path))
     if header.get("kind") != "forecaster":
         raise CheckpointError(f"expected an adapted forecaster, got a {header.get('kind')} file at {path}")
-    config = ModelConfig.from_dict(header["model"])
-    model = RDJEPAForecaster(RDJEPA(config), LearningRates(**header["rates"]))
-    model.load_state_dict(tensors)
-    return Forecaster(model, config, Normalizer.from_dict(header["normalizer"]), header["record"], header["losses"])
+    try:
+        model = forecasters.restore(header["contender"], header["settings"])
+        model.load_state_dict(tensors)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise CheckpointError(f"expected a forecaster of this version, got another at {path} ({error})") from error
+    model.preset = header["preset"]
+    return Forecaster(model, Normalizer.from_dict(header["normalizer"]), header["record"], header["losses"])

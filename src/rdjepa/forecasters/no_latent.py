@@ -1,0 +1,88 @@
+"""The no-predictive-latent control: RD-JEPA's decoder on the newest frame and a lead time alone (S3.2).
+
+The latent grid of each horizon is a spatially constant embedding of the lead time, which says nothing of the sample.
+The paper leaves the form of the embedding open; ours is that of the predictor (S2.4).
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from rdjepa.models.base import HORIZONS, ForecastModel, preset_of
+from rdjepa.models.decoder import Decoder
+from rdjepa.models.embeddings import LeadTimeEmbedding
+
+
+@dataclass(frozen=True)
+class Config:
+    """Sizes and rates; the defaults are the paper's.
+
+    Attributes:
+        width: of the lead-time embedding, RD-JEPA's latent width.
+        decoder_width: decoder features at full resolution.
+        patch: points a side of a patch of the latent grid.
+        conditioner_rate: learning rate of the embedding (Table S5).
+        decoder_rate: learning rate of the decoder.
+        grid: points a side.
+        components: field components.
+    """
+
+    width: int = 512
+    decoder_width: int = 96
+    patch: int = 8
+    conditioner_rate: float = 1e-4
+    decoder_rate: float = 2e-4
+    grid: int = 128
+    components: int = 2
+
+
+PRESETS = {
+    "paper": Config(),
+    "small": Config(192, 32, conditioner_rate=3e-4, decoder_rate=5e-4),
+    "nano": Config(128, 16, conditioner_rate=5e-4, decoder_rate=1e-3),
+}
+
+
+class NoLatent(ForecastModel):
+    """Decoder(constant grid of e_h, newest frame) for h = 1..5."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config, self.grid, self.components = config, config.grid, config.components
+        self.conditioner = LeadTimeEmbedding(config.width)
+        self.decoder = Decoder(config.width, config.decoder_width, config.components)
+
+    @classmethod
+    def from_preset(cls, preset: str | Config) -> Self:
+        """Build with fresh weights."""
+        return cls(preset_of(PRESETS, preset))
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """Build with fresh weights from what `settings` returned."""
+        return cls(Config(**settings))
+
+    def settings(self) -> dict[str, Any]:
+        """The configuration as JSON values."""
+        return asdict(self.config)
+
+    def features(self, context: Tensor) -> tuple[Tensor, ...]:
+        """The newest frame (B, C, H, W): all that this control may see."""
+        return (context[:, -1],)
+
+    def predict(self, *features: Tensor) -> Tensor:
+        """Forecast (B, 5, C, H, W)."""
+        (frame,) = features
+        lead = self.conditioner(torch.arange(1, HORIZONS + 1, device=frame.device))
+        tokens = (self.config.grid // self.config.patch) ** 2
+        return self.decoder(lead[None, :, None].expand(len(frame), -1, tokens, -1), frame)
+
+    def parameter_groups(self) -> list[dict]:
+        """Conditioner and decoder."""
+        return [
+            {"params": list(self.conditioner.parameters()), "lr": self.config.conditioner_rate},
+            {"params": list(self.decoder.parameters()), "lr": self.config.decoder_rate},
+        ]

@@ -1,0 +1,154 @@
+"""What every contender must do, on sizes that a test can afford; a new one is found by its name."""
+
+import numpy as np
+import pytest
+import torch
+
+import rdjepa
+from rdjepa import forecasters
+from rdjepa.data.normalization import Normalizer
+from rdjepa.forecasters import cnext_unet, fno, lno, no_latent, revit, riesz_no
+from rdjepa.models.base import ForecastModel
+from rdjepa.models.rdjepa import ModelConfig
+from rdjepa.training.adapt import AdaptConfig, train, windows
+
+TINY = ModelConfig(
+    32, 1, (1, 1, 1, 1, 1), modes=4, temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=64, patch=8
+)
+SMALL = {
+    "rd-jepa": TINY,
+    "scratch": TINY,
+    "no-latent": no_latent.Config(16, 8, conditioner_rate=3e-3, decoder_rate=3e-3, grid=64),
+    "fno": fno.Config(8, 3, 6, readout=16, rate=3e-3, grid=64),
+    "lno": lno.Config(8, 2, readout=16, rate=3e-3, grid=64),
+    "riesz-no": riesz_no.Config(8, 6, readout=16, rate=3e-3, grid=64),
+    "revit": revit.Config(16, (1, 2, 1, 2, 1), heads=2, window=4, rate=3e-3, grid=64),
+    "cnext-unet": cnext_unet.Config(4, 3, layer_scale=0.1, rate=3e-3, grid=64),
+    "persistence": None,
+    "extrapolation": None,
+}
+NAMES = forecasters.names()
+TRAINED = [name for name in NAMES if name not in ("persistence", "extrapolation")]
+CPU = torch.device("cpu")
+
+
+def build(name: str, seed: int = 0) -> ForecastModel:
+    return forecasters.build(name, SMALL[name], seed=seed)
+
+
+def context(batch=2, seed=0):
+    return torch.randn(batch, 4, 2, 64, 64, generator=torch.Generator().manual_seed(seed))
+
+
+def test_the_names_are_those_of_the_benchmark():
+    assert NAMES == [
+        "rd-jepa", "scratch", "no-latent", "fno", "lno", "riesz-no", "revit", "cnext-unet", "persistence",
+        "extrapolation",
+    ]  # fmt: skip
+    assert set(SMALL) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_four_frames_in_five_out(name):
+    model = build(name)
+    assert isinstance(model, ForecastModel) and model.contender == name
+    with torch.no_grad():
+        out = model(context(3))
+    assert out.shape == (3, 5, 2, 64, 64) and out.isfinite().all()
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_every_trained_parameter_gets_a_gradient_and_every_other_is_frozen(name):
+    model = build(name)
+    model.train()
+    model(context()).square().mean().backward()
+    trained = {id(p) for group in model.parameter_groups() for p in group["params"]}
+    for key, parameter in model.named_parameters():
+        assert (id(parameter) in trained) == parameter.requires_grad, key
+        if id(parameter) in trained and "mask_token" not in key:  # hides tokens in pretraining only
+            assert parameter.grad is not None and parameter.grad.abs().sum() > 0, key
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_batch_entry_does_not_influence_another(name):
+    model = build(name).eval()
+    a, b = context(1, 1), context(1, 2)
+    with torch.no_grad():
+        torch.testing.assert_close(model(torch.cat([a, b]))[:1], model(a), atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_the_seed_decides_the_weights(name):
+    before = torch.get_rng_state()
+    one, two, other = build(name, 1), build(name, 1), build(name, 2)
+    assert torch.equal(before, torch.get_rng_state())
+    equal = [torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True)]
+    assert all(equal)
+    assert not all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_one_window_is_learnt(name):
+    model = build(name)
+    y, x = np.mgrid[0:64, 0:64] * 2 * np.pi / 64
+    wave = np.stack([np.stack([np.sin(x - 0.3 * t), np.cos(y + 0.2 * t)], -1) for t in range(9)]).astype(np.float32)
+    data = windows(model, [wave], Normalizer((0.0, 0.0), (1.0, 1.0), "support"), CPU)
+    losses = train(model, data, AdaptConfig(steps=120, batch=1))
+    assert losses[-1] < 0.3 * losses[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_adapted_contender_is_saved_and_forecasts_the_same_bits(name, tmp_path):
+    fields = np.random.default_rng(0).standard_normal((10, 64, 64, 2)).astype(np.float32)
+    adapted = rdjepa.adapt(build(name), fields, steps=1, device="cpu")
+    loaded = rdjepa.load_forecaster(adapted.save(tmp_path / "f.safetensors"))
+    assert loaded.record["contender"] == name
+    assert np.array_equal(loaded.forecast(fields[:4]), adapted.forecast(fields[:4]))
+
+
+@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize("preset", ["paper", "nano"])
+def test_presets_take_the_fields_of_the_benchmark(name, preset):
+    with torch.device("meta"):
+        model = forecasters.build(name, preset)
+    assert (model.grid, model.components, model.preset) == (128, 2, preset)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_unknown_presets_are_answered_with_the_known_ones(name):
+    with pytest.raises(ValueError, match=r"paper.*nano"):
+        forecasters.build(name, "huge")
+
+
+@pytest.mark.parametrize("name", ["fno", "lno", "riesz-no", "revit", "cnext-unet"])
+def test_other_fields_are_refused_and_the_size_is_named(name):
+    with pytest.raises(ValueError, match="64, 64"):
+        build(name)(torch.zeros(1, 4, 2, 32, 32))
+    with pytest.raises(ValueError, match="expected a context"):
+        build(name)(torch.zeros(1, 4, 3, 64, 64))
+
+
+@pytest.mark.parametrize(
+    "impossible",
+    [
+        lambda: fno.FNO(fno.Config(8, 1, 20, grid=32)),
+        lambda: riesz_no.RieszNO(riesz_no.Config(8, 20, grid=32)),
+        lambda: revit.ReViT(revit.Config(16, heads=2, grid=96)),
+        lambda: cnext_unet.CNextUNet(cnext_unet.Config(grid=100)),
+    ],
+)
+def test_grids_that_a_contender_cannot_take_are_refused(impossible):
+    with pytest.raises(ValueError, match="expected a grid of"):
+        impossible()
+
+
+def test_nano_contenders_are_of_the_size_of_what_nano_rd_jepa_trains():
+    with torch.device("meta"):
+        sizes = {
+            name: sum(p.numel() for g in forecasters.build(name, "nano").parameter_groups() for p in g["params"])
+            for name in TRAINED
+        }
+    trained = sizes["rd-jepa"]
+    assert all(0.4 * trained < sizes[name] < 1.2 * trained for name in ("fno", "revit", "cnext-unet"))
+    # the two small operators are small in the paper too; more width costs memory with its square
+    assert sizes["lno"] < sizes["riesz-no"] < trained
