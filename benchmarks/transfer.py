@@ -22,7 +22,7 @@ import rdjepa
 from rdjepa import api
 from rdjepa.data.splits import support
 from rdjepa.evaluation.aggregate import over_runs, paired_reduction, per_horizon
-from rdjepa.forecasters.persistence import persistence
+from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.models.base import ForecastModel
 from rdjepa.training.adapt import PROFILES, train, windows
@@ -30,6 +30,7 @@ from rdjepa.training.forecaster import Forecaster
 
 METRICS = ("relative_l2", "gradient_l1")
 CONTENDERS = ("rd-jepa", "scratch", "persistence")
+TRIVIAL = {"persistence": persistence, "extrapolation": extrapolation}
 FIELDS = ("system", "support_seed", "contender", "updates", "metric", "horizon", "value", "test", "fingerprint")
 
 
@@ -66,8 +67,8 @@ def measure(name, arguments, budgets, learning, test):
         mean = sum(results[-2][2].values()) / 5
         print(f"{name} {updates} updates: relative L2 {mean:.4f}, {time.perf_counter() - started:.0f} s", flush=True)
 
-    if name == "persistence":
-        note(0, persistence, "")
+    if name in TRIVIAL:
+        note(0, TRIVIAL[name], "")
         return results
     model, fingerprint = contender(name, arguments.model, 777)
     normalizer = rdjepa.Normalizer.fit(learning, "support")

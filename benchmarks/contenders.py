@@ -1,0 +1,93 @@
+"""The contenders' model card: parameters, arithmetic, seconds and memory of an update and of a forecast.
+
+    python benchmarks/contenders.py [--preset nano] [--batch 2] [--device auto] [--threads 1]
+
+An update is forward, loss, backward, clipping and AdamW on random fields; frozen features are computed before, as in
+adaptation. Medians of five after a warm-up. FLOPs of a forecast are those that torch's counter sees (convolutions,
+matrix products, attention; a multiplication and an addition are two), so Fourier transforms are left out. Memory is what
+the device's allocator reports at its highest; on a CPU it is not measured. Every contender runs in the same process.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from rdjepa import forecasters
+from rdjepa.models.base import ForecastModel
+from rdjepa.training.checkpoint import device_named
+from rdjepa.training.losses import forecast_loss
+
+REPEATS = 5
+
+
+def seconds(step: Callable[[], object], device: torch.device) -> float:
+    """Median seconds of a step."""
+    taken = []
+    for _ in range(REPEATS + 1):
+        began = time.perf_counter()
+        step()
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        taken.append(time.perf_counter() - began)
+    return statistics.median(taken[1:])
+
+
+def row(model: ForecastModel, batch: int, device: torch.device) -> str:
+    """One line of the table."""
+    model.to(device)
+    context = torch.randn(batch, 4, model.components, model.grid or 128, model.grid or 128, device=device)
+    target = torch.randn(batch, 5, *context.shape[2:], device=device)
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        model(context[:1])
+    groups = model.parameter_groups()
+    trained = sum(p.numel() for group in groups for p in group["params"])
+    total = sum(p.numel() for p in model.parameters())
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    update = float("nan")
+    if groups:
+        optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.95), fused=True)
+        parameters = [p for group in groups for p in group["params"]]
+        features = model.features(context)
+
+        def step() -> None:
+            optimizer.zero_grad(set_to_none=True)
+            forecast_loss(model.predict(*features), target).backward()
+            torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+            optimizer.step()
+
+        update = seconds(step, device)
+    with torch.no_grad():
+        forecast = seconds(lambda: model(context), device)
+    memory = f"{torch.cuda.max_memory_allocated() / 2**30:.2f} GiB" if device.type == "cuda" else "-"
+    flops = counter.get_total_flops() / 1e9
+    update_text = f"{1e3 * update:.0f}" if groups else "-"
+    return f"{total:,} | {trained:,} | {flops:.2f} | {update_text} | {1e3 * forecast:.1f} | {memory}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--preset", default="nano")
+    parser.add_argument("--batch", type=int, default=2)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--only", default=",".join(forecasters.names()))
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    device = device_named(arguments.device)
+    print(f"preset {arguments.preset}, batch {arguments.batch}, {device}, {arguments.threads} threads\n")
+    print("| contender | parameters | trained | GFLOP a forecast | ms an update | ms a forecast | memory |")
+    print("|---|---|---|---|---|---|---|")
+    for name in arguments.only.split(","):
+        print(
+            f"| {name} | {row(forecasters.build(name, arguments.preset, seed=0), arguments.batch, device)} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
