@@ -13,7 +13,9 @@ def run(monkeypatch, *arguments):
     return stopped.value.code
 
 
-@pytest.mark.parametrize("verb", ["systems", "simulate", "pretrain", "adapt", "evaluate", "forecast", "demo", "info"])
+@pytest.mark.parametrize(
+    "verb", ["systems", "simulate", "pretrain", "adapt", "evaluate", "forecast", "demo", "info", "data"]
+)
 def test_every_verb_explains_itself(monkeypatch, capsys, verb):
     assert run(monkeypatch, verb, "--help") == 0
     assert "Usage" in capsys.readouterr().out
@@ -68,3 +70,13 @@ def test_adapt_evaluate_and_forecast_from_an_npz_file(monkeypatch, capsys, tmp_p
     with np.load(tmp_path / "future.npz") as stored:
         assert stored["forecast"].shape == (5, 128, 128, 2)
     assert "relative_l2" in capsys.readouterr().out
+
+
+def test_an_interrupt_says_that_the_work_is_kept(monkeypatch, capsys, tmp_path):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli.rdjepa, "simulate", interrupted)
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, "simulate", "schnakenberg", "--start", "999999") == 130
+    assert "what was finished is kept" in capsys.readouterr().err

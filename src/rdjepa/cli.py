@@ -30,6 +30,8 @@ from rdjepa.reporting.equation import describe
 from rdjepa.training import checkpoint
 from rdjepa.training.tensorfile import write_atomically
 
+INTERRUPTED = 130
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -235,6 +237,7 @@ def main() -> None:
     except (ValueError, OSError, ArithmeticError) as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
-    except KeyboardInterrupt:
-        print("interrupted; what was finished is kept, run the same command again to go on", file=sys.stderr)
-        raise SystemExit(130) from None
+    except SystemExit as stopped:
+        if stopped.code == INTERRUPTED:
+            print("interrupted; what was finished is kept, run the same command again to go on", file=sys.stderr)
+        raise
