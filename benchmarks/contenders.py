@@ -4,8 +4,8 @@
 
 An update is forward, loss, backward, clipping and AdamW on random fields; frozen features are computed before, as in
 adaptation. Medians of five after a warm-up. FLOPs of a forecast are those that torch's counter sees (convolutions,
-matrix products, attention; a multiplication and an addition are two), so Fourier transforms are left out. Memory is what
-the device's allocator reports at its highest; on a CPU it is not measured. Every contender runs in the same process.
+matrix products, attention; a multiplication and an addition are two), so Fourier transforms are left out. Memory is
+what the device's allocator reports at its highest; on a CPU it is not measured. All run in the same process.
 """
 
 import argparse
