@@ -6,7 +6,6 @@ kept; a build that was killed goes on where it was, and has lost only what was i
 
 import contextlib
 import logging
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,6 @@ from rdjepa.data.trajectory import Key
 
 Progress = Callable[[int, int], None]
 RETRIES = 3
-ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,6 @@ def _results(
 
     with contextlib.ExitStack() as stack:
         if scheduler is None:
-            os.environ |= {name: os.environ.get(name, value) for name, value in ONE_THREAD.items()}
             local = LocalCluster(
                 n_workers=min(workers, len(jobs)),
                 threads_per_worker=1,
