@@ -17,6 +17,7 @@ import rdjepa
 from rdjepa import api, cli_data
 from rdjepa.console import console, error_table, progress
 from rdjepa.data import readers, store
+from rdjepa.data.build import build as build_trajectories
 from rdjepa.data.fields import DataError
 from rdjepa.data.trajectory import REGIMES, SPLITS, Key
 from rdjepa.demo import DemoConfig
@@ -72,20 +73,16 @@ def simulate(
     out: Annotated[Path, typer.Option(help="Dataset directory.")] = Path("datasets"),
 ) -> None:
     """Simulate trajectories of a system and store them as HDF5; those already there are kept."""
-    if regime not in rdjepa.systems.get(name).regimes:
-        raise ValueError(
-            f"expected a regime of {name} among {', '.join(rdjepa.systems.get(name).regimes)}, got {regime!r}"
-        )
-    made = 0
+    system = rdjepa.systems.get(name)
+    system.regime(regime)
+    keys = [Key(system.name, split, regime, start + number) for number in range(count)]
     with progress(f"simulate {name}") as update:
-        for number in range(count):
-            update(number, count)
-            path = store.path_of(out, Key(rdjepa.systems.get(name).name, split, regime, start + number))
-            if not store.is_complete(path, verify=True):
-                store.write(out, rdjepa.simulate(name, seed=start + number, regime=regime, split=split))
-                made += 1
-        update(count, count)
-    console.print(f"{made} made, {count - made} kept, in {path.parent}")
+        built = build_trajectories(out, keys, sources={system.name: name}, progress=update)
+    console.print(f"{built.made} made, {built.kept} kept, in {store.path_of(out, keys[0]).parent}")
+    for key, reason in built.failed.items():
+        console.print(f"failed: {key}: {reason}", markup=False)
+    if built.failed:
+        raise typer.Exit(1)
 
 
 @app.command()

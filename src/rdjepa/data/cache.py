@@ -38,12 +38,12 @@ class Cache:
         path = store.path_of(self.base, key)
         try:
             trajectory = store.read(path)
+            os.utime(path)
         except DataError:
             source = self.sources.get(key.system, key.system)
             trajectory = simulate(source, seed=key.index, regime=key.regime, split=key.split)
             store.write(self.base, trajectory)
-        os.utime(path)
-        self._shrink()
+            self._shrink()
         return trajectory
 
     def size(self) -> int:

@@ -78,10 +78,10 @@ def write_support(base: Path | str, system: str) -> Path:
     pool = len(store.keys(base, system, "pool", "id"))
     if not pool:
         raise DataError(f"expected pool trajectories of {system} in {base}, got none; build some first")
-    seeds = protocol.support_seeds(system)
+    seeds, largest = protocol.support_seeds(system), protocol.LARGEST_SUPPORT[protocol.role(system)]
     content = {
         "pool": pool,
-        "order": {str(seed): support_set(pool, seed).order[:20] for seed in seeds},
+        "order": {str(seed): support_set(pool, seed).order[:largest] for seed in seeds},
         "coinciding_at_1": coinciding_seeds(pool, 1, seeds),
     }
     path = Path(base) / system / SUPPORT

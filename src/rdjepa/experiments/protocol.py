@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from rdjepa.data.trajectory import REGIMES, SPLITS, Key
+from rdjepa.data.trajectory import SPLITS, Key
 
 SOURCES = ("gray-scott", "fitzhugh-nagumo", "brusselator", "ginzburg-landau", "schnakenberg")
 HELD_OUT = ("lambda-omega", "barkley", "oregonator")
@@ -69,5 +69,4 @@ def keys(
             number = math.ceil(full * scale - 1e-9)
             if split in splits:
                 found += [Key(system, split, regime, i) for i in range(min(number, count or number))]
-    order = {name: position for position, name in enumerate(systems)}
-    return sorted(found, key=lambda k: (order[k.system], SPLITS.index(k.split), REGIMES.index(k.regime), k.index))
+    return found
