@@ -4,8 +4,9 @@
 
 An update is forward, loss, backward, clipping and AdamW on random fields; frozen features are computed before, as in
 adaptation. Medians of five after a warm-up. FLOPs of a forecast are those that torch's counter sees (convolutions,
-matrix products, attention; a multiplication and an addition are two), so Fourier transforms are left out. Memory is
-what the device's allocator reports at its highest; on a CPU it is not measured. All run in the same process.
+matrix products, attention; a multiplication and an addition are two) and those of Fourier transforms. `implied` is the
+time of an update by its roofline (`roofline.py`) on ceilings measured in the same run, and the ratio says how far the
+update is from it. Memory is what the device's allocator reports at its highest; on a CPU it is not measured.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import time
 from collections.abc import Callable
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
+from roofline import Ceilings, Roofline, measure
 
 from rdjepa import forecasters
 from rdjepa.models.base import ForecastModel
@@ -36,19 +37,19 @@ def seconds(step: Callable[[], object], device: torch.device) -> float:
     return statistics.median(taken[1:])
 
 
-def row(model: ForecastModel, batch: int, device: torch.device) -> str:
+def row(model: ForecastModel, batch: int, device: torch.device, ceilings: Ceilings) -> str:
     """One line of the table."""
     model.to(device)
     context = torch.randn(batch, 4, model.components, model.grid or 128, model.grid or 128, device=device)
     target = torch.randn(batch, 5, *context.shape[2:], device=device)
-    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+    with torch.no_grad(), Roofline(ceilings) as counter:
         model(context[:1])
     groups = model.parameter_groups()
     trained = sum(p.numel() for group in groups for p in group["params"])
     total = sum(p.numel() for p in model.parameters())
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    update = float("nan")
+    update, implied = "-", "- | -"
     if groups:
         optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.95), fused=True)
         parameters = [p for group in groups for p in group["params"]]
@@ -60,13 +61,16 @@ def row(model: ForecastModel, batch: int, device: torch.device) -> str:
             torch.nn.utils.clip_grad_norm_(parameters, 1.0)
             optimizer.step()
 
-        update = seconds(step, device)
+        taken = seconds(step, device)
+        with Roofline(ceilings) as floor:
+            step()
+        update, implied = f"{1e3 * taken:.0f}", f"{1e3 * floor.seconds:.0f} | {taken / floor.seconds:.1f}"
     with torch.no_grad():
         forecast = seconds(lambda: model(context), device)
     memory = f"{torch.cuda.max_memory_allocated() / 2**30:.2f} GiB" if device.type == "cuda" else "-"
-    flops = counter.get_total_flops() / 1e9
-    update_text = f"{1e3 * update:.0f}" if groups else "-"
-    return f"{total:,} | {trained:,} | {flops:.2f} | {update_text} | {1e3 * forecast:.1f} | {memory}"
+    return (
+        f"{total:,} | {trained:,} | {counter.flops / 1e9:.2f} | {update} | {implied} | {1e3 * forecast:.1f} | {memory}"
+    )
 
 
 def main() -> None:
@@ -80,13 +84,18 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     device = device_named(arguments.device)
     print(f"preset {arguments.preset}, batch {arguments.batch}, {device}, {arguments.threads} threads\n")
-    print("| contender | parameters | trained | GFLOP a forecast | ms an update | ms a forecast | memory |")
-    print("|---|---|---|---|---|---|---|")
+    ceilings = measure(device)
+    print(
+        f"{ceilings.products / 1e9:.0f} GFLOP/s in matrix products, {ceilings.fourier / 1e9:.1f} in Fourier transforms, "
+        f"{ceilings.bytes / 2**30:.0f} GiB/s in copies\n"
+    )
+    print(
+        "| contender | parameters | trained | GFLOP a forecast | ms an update | implied | ratio | ms a forecast | memory |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
     for name in arguments.only.split(","):
-        print(
-            f"| {name} | {row(forecasters.build(name, arguments.preset, seed=0), arguments.batch, device)} |",
-            flush=True,
-        )
+        model = forecasters.build(name, arguments.preset, seed=0)
+        print(f"| {name} | {row(model, arguments.batch, device, ceilings)} |", flush=True)
 
 
 if __name__ == "__main__":
