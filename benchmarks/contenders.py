@@ -15,12 +15,12 @@ import time
 from collections.abc import Callable
 
 import torch
-from roofline import Ceilings, Roofline, measure
 
 from rdjepa import forecasters
 from rdjepa.models.base import ForecastModel
 from rdjepa.training.checkpoint import device_named
 from rdjepa.training.losses import forecast_loss
+from roofline import Ceilings, Roofline, measure
 
 REPEATS = 5
 
@@ -86,8 +86,8 @@ def main() -> None:
     print(f"preset {arguments.preset}, batch {arguments.batch}, {device}, {arguments.threads} threads\n")
     ceilings = measure(device)
     print(
-        f"{ceilings.products / 1e9:.0f} GFLOP/s in matrix products, {ceilings.fourier / 1e9:.1f} in Fourier transforms, "
-        f"{ceilings.bytes / 2**30:.0f} GiB/s in copies\n"
+        f"{ceilings.products / 1e9:.0f} GFLOP/s in matrix products, {ceilings.fourier / 1e9:.1f} in Fourier "
+        f"transforms, {ceilings.bytes / 2**30:.0f} GiB/s in copies\n"
     )
     print(
         "| contender | parameters | trained | GFLOP a forecast | ms an update | implied | ratio | ms a forecast | memory |"

@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from transfer import contender
 
 import rdjepa
 from rdjepa import forecasters
@@ -22,6 +21,7 @@ from rdjepa.data.splits import support
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.training.adapt import PROFILES, train, windows
 from rdjepa.training.forecaster import Forecaster
+from transfer import contender
 
 FIELDS = ("system", "contender", "factor", "updates", "relative_l2")
 
