@@ -89,9 +89,8 @@ def main() -> None:
         f"{ceilings.products / 1e9:.0f} GFLOP/s in matrix products, {ceilings.fourier / 1e9:.1f} in Fourier "
         f"transforms, {ceilings.bytes / 2**30:.0f} GiB/s in copies\n"
     )
-    print(
-        "| contender | parameters | trained | GFLOP a forecast | ms an update | implied | ratio | ms a forecast | memory |"
-    )
+    columns = "parameters | trained | GFLOP a forecast | ms an update | implied | ratio | ms a forecast | memory"
+    print(f"| contender | {columns} |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name in arguments.only.split(","):
         model = forecasters.build(name, arguments.preset, seed=0)
