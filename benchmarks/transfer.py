@@ -20,12 +20,12 @@ from pathlib import Path
 import torch
 
 import rdjepa
-from rdjepa import api
 from rdjepa.data.splits import support
 from rdjepa.evaluation.aggregate import over_runs, paired_reduction, per_horizon
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.models.base import ForecastModel
+from rdjepa.models.rdjepa import with_fresh_decoder
 from rdjepa.training.adapt import PROFILES, train, windows
 from rdjepa.training.forecaster import Forecaster
 
@@ -39,7 +39,7 @@ def contender(name: str, model: str, seed: int) -> tuple[ForecastModel, str]:
     """A fresh trainable forecaster and the fingerprint of its pretrained weights."""
     if name != "rd-jepa":
         return rdjepa.forecasters.build(name, rdjepa.load(model).name, seed=seed), ""
-    pretrained = api.with_fresh_decoder(rdjepa.load(model), seed)
+    pretrained = with_fresh_decoder(rdjepa.load(model), seed)
     return RDJEPAForecaster(pretrained), pretrained.fingerprint
 
 

@@ -3,14 +3,12 @@
 import copy
 import dataclasses
 import json
-import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from rdjepa.data import readers
 from rdjepa.data.fields import DataError, channels_first, validate
@@ -21,11 +19,11 @@ from rdjepa.evaluation.evaluate import Row
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
 from rdjepa.experiments.leaks import fingerprint
 from rdjepa.experiments.protocol import SOURCES
+from rdjepa.experiments.provenance import software
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.models.base import ForecastModel
-from rdjepa.models.decoder import Decoder
 from rdjepa.models.jepa import JEPA
-from rdjepa.models.rdjepa import PRESETS, RDJEPA
+from rdjepa.models.rdjepa import PRESETS, RDJEPA, with_fresh_decoder
 from rdjepa.reporting import card, figures
 from rdjepa.training import checkpoint
 from rdjepa.training import pretrain as pretraining
@@ -34,24 +32,10 @@ from rdjepa.training.diagnostics import diagnose
 from rdjepa.training.forecaster import Forecaster
 from rdjepa.training.source import Source
 from rdjepa.training.targets import TargetConfig
-from rdjepa.version import __version__
 
 Progress = Callable[[int, int], None]
 
 CHECKED = ("gray-scott", "brusselator", "ginzburg-landau", "schnakenberg")  # those that take a fraction of a second
-
-
-def software() -> dict[str, str]:
-    """Versions and device that a result depends on."""
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
-    return {
-        "rdjepa": __version__,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "device": device,
-        "threads": str(torch.get_num_threads()),
-    }
 
 
 def load(source: str | Path) -> RDJEPA:
@@ -238,15 +222,6 @@ def evaluate(
     """
     function = forecaster.forecast if isinstance(forecaster, Forecaster) else forecaster
     return _evaluate(function, readers.load(trajectories), metrics=tuple(metrics), progress=progress)
-
-
-def with_fresh_decoder(model: RDJEPA, seed: int) -> RDJEPA:
-    """A copy of a model whose decoder has the fresh weights of a seed, as adaptation begins (S2.6)."""
-    fresh = copy.deepcopy(model)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        fresh.decoder = Decoder(model.config.width, model.config.decoder_width, model.config.components)
-    return fresh
 
 
 def fit_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list[np.ndarray]:

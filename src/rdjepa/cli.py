@@ -14,7 +14,7 @@ import typer
 from rich.table import Table
 
 import rdjepa
-from rdjepa import api, cli_data
+from rdjepa import api, cli_data, cli_study
 from rdjepa.console import console, error_table, progress
 from rdjepa.data import readers, store
 from rdjepa.data.build import build as build_trajectories
@@ -40,6 +40,7 @@ app = typer.Typer(
     help="Forecast a reaction-diffusion system from one, five or ten trajectories, with a model pretrained on others.",
 )
 app.add_typer(cli_data.app, name="data")
+app.add_typer(cli_study.app, name="study")
 
 Device = Annotated[str, typer.Option(help="Where to compute: auto (a GPU when there is one), cpu or cuda.")]
 Seed = Annotated[int, typer.Option(help="Seed of fresh weights and of the order of training windows.")]

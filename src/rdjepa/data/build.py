@@ -4,13 +4,12 @@ A trajectory depends on its key alone, so the number of workers and the order ch
 kept; a build that was killed goes on where it was, and has lost only what was in flight.
 """
 
-import contextlib
-import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rdjepa.data import store
+from rdjepa.data.parallel import completed
 from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key
 
@@ -71,8 +70,6 @@ def build(
         DataError: the disk is full or not writable.
         ValueError: fewer than one worker, or a scheduler that does not answer.
     """
-    if workers < 1:
-        raise ValueError(f"expected at least one worker, got {workers}; raise --workers")
     base, sources = Path(base).resolve(), sources or {}
     missing = [key for key in keys if not store.is_complete(store.path_of(base, key), verify=True)]
     done = kept = len(keys) - len(missing)
@@ -80,51 +77,16 @@ def build(
         progress(done, len(keys))
     failed: dict[Key, str] = {}
     jobs = [(base, sources.get(key.system, key.system), key) for key in missing]
-    with _results(jobs, workers, scheduler) as results:
-        for key, reason in results:
+    names = [str(key) for key in missing]
+    with completed(make, jobs, names, workers=workers, scheduler=scheduler, retries=RETRIES) as results:
+        for position, result in results:
+            if isinstance(result, ValueError | OSError):  # a full disk, a step above its limit: no use to go on
+                raise result
             done += 1
-            if reason:
-                failed[key] = reason
+            if isinstance(result, Exception):
+                result = f"{type(result).__name__}: {result}"
+            if result:
+                failed[missing[position]] = result
             if progress:
                 progress(done, len(keys))
     return Built(len(missing) - len(failed), kept, failed)
-
-
-@contextlib.contextmanager
-def _results(
-    jobs: list[tuple[Path, str, Key]], workers: int, scheduler: str | None
-) -> Iterator[Iterator[tuple[Key, str]]]:
-    """Pairs of key and reason in the order in which they finish."""
-    if scheduler is None and (workers == 1 or len(jobs) < 2):
-        yield ((job[2], make(*job)) for job in jobs)
-        return
-    from distributed import Client, LocalCluster, as_completed  # a second's import that one process does without
-
-    with contextlib.ExitStack() as stack:
-        if scheduler is None:
-            local = LocalCluster(
-                n_workers=min(workers, len(jobs)),
-                threads_per_worker=1,
-                dashboard_address=":0",
-                silence_logs=logging.CRITICAL,
-            )
-            address = stack.enter_context(local)
-        else:
-            address = scheduler
-        try:
-            client = stack.enter_context(Client(address, timeout="20s"))
-        except OSError as error:
-            raise ValueError(f"expected a Dask scheduler at {scheduler}, got no answer ({error}); start it") from error
-        names = [str(job[2]) for job in jobs]
-        futures = client.map(make, *zip(*jobs, strict=True), key=names, retries=RETRIES)
-        keys = {future.key: job[2] for future, job in zip(futures, jobs, strict=True)}
-
-        def finished() -> Iterator[tuple[Key, str]]:
-            for future in as_completed(futures):
-                error = future.exception()
-                if isinstance(error, ValueError | OSError):  # a full disk, a step above its limit: no use to go on
-                    raise error
-                yield keys[future.key], f"{type(error).__name__}: {error}" if error else future.result()
-                future.release()
-
-        yield finished()

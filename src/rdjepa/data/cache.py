@@ -3,6 +3,7 @@
 The full benchmark is 61 GB and two core-hours, so a part of it can be made again faster than it is fetched.
 """
 
+import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,23 +39,31 @@ class Cache:
         path = store.path_of(self.base, key)
         try:
             trajectory = store.read(path)
-            os.utime(path)
         except DataError:
             source = self.sources.get(key.system, key.system)
             trajectory = simulate(source, seed=key.index, regime=key.regime, split=key.split)
             store.write(self.base, trajectory)
             self._shrink()
+            return trajectory
+        with contextlib.suppress(FileNotFoundError):  # another process on this directory may have dropped it
+            os.utime(path)
         return trajectory
 
     def size(self) -> int:
         """Bytes of the trajectory files that lie here."""
-        return sum(path.stat().st_size for path in self._files())
+        return sum(size for _, size, _ in self._files())
 
-    def _files(self) -> list[Path]:
-        return [store.path_of(self.base, key) for key in store.keys(self.base)]
+    def _files(self) -> list[tuple[int, int, Path]]:
+        """Time of last use, bytes and path of every file, in the order of last use."""
+        found = []
+        for path in (store.path_of(self.base, key) for key in store.keys(self.base)):
+            with contextlib.suppress(FileNotFoundError):
+                status = path.stat()
+                found.append((status.st_mtime_ns, status.st_size, path))
+        return sorted(found)
 
     def _shrink(self) -> None:
-        known = sorted((path.stat().st_mtime_ns, path.stat().st_size, path) for path in self._files())
+        known = self._files()
         total = sum(size for _, size, _ in known)
         for _, size, path in known:
             if total <= self.limit:

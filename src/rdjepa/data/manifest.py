@@ -48,6 +48,21 @@ def claim(base: Path | str, recipes: Mapping[str, Mapping[str, Any]]) -> None:
     path = Path(base) / RECIPE
     there: dict[str, Any] = _read(path) if path.exists() else {}
     wanted = json.loads(json.dumps(recipes))
+    _refuse_others(base, there, wanted)
+    if there.keys() | wanted.keys() != there.keys():
+        store.replace(path, json.dumps(there | wanted, indent=1).encode())
+
+
+def check(base: Path | str, recipes: Mapping[str, Mapping[str, Any]]) -> None:
+    """Check that the recipes in `base` are these, for the systems that it has; nothing is written.
+
+    Raises:
+        DataError: there are no recipes, or the directory belongs to another configuration.
+    """
+    _refuse_others(base, _read(Path(base) / RECIPE), json.loads(json.dumps(recipes)))
+
+
+def _refuse_others(base: Path | str, there: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     different = [
         f"{name}.{key}"
         for name in wanted.keys() & there.keys()
@@ -59,8 +74,6 @@ def claim(base: Path | str, recipes: Mapping[str, Mapping[str, Any]]) -> None:
             f"expected data of the same configuration in {base}, got another for {', '.join(different)}; "
             "choose another directory"
         )
-    if there.keys() | wanted.keys() != there.keys():
-        store.replace(path, json.dumps(there | wanted, indent=1).encode())
 
 
 @dataclass(frozen=True)

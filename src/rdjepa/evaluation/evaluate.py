@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from rdjepa.data.windows import FORECASTING, WindowSpec
 from rdjepa.evaluation.metrics import METRICS
 
 Forecast = Callable[[np.ndarray], np.ndarray]
+Observer = Callable[[str, np.ndarray, np.ndarray], None]
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ def evaluate(
     metrics: Sequence[str] = ("relative_l2", "gradient_l1"),
     progress: Callable[[int, int], None] | None = None,
     window: WindowSpec = FORECASTING,
+    observe: Observer | None = None,
 ) -> list[Row]:
     """Forecast every window of every trajectory and average the errors within each trajectory.
 
@@ -48,6 +51,7 @@ def evaluate(
         metrics: names in `METRICS`.
         progress: called with the number of trajectories done and their total.
         window: numbers of given and forecast frames.
+        observe: called with the regime and with every batch of forecasts and references (B, 5, H, W, C).
 
     Returns:
         One row per metric, horizon and trajectory.
@@ -66,7 +70,8 @@ def evaluate(
     for position, trajectory in enumerate(trajectories):
         key = trajectory.key
         regime, index = (key.regime, key.index) if key else ("", position)
-        errors = _errors(forecast, trajectory, batch_size, metrics, window)
+        see = None if observe is None else partial(observe, regime)
+        errors = _errors(forecast, trajectory, batch_size, metrics, window, see)
         for name, by_horizon in errors.items():
             rows.extend(Row(name, h, regime, index, float(value)) for h, value in enumerate(by_horizon, start=1))
         if progress is not None:
@@ -75,7 +80,12 @@ def evaluate(
 
 
 def _errors(
-    forecast: Forecast, trajectory: Trajectory, batch_size: int, metrics: Sequence[str], window: WindowSpec
+    forecast: Forecast,
+    trajectory: Trajectory,
+    batch_size: int,
+    metrics: Sequence[str],
+    window: WindowSpec,
+    see: Callable[[np.ndarray, np.ndarray], None] | None,
 ) -> dict[str, np.ndarray]:
     """Metric -> (horizons,) means over all windows of one trajectory."""
     fields = trajectory.fields
@@ -95,6 +105,9 @@ def _errors(
                 f"expected finite forecasts, got NaN or infinity for {trajectory.key or 'a trajectory'} in the "
                 f"windows from frame {starts[begin]}; check how the model was trained"
             )
+        if see is not None:
+            see(predicted, targets)
+        predicted, targets = predicted.astype(np.float64), targets.astype(np.float64)  # once for all metrics
         for name in metrics:
             totals[name] += METRICS[name](predicted, targets).sum(axis=0)
     return {name: total / len(starts) for name, total in totals.items()}

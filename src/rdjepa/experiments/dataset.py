@@ -78,7 +78,7 @@ def write_support(base: Path | str, system: str) -> Path:
     pool = len(store.keys(base, system, "pool", "id"))
     if not pool:
         raise DataError(f"expected pool trajectories of {system} in {base}, got none; build some first")
-    seeds, largest = protocol.support_seeds(system), protocol.LARGEST_SUPPORT[protocol.role(system)]
+    seeds, largest = protocol.support_seeds(system), max(protocol.budgets(system))
     content = {
         "pool": pool,
         "order": {str(seed): support_set(pool, seed).order[:largest] for seed in seeds},

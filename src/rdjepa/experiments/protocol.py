@@ -12,7 +12,7 @@ SYSTEMS = SOURCES + HELD_OUT + WALLS
 
 SUPPORT_SEEDS = (777, 778, 779)
 WALL_SUPPORT_SEEDS = (777, 778, 780)
-LARGEST_SUPPORT = {"source": 20, "held-out": 10, "wall": 10}
+BUDGETS = {"source": (5, 10, 20), "held-out": (1, 5, 10), "wall": (1, 5, 10)}
 
 Part = tuple[str, str]  # split, regime
 
@@ -40,6 +40,11 @@ def counts(system: str) -> dict[Part, int]:
 def support_seeds(system: str) -> tuple[int, ...]:
     """The three support seeds of a system's study (S3.1)."""
     return WALL_SUPPORT_SEEDS if role(system) == "wall" else SUPPORT_SEEDS
+
+
+def budgets(system: str) -> tuple[int, ...]:
+    """The numbers K of support trajectories in a system's study (S3.1)."""
+    return BUDGETS[role(system)]
 
 
 def keys(

@@ -1,5 +1,6 @@
 """RD-JEPA as one object, its configuration, and the presets paper, small and nano."""
 
+import copy
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
@@ -121,3 +122,12 @@ def build(preset: str | ModelConfig, seed: int | None = None) -> RDJEPA:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return RDJEPA(config, name)
+
+
+def with_fresh_decoder(model: RDJEPA, seed: int) -> RDJEPA:
+    """A copy of a model whose decoder has the fresh weights of a seed, as adaptation begins (S2.6)."""
+    fresh = copy.deepcopy(model)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        fresh.decoder = Decoder(model.config.width, model.config.decoder_width, model.config.components)
+    return fresh

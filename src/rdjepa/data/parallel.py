@@ -1,0 +1,70 @@
+"""Many independent jobs: in this process, in local worker processes, or on a running Dask cluster."""
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+
+@contextlib.contextmanager
+def completed(
+    function: Callable[..., Any],
+    jobs: Sequence[tuple],
+    names: Sequence[str],
+    *,
+    workers: int = 1,
+    scheduler: str | None = None,
+    retries: int = 0,
+) -> Iterator[Iterator[tuple[int, Any]]]:
+    """Call a function on every job; pairs of a job's position and its result, in the order in which they finish.
+
+    Jobs begin in the order given. On workers the error that ended a job stands in place of its result, so that one job
+    does not stop the others; in this process it is raised. A worker that is killed costs its job one try: the job
+    starts anew on another.
+
+    Args:
+        function: importable on the workers.
+        jobs: arguments of each call.
+        names: of the jobs, all different; equal names on one cluster are one job.
+        workers: local processes, each with one thread; 1 computes in this process.
+        scheduler: address of a running Dask scheduler, used instead of local processes.
+        retries: further tries of a job that raised.
+
+    Raises:
+        ValueError: fewer than one worker, or a scheduler that does not answer.
+    """
+    if workers < 1:
+        raise ValueError(f"expected at least one worker, got {workers}; raise --workers")
+    if scheduler is None and (workers == 1 or len(jobs) < 2):
+        yield ((position, function(*job)) for position, job in enumerate(jobs))
+        return
+    from distributed import Client, LocalCluster, as_completed  # a second's import that one process does without
+
+    with contextlib.ExitStack() as stack:
+        if scheduler is None:
+            local = LocalCluster(
+                n_workers=min(workers, len(jobs)),
+                threads_per_worker=1,
+                dashboard_address=":0",
+                silence_logs=logging.CRITICAL,
+            )
+            address = stack.enter_context(local)
+        else:
+            address = scheduler
+        try:
+            client = stack.enter_context(Client(address, timeout="20s"))
+        except OSError as error:
+            raise ValueError(f"expected a Dask scheduler at {scheduler}, got no answer ({error}); start it") from error
+        futures = [  # one by one, since a map has a single priority and would not keep the order of the jobs
+            client.submit(function, *job, key=name, retries=retries, priority=-position)
+            for position, (job, name) in enumerate(zip(jobs, names, strict=True))
+        ]
+        positions = {future.key: position for position, future in enumerate(futures)}
+
+        def finished() -> Iterator[tuple[int, Any]]:
+            for future in as_completed(futures):
+                error = future.exception()
+                yield positions[future.key], error if error else future.result()
+                future.release()
+
+        yield finished()

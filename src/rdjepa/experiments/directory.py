@@ -1,0 +1,170 @@
+"""A study on disk: what is done, what is running, what failed.
+
+study.json                    protocol version and the settings of every profile that was run here
+cells/<id>/                   a finished cell, whole from the moment it appears
+failed/<id>.txt               traceback of a cell that failed, until it succeeds
+locks/<id>.lock               held while a cell is computed; the kernel frees it when the process dies
+data/, statistics/, timings.json   trajectories, field statistics and step times, made again when deleted
+"""
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rdjepa.data import store
+
+FORMAT, VERSION = "rdjepa-study", 1
+STUDY, RECORD = "study.json", "record.json"
+REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+class StudyError(ValueError):
+    """A study directory that cannot be used; the message is one sentence that says what to do."""
+
+
+class Directory:
+    """One study directory; any number of processes may work in it.
+
+    Args:
+        root: its path; it need not exist.
+    """
+
+    def __init__(self, root: Path | str) -> None:
+        self.root = Path(root).resolve()
+
+    def read(self) -> dict[str, Any]:
+        """The content of study.json.
+
+        Raises:
+            StudyError: there is none, or it is not of this version.
+        """
+        path = self.root / STUDY
+        if not path.is_file():
+            raise StudyError(f"expected a study directory with {STUDY}, got {self.root}; rdjepa study run makes one")
+        try:
+            content = json.loads(path.read_text())
+            found = (content["format"], content["version"])
+        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
+            found = (None, None)
+        if found != (FORMAT, VERSION):
+            raise StudyError(
+                f"expected a study of format {FORMAT} and protocol version {VERSION}, got {found[0]} {found[1]} in "
+                f"{self.root}; choose another --root, or the version of rdjepa that wrote it"
+            )
+        return content
+
+    def claim(self, profile: str, settings: Mapping[str, Any]) -> None:
+        """Enter the settings of a profile, or check that it was run here with the same ones.
+
+        Raises:
+            StudyError: another protocol version, other settings, or a directory that cannot be written.
+        """
+        fresh: dict[str, Any] = {"format": FORMAT, "version": VERSION, "profiles": {}}
+        content = self.read() if (self.root / STUDY).exists() else fresh
+        known, wanted = content["profiles"].get(profile), json.loads(json.dumps(settings))
+        if known is None:
+            content["profiles"][profile] = wanted
+            with self.writing():
+                store.replace(self.root / STUDY, json.dumps(content, indent=1).encode())
+        elif known != wanted:
+            other = ", ".join(k for k in known.keys() | wanted.keys() if known.get(k) != wanted.get(k))
+            raise StudyError(
+                f"expected the settings of profile {profile} that {self.root} was begun with, got other {other}; "
+                "choose another --root"
+            )
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Answer a full or read-only disk with one sentence."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in REFUSED:
+                raise
+            raise StudyError(
+                f"expected a study directory that can be written, got {self.root} ({error.strerror}); free some space "
+                "or choose another --root"
+            ) from error
+
+    def cell(self, identifier: str) -> Path:
+        """Where a finished cell lies."""
+        return self.root / "cells" / identifier
+
+    def is_done(self, identifier: str) -> bool:
+        """Whether a cell is finished."""
+        return (self.cell(identifier) / RECORD).is_file()
+
+    def is_running(self, identifier: str) -> bool:
+        """Whether some process on this machine, or on a file system that shares locks, computes a cell now."""
+        path = self._lock(identifier)
+        if not path.exists():
+            return False
+        with path.open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
+
+    @contextlib.contextmanager
+    def lock(self, identifier: str) -> Iterator[bool]:
+        """Whether the lock of a cell could be had; it is held until the block ends."""
+        path = self._lock(identifier)
+        with self.writing():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("a")
+        with file:
+            yield _acquire(file.fileno())
+
+    def traceback(self, identifier: str) -> Path:
+        """Where the traceback of a failed cell lies."""
+        return self.root / "failed" / f"{identifier}.txt"
+
+    def fail(self, identifier: str, text: str) -> None:
+        """Keep the traceback of a cell."""
+        with self.writing():
+            store.replace(self.traceback(identifier), text.encode())
+
+    def finish(self, identifier: str, files: Mapping[str, bytes]) -> None:
+        """Put a finished cell in its place in one step; call it under the lock of the cell.
+
+        Raises:
+            StudyError: the disk is full or cannot be written.
+        """
+        target = self.cell(identifier)
+        with self.writing():
+            for left in target.parent.glob(f".{identifier}.*"):
+                shutil.rmtree(left)  # of a process that was killed while it wrote
+            temporary = target.with_name(f".{identifier}.{os.getpid()}")
+            temporary.mkdir(parents=True)
+            try:
+                for name, content in files.items():
+                    with (temporary / name).open("wb") as file:
+                        file.write(content)
+                        file.flush()
+                        os.fsync(file.fileno())
+                temporary.rename(target)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+            self.traceback(identifier).unlink(missing_ok=True)
+
+    def _lock(self, identifier: str) -> Path:
+        return self.root / "locks" / f"{identifier}.lock"
+
+
+def _acquire(descriptor: int) -> bool:
+    """Take an exclusive lock; a second try outlasts a process that only looks whether the cell is running."""
+    for pause in (0.1, 0.0):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(pause)
+    return False
