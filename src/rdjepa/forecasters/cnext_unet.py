@@ -42,7 +42,7 @@ class Config:
     components: int = 2
 
 
-PRESETS = {"paper": Config(), "nano": Config(width=14, rate=1e-3)}
+PRESETS = {"paper": Config(), "nano": Config(width=14, rate=3e-3)}
 
 
 class ChannelNorm(nn.Module):
