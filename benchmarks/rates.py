@@ -76,7 +76,7 @@ def table(arguments: argparse.Namespace) -> None:
     print("|" + "---|" * (2 + len(factors)))
     for (system, name), errors in found.items():
         lowest = min(errors.values())
-        cells = (f"**{e:.4f}**" if e == lowest else f"{e:.4f}" for e in (errors.get(f, float("nan")) for f in factors))
+        cells = (f"**{e:.4f}**" if e == lowest else f"{e:.4f}" if e else "" for e in map(errors.get, factors))
         print(f"| {system} | {name} | {' | '.join(cells)} |")
 
 
