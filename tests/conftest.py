@@ -1,3 +1,9 @@
+import os
+
+# One thread, in child processes too: the tests' arrays are small, and two threads that wait for each other on a busy
+# machine take ten times as long.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 import torch
 

@@ -111,7 +111,6 @@ def test_scaled_profile_keeps_the_share_of_warm_up():
     assert (half.steps, half.warmup) == (100_000, 2_500)
 
 
-@pytest.mark.slow
 def test_killed_process_resumes_to_the_same_bits(tiny, tmp_path):
     """SIGKILL at arbitrary moments, again and again, then one last run to the end."""
     script = tmp_path / "run.py"
