@@ -22,7 +22,7 @@ from rdjepa.data import store
 
 FORMAT, VERSION = "rdjepa-study", 1
 STUDY, RECORD = "study.json", "record.json"
-REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
+REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST)
 
 
 class StudyError(ValueError):
@@ -60,25 +60,36 @@ class Directory:
             )
         return content
 
-    def claim(self, profile: str, settings: Mapping[str, Any]) -> None:
-        """Enter the settings of a profile, or check that it was run here with the same ones.
+    def check(self, profile: str, settings: Mapping[str, Any]) -> bool:
+        """Whether a profile was run here already.
 
         Raises:
-            StudyError: another protocol version, other settings, or a directory that cannot be written.
+            StudyError: it was, with other settings, or this is a directory of another protocol version.
         """
-        fresh: dict[str, Any] = {"format": FORMAT, "version": VERSION, "profiles": {}}
-        content = self.read() if (self.root / STUDY).exists() else fresh
-        known, wanted = content["profiles"].get(profile), json.loads(json.dumps(settings))
-        if known is None:
-            content["profiles"][profile] = wanted
-            with self.writing():
-                store.replace(self.root / STUDY, json.dumps(content, indent=1).encode())
-        elif known != wanted:
-            other = ", ".join(k for k in known.keys() | wanted.keys() if known.get(k) != wanted.get(k))
+        if not (self.root / STUDY).exists():
+            return False
+        known, wanted = self.read()["profiles"].get(profile), json.loads(json.dumps(settings))
+        if known is not None and known != wanted:
+            other = ", ".join(k for k in sorted(known.keys() | wanted.keys()) if known.get(k) != wanted.get(k))
             raise StudyError(
                 f"expected the settings of profile {profile} that {self.root} was begun with, got other {other}; "
                 "choose another --root"
             )
+        return known is not None
+
+    def claim(self, profile: str, settings: Mapping[str, Any]) -> None:
+        """Enter the settings of a profile, unless they are there.
+
+        Raises:
+            StudyError: as for `check`, or a directory that cannot be written.
+        """
+        if self.check(profile, settings):
+            return
+        fresh: dict[str, Any] = {"format": FORMAT, "version": VERSION, "profiles": {}}
+        content = self.read() if (self.root / STUDY).exists() else fresh
+        content["profiles"][profile] = dict(settings)
+        with self.writing():
+            store.replace(self.root / STUDY, json.dumps(content, indent=1).encode())
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:

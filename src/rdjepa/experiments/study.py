@@ -1,5 +1,6 @@
 """The paper's studies: which cells they have, computing those that are missing, and how far they are (S3.1)."""
 
+import json
 import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -13,13 +14,15 @@ from rdjepa.data.parallel import completed
 from rdjepa.data.splits import coinciding_seeds
 from rdjepa.experiments import protocol
 from rdjepa.experiments.cell import PRETRAINED, Cell, checkpoint_fingerprint, compute, identifier, identity
-from rdjepa.experiments.directory import Directory, StudyError
+from rdjepa.experiments.cost import left
+from rdjepa.experiments.directory import RECORD, Directory, StudyError
 from rdjepa.experiments.profiles import Profile
 from rdjepa.experiments.supply import Supply
 from rdjepa.training.checkpoint import device_named, shipped
 
 PAPER = ("rd-jepa", "no-latent", "fno")
 TRIVIAL = ("persistence", "extrapolation")
+DONE, KEPT, BUSY = "done", "kept", "busy"
 
 
 @dataclass(frozen=True)
@@ -90,13 +93,20 @@ def select(every: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
     return [cell for cell in every if all(str(getattr(cell, key)) in values for key, values in wanted.items())]
 
 
+def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile) -> list[Cell]:
+    """Those of the cells that are not finished in a study directory, which need not exist."""
+    where = Directory(root)
+    where.check(profile.name, profile.settings())
+    return [cell for cell in plan if not where.is_done(identifier(identity(cell, profile)))]
+
+
 @dataclass(frozen=True)
 class Ran:
     """What a run did.
 
     Attributes:
         done: cells that it computed.
-        kept: number that were there before.
+        kept: number that were there already.
         busy: cells that another process has.
         failed: cell -> last line of its traceback.
     """
@@ -134,9 +144,12 @@ def run(
 
     Raises:
         StudyError: a directory of another version or other settings, or one that cannot be written.
+        DataError: no data set in `data`, or one of another recipe.
         CheckpointError: the checkpoint is missing or of another size.
     """
     where = Directory(root)
+    supply = Supply(where.root, None if data is None else Path(data).resolve(), limit)
+    supply.check(dict.fromkeys(cell.system for cell in plan))
     device_named(device)
     if any(cell.contender == PRETRAINED for cell in plan):
         weights = {"checkpoint": checkpoint_fingerprint(profile)}
@@ -146,8 +159,7 @@ def run(
             profile = replace(profile, checkpoint=str(Path(profile.checkpoint).resolve()))
     else:
         where.claim(profile.name, profile.settings())
-    supply = Supply(where.root, None if data is None else Path(data).resolve(), limit)
-    missing = [cell for cell in plan if not where.is_done(identifier(identity(cell, profile)))]
+    missing = missing_cells(root, plan, profile)
     kept = len(plan) - len(missing)
     number = workers if workers is not None else max(1, torch.cuda.device_count())
     preparing = None if progress is None else lambda done, total: progress(done, total, "trajectories")
@@ -168,22 +180,16 @@ def run(
             outcomes[cell] = result
             if progress:
                 progress(kept + len(outcomes), len(plan), str(cell))
-    return Ran(
-        tuple(cell for cell, outcome in outcomes.items() if outcome == DONE),
-        kept,
-        tuple(cell for cell, outcome in outcomes.items() if outcome == BUSY),
-        {cell: outcome for cell, outcome in outcomes.items() if outcome not in (DONE, BUSY)},
-    )
-
-
-DONE, BUSY = "done", "busy"
+    by = {kind: tuple(cell for cell, outcome in outcomes.items() if outcome == kind) for kind in (DONE, KEPT, BUSY)}
+    failed = {cell: outcome for cell, outcome in outcomes.items() if outcome not in by}
+    return Ran(by[DONE], kept + len(by[KEPT]), by[BUSY], failed)
 
 
 def attempt(supply: Supply, cell: Cell, profile: Profile, device: str) -> str:
     """Compute and store one cell, unless it is there or another process has it.
 
     Returns:
-        "done", "busy", or the last line of the traceback that was kept.
+        "done", "kept", "busy", or the last line of the traceback that was kept.
 
     Raises:
         StudyError: the study directory cannot be written.
@@ -193,7 +199,7 @@ def attempt(supply: Supply, cell: Cell, profile: Profile, device: str) -> str:
         if not mine:
             return BUSY
         if where.is_done(name):
-            return DONE
+            return KEPT
         try:
             statistics = supply.normalizer(cell.system, profile.statistics)
             files = compute(cell, profile, supply.get, statistics, _device(device))
@@ -202,6 +208,53 @@ def attempt(supply: Supply, cell: Cell, profile: Profile, device: str) -> str:
             return f"{type(error).__name__}: {error}"
         where.finish(name, files)
         return DONE
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a study is.
+
+    Attributes:
+        done: finished cells.
+        running: cells that a process has.
+        failed: cell -> last line of its traceback.
+        waiting: the others.
+        seconds: expected of running, failed and waiting cells, divided among the running processes; None before the
+            first cell is finished.
+    """
+
+    done: tuple[Cell, ...]
+    running: tuple[Cell, ...]
+    failed: Mapping[Cell, str]
+    waiting: tuple[Cell, ...]
+    seconds: float | None
+
+
+def status(root: Path | str, plan: Sequence[Cell], profile: Profile) -> Status:
+    """Look at a study directory; nothing is written.
+
+    Raises:
+        StudyError: no study directory, or one of another version.
+    """
+    where = Directory(root)
+    where.read()
+    where.check(profile.name, profile.settings())
+    done, running, waiting, records = [], [], [], []
+    failed: dict[Cell, str] = {}
+    for cell in plan:
+        name = identifier(identity(cell, profile))
+        if where.is_done(name):
+            done.append(cell)
+            records.append(json.loads((where.cell(name) / RECORD).read_text()))
+        elif where.is_running(name):
+            running.append(cell)
+        elif where.traceback(name).is_file():
+            failed[cell] = where.traceback(name).read_text().strip().splitlines()[-1]
+        else:
+            waiting.append(cell)
+    expected = left([*running, *failed, *waiting], records)
+    seconds = None if expected is None else expected / max(1, len(running))
+    return Status(tuple(done), tuple(running), failed, tuple(waiting), seconds)
 
 
 def _device(name: str) -> torch.device:

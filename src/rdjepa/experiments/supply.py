@@ -59,9 +59,13 @@ class Supply:
             DataError: it did not.
         """
         path = self._statistics(system, count)
-        if not path.is_file():
+        if not self.has_statistics(system, count):
             raise DataError(f"expected field statistics of {system} at {path}, got no file; start the study again")
         return Normalizer.from_dict(json.loads(path.read_text()))
+
+    def has_statistics(self, system: str, count: int) -> bool:
+        """Whether `prepare` wrote these statistics."""
+        return self._statistics(system, count).is_file()
 
     def check(self, names: Iterable[str]) -> None:
         """Refuse a data set that another recipe has made.
@@ -89,9 +93,8 @@ class Supply:
     ) -> None:
         """Make what some cells will read: statistics first, then support and test trajectories as far as they fit."""
         names = list(dict.fromkeys(cell.system for cell in cells))
-        self.check(names)
         count = profile.statistics
-        pools = {name: pool_keys(name, count) for name in names if not self._statistics(name, count).is_file()}
+        pools = {name: pool_keys(name, count) for name in names if not self.has_statistics(name, count)}
         jobs = [(self, key) for keys in pools.values() for key in keys]
         found: dict[Key, Moments] = {}
         wanted = self.lacks(keys_of(cells, profile))[: self.limit // TRAJECTORY_BYTES]

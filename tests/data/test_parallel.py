@@ -1,0 +1,55 @@
+"""Jobs come back with their positions, and one that fails does not take the others with it."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from rdjepa.data.parallel import completed
+
+
+def square(x: float) -> float:
+    if x < 0:
+        raise ArithmeticError(f"negative {x}")
+    return x * x
+
+
+def die_once(marker: str) -> int:
+    """Kill this process, unless that has happened before."""
+    if not Path(marker).exists():
+        Path(marker).write_text("")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return os.getpid()
+
+
+def test_in_this_process_jobs_run_in_order():
+    with completed(square, [(1,), (2,), (3,)], "abc") as results:
+        assert list(results) == [(0, 1), (1, 4), (2, 9)]
+
+
+def test_in_this_process_an_error_is_raised():
+    with completed(square, [(-1,)], "a") as results, pytest.raises(ArithmeticError):
+        list(results)
+
+
+def test_on_a_cluster_an_error_stands_in_place_of_its_result():
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+        with completed(square, [(2,), (-1,), (3,)], "abc", scheduler=cluster.scheduler_address) as results:
+            found = dict(results)
+        assert (found[0], found[2]) == (4, 9) and isinstance(found[1], ArithmeticError)
+        with completed(square, [], "", scheduler=cluster.scheduler_address) as results:
+            assert list(results) == []
+
+
+def test_a_killed_worker_costs_one_try(tmp_path):
+    jobs = [(str(tmp_path / "marker"),), (str(tmp_path / "marker"),)]
+    with completed(die_once, jobs, "ab", workers=2) as results:
+        assert all(isinstance(result, int) and result != os.getpid() for _, result in results)
+
+
+def test_no_workers_are_refused():
+    with pytest.raises(ValueError, match="at least one worker"), completed(square, [(1,)], "a", workers=0):
+        pass
