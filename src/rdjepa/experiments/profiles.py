@@ -44,7 +44,7 @@ class Profile:
 PROFILES = {
     "paper": Profile("paper", "runs/paper/model", "paper", "paper", adapt.PROFILES["paper"]),
     "small": Profile("small", "runs/small/model", "small", "paper", adapt.PROFILES["small"]),
-    "nano": Profile("nano", "nano", "nano", "nano", replace(adapt.PROFILES["nano"], steps=60), test=4, statistics=50),
+    "nano": Profile("nano", "nano", "nano", "nano", replace(adapt.PROFILES["nano"], steps=40), test=2, statistics=50),
 }
 
 
