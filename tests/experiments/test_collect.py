@@ -10,20 +10,7 @@ from rdjepa.experiments import collect
 from rdjepa.experiments.cell import identifier
 from rdjepa.experiments.directory import StudyError
 
-COLUMNS = [
-    "study",
-    "profile",
-    "system",
-    "k",
-    "support_seed",
-    "contender",
-    "regime",
-    "metric",
-    "horizon",
-    "trajectory",
-    "value",
-    "run",
-]
+COLUMNS = "study profile system k support_seed contender regime metric horizon trajectory value run"
 
 
 @pytest.fixture

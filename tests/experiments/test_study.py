@@ -187,7 +187,7 @@ def test_a_killed_process_leaves_no_half_cell(tmp_path):
 def test_a_killed_worker_loses_only_that_try(tmp_path):
     """Of two workers one is killed in the middle of a cell; the run ends with every cell whole."""
     root, only = tmp_path / "root", [*LAMBDA, "contender=riesz-no"]
-    running = start(tmp_path, root, "30", "2", *only)
+    running = start(tmp_path, root, "12", "2", *only)
     wait_until(lambda: len(list((root / "locks").glob("*.lock"))) >= 2, running)
     workers = subprocess.run(["pgrep", "-f", "-g", str(running.pid), "spawn_main"], capture_output=True, text=True)
     os.kill(int(workers.stdout.split()[-1]), signal.SIGKILL)
