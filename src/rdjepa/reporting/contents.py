@@ -101,8 +101,8 @@ def _paired(rows: pd.DataFrame, source: str) -> list[Section]:
         comparison.comparison_sheet(
             found,
             metric,
-            f"{label('metric', metric)} of RD-JEPA minus that of another, times 100, averaged over h = 1..5, with 95 % bootstrap "
-            "intervals over support selections and test trajectories, bold where the interval lies below zero; "
+            f"{label('metric', metric)} of RD-JEPA minus that of another, times 100, averaged over h = 1..5, with 95 % "
+            "bootstrap intervals over support selections and test trajectories, bold where they lie below zero; "
             f"share of matched forecasts in which RD-JEPA is lower. {source}.",
         )
         for metric in METRICS

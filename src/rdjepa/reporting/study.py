@@ -1,8 +1,8 @@
 """A study as tables, figures and a page: what the command line calls.
 
 The functions take what was recorded of one study and profile. Rows are trajectory errors: study, profile, system, k,
-support_seed, contender, regime, metric, horizon, trajectory, value, run. Records have one line per cell: id, updates and
-more. Spectra are binned energies: study to contender, regime, horizon, wavenumber, error, reference, run.
+support_seed, contender, regime, metric, horizon, trajectory, value, run. Records have one line per cell: id, updates
+and more. Spectra are binned energies: study to contender, regime, horizon, wavenumber, error, reference, run.
 """
 
 from pathlib import Path

@@ -1,7 +1,8 @@
 """From trajectory errors to the numbers of a table: means over trajectories, then over support sets (S3.4).
 
 A result has the coordinates of `DIMENSIONS`: horizon "1".."5" or "mean" (every horizon with equal weight), regime or
-"all" (every trajectory with equal weight), system or "all" (every system with equal weight). A contender "a/b" is the reduction of a's error against b's.
+"all" (every trajectory with equal weight), system or "all" (every system with equal weight). A contender "a/b" is the
+reduction of a's error against b's.
 """
 
 from collections.abc import Sequence
