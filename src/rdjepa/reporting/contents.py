@@ -37,6 +37,7 @@ class Contents:
 
     Attributes:
         rows: trajectory errors, checked.
+        records: of the runs in the rows, flat.
         values: run-level values.
         source: profile, updates, test trajectories and seeds, as a sentence without a full stop.
         findings: sentences that say in how many settings RD-JEPA is lowest.
@@ -44,6 +45,7 @@ class Contents:
     """
 
     rows: pd.DataFrame
+    records: pd.DataFrame
     values: pd.DataFrame
     source: str
     findings: tuple[str, ...]
@@ -58,7 +60,7 @@ def contents(rows: pd.DataFrame, records: pd.DataFrame, study: str) -> Contents:
     """
     layouts = paper_tables(study)
     rows = summary.prepare(rows)
-    provenance.check(rows, records)
+    records = provenance.of_rows(rows, records)
     values = summary.run_values(rows)
     source = provenance.sentence(rows, records)
     profile = rows["profile"].iloc[0]
@@ -72,7 +74,7 @@ def contents(rows: pd.DataFrame, records: pd.DataFrame, study: str) -> Contents:
         if not layout.name.startswith("skill"):
             findings.append(tables.finding(layout.title, found, paper, CONTENDER))
     sections += _paired(rows, source)
-    return Contents(rows, values, source, tuple(findings), tuple(sections))
+    return Contents(rows, records, values, source, tuple(findings), tuple(sections))
 
 
 def _sheets(layout: Layout, found: dict, paper: dict, source: str, profile: str) -> tuple[Sheet, ...]:

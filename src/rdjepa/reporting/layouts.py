@@ -6,7 +6,9 @@ from itertools import product
 
 from rdjepa.reporting.labels import CONTENDERS
 from rdjepa.reporting.published import published, published_table
-from rdjepa.reporting.summary import DIMENSIONS, UNTRAINED
+from rdjepa.reporting.summary import DIMENSIONS
+
+UNTRAINED = ("persistence", "extrapolation")
 
 _SPREAD = "mean ± sample deviation over the support selections"
 _MEAN = f"times 100, averaged over h = 1..5, {_SPREAD}"

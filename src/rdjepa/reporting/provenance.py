@@ -1,10 +1,35 @@
-"""What the rows of a report come from, in words and as a table."""
+"""What the rows of a report come from: profile, versions, fingerprints, seconds."""
 
 import json
 
 import pandas as pd
 
+from rdjepa.reporting.labels import heading, label, ordered
+from rdjepa.reporting.sheet import NOTHING, Sheet, Text
+
 _SHOWN = 6  # distinct values that are written out
+_CELL = ("id", "study", "profile", "system", "k", "support_seed", "contender")
+_ELSEWHERE = ("identity.", "settings.", "normalizer.", "loss", "support", "rows", "seconds.")
+_COSTS = {
+    "parameters": ("parameters", "max", ",.0f"),
+    "trained": ("trained", "max", ",.0f"),
+    "updates": ("updates", "max", ",.0f"),
+    "seconds.adapt": ("adaptation (s)", "mean", ",.1f"),
+    "seconds.evaluate": ("evaluation (s)", "mean", ",.1f"),
+}
+
+
+def of_rows(rows: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
+    """The records of the runs in the rows, with nested entries as columns of their own ("software.torch").
+
+    Raises:
+        ValueError: a run of the rows is not among the records.
+    """
+    runs = set(rows["run"].astype(str))
+    missing = sorted(runs - set(records["id"].astype(str)))
+    if missing:
+        raise ValueError(f"expected a record of every run, got none of {', '.join(missing[:3])}; export both together")
+    return pd.json_normalize(records[records["id"].astype(str).isin(runs)].to_dict("records"))
 
 
 def sentence(rows: pd.DataFrame, records: pd.DataFrame) -> str:
@@ -12,62 +37,48 @@ def sentence(rows: pd.DataFrame, records: pd.DataFrame) -> str:
 
     Args:
         rows: trajectory errors, as `summary.prepare` returns them.
-        records: one line per cell, with id and updates.
+        records: as `of_rows` returns them.
     """
-    mine = records[records["id"].isin(rows["run"].unique())]
     tests = rows.drop_duplicates(["system", "regime", "trajectory"]).groupby("system").size()
     seeds = ", ".join(map(str, sorted(rows["support_seed"].unique())))
     return (
-        f"Profile {rows['profile'].iloc[0]}, {_span(mine.loc[mine['updates'] > 0, 'updates'])} updates, {_span(tests)} "
-        f"test trajectories a system, support seeds {seeds}"
+        f"Profile {rows['profile'].iloc[0]}, {_span(records.loc[records['updates'] > 0, 'updates'])} updates, "
+        f"{_span(tests)} test trajectories a system, support seeds {seeds}"
     )
 
 
-def check(rows: pd.DataFrame, records: pd.DataFrame) -> None:
-    """Refuse rows without a record.
-
-    Raises:
-        ValueError: a run of the rows is not among the records.
-    """
-    missing = sorted(set(rows["run"].astype(str)) - set(records["id"].astype(str)))
-    if missing:
-        raise ValueError(
-            f"expected a record of every run, got none of {missing[0]}"
-            + (f" and {len(missing) - 1} others" if missing[1:] else "")
-            + "; export rows and records of the study together"
-        )
-
-
 def facts(records: pd.DataFrame) -> list[tuple[str, str, list[str]]]:
-    """What is the same, or not, over all cells.
+    """What the cells were computed with, as far as it is not in a table.
 
     Returns:
-        For every entry of the records but those that name a cell: its name, a short text, and all its values where they
-        are too many for that.
+        For every entry of the records: its name, a short text, and all its values where they are too many for that.
     """
     found: list[tuple[str, str, list[str]]] = []
     for name in records.columns:
-        if name in ("id", "k", "support_seed", "system", "contender", "study", "profile"):
+        if name in (*_CELL, *_COSTS) or name.startswith(_ELSEWHERE):
             continue
-        for part, column in _columns(name, records[name]):
-            values = list(dict.fromkeys(json.dumps(v, default=str, sort_keys=True).strip('"') for v in column.dropna()))
-            if not values:
-                continue
-            if len(values) <= _SHOWN:
-                found.append((part, "; ".join(values), []))
-            elif pd.api.types.is_numeric_dtype(column):
-                found.append((part, f"{column.min():g} to {column.max():g}, {column.sum():g} together", []))
-            else:
-                found.append((part, f"{len(values)} different", values))
+        texts = [json.dumps(value, default=str, sort_keys=True).strip('"') for value in records[name].dropna()]
+        values = sorted(set(texts) - {""})
+        if name == "created" and len(values) > 1:
+            found.append((name, f"{values[0]} to {values[-1]}", []))
+        elif 0 < len(values) <= _SHOWN:
+            found.append((name, "; ".join(values), []))
+        elif values:
+            found.append((name, f"{len(values)} different", values))
     return found
 
 
-def _columns(name: str, column: pd.Series) -> list[tuple[str, pd.Series]]:
-    """A column of mappings as one column per key, any other as it is."""
-    if not column.map(lambda value: isinstance(value, dict)).all():
-        return [(name, column)]
-    parts = pd.DataFrame(column.tolist(), index=column.index)
-    return [(f"{name}: {key}", parts[key].infer_objects()) for key in parts]
+def costs(records: pd.DataFrame) -> Sheet:
+    """Cells, sizes and mean seconds of every contender, as far as they were recorded."""
+    known = {name: entry for name, entry in _COSTS.items() if name in records}
+    rows = []
+    for name in ordered("contender", records["contender"]):
+        mine = records[records["contender"] == name]
+        values = [(mine[column].agg(how), form) for column, (_, how, form) in known.items()]
+        texts = [Text(NOTHING if pd.isna(value) else format(value, form)) for value, form in values]
+        rows.append(((label("contender", name),), (Text(str(len(mine))), *texts)))
+    columns = (("cells",), *((head,) for head, _, _ in known.values()))
+    return Sheet("Sizes and seconds of a cell, by contender.", (heading("contender"),), columns, tuple(rows))
 
 
 def _span(values: pd.Series) -> str:

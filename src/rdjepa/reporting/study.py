@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from rdjepa.reporting import sheet
+from rdjepa.reporting import page, sheet, study_figures
 from rdjepa.reporting.contents import contents
+from rdjepa.reporting.study_figures import Examples
 from rdjepa.reporting.supplementary import supplementary_data
 
 
@@ -48,6 +49,52 @@ def write_tables(rows: pd.DataFrame, records: pd.DataFrame, spectra: pd.DataFram
     if not spectra.empty:
         paths.append(_csv(out / "spectra.csv", spectra))
     return [_write(out / "tables.md", "\n\n".join(text)), *paths]
+
+
+def write_figures(
+    rows: pd.DataFrame, records: pd.DataFrame, spectra: pd.DataFrame, examples: Examples, out: Path, study: str
+) -> list[Path]:
+    """Every figure of a study as vector PDF and as PNG.
+
+    Args:
+        rows: trajectory errors.
+        records: one line per cell.
+        spectra: binned energies; without them there is no figure of errors by wavenumber.
+        examples: id of a run -> newest (H, W, C), reference and forecast (5, H, W, C), or None.
+        out: directory, made if need be.
+        study: name of the study.
+
+    Raises:
+        ValueError: as `write_tables`.
+    """
+    content = contents(rows, records, study)
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    material = study_figures.material(content.values, spectra, examples, study)
+    return [path for _, paths in study_figures.draw(material, out, study) for path in paths]
+
+
+def write_report(
+    rows: pd.DataFrame, records: pd.DataFrame, spectra: pd.DataFrame, examples: Examples, out: Path, study: str
+) -> Path:
+    """One HTML page with findings, figures, animations, tables and provenance, which needs no other file.
+
+    Args:
+        rows: trajectory errors.
+        records: one line per cell.
+        spectra: binned energies; may be empty.
+        examples: as for `write_figures`.
+        out: directory, made if need be.
+        study: name of the study.
+
+    Raises:
+        ValueError: as `write_tables`.
+    """
+    content = contents(rows, records, study)
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    material = study_figures.material(content.values, spectra, examples, study)
+    return _write(out / f"{study}.html", page.page(content, material, study))
 
 
 def _write(path: Path, text: str) -> Path:

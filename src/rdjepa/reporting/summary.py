@@ -11,14 +11,11 @@ import pandas as pd
 
 DIMENSIONS = ["system", "k", "contender", "metric", "horizon", "regime"]
 SELECTION = ["system", "k", "support_seed"]
-UNTRAINED = ("persistence", "extrapolation")
 _ERROR = [*SELECTION, "contender", "metric", "regime"]
 
 
 def prepare(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with plain types, if they can be averaged together.
-
-    Untrained contenders know no support set: one run of theirs stands for every selection of its system.
 
     Raises:
         ValueError: no rows, rows of several profiles, two runs of one cell, an error that is not finite, or contenders
@@ -53,7 +50,7 @@ def prepare(rows: pd.DataFrame) -> pd.DataFrame:
             f"expected the same test trajectories for every contender, metric and horizon, got different ones for "
             f"{', '.join(mixed)}; take the foreign rows out"
         )
-    return _spread(plain)
+    return plain
 
 
 def run_values(rows: pd.DataFrame) -> pd.DataFrame:
@@ -103,15 +100,3 @@ def over_runs(values: pd.DataFrame) -> pd.DataFrame:
         seeds=("support_seed", lambda seeds: " ".join(map(str, seeds))),
         runs=("run", lambda runs: " ".join(dict.fromkeys(" ".join(runs).split()))),
     )
-
-
-def _spread(rows: pd.DataFrame) -> pd.DataFrame:
-    """One run of every untrained contender, repeated for each selection of the trained ones on its system."""
-    untrained = rows["contender"].isin(UNTRAINED)
-    selections = rows.loc[~untrained, SELECTION].drop_duplicates()
-    if selections.empty or not untrained.any():
-        return rows
-    first = rows[untrained].groupby(["system", "contender"])["run"].transform("first")
-    once = rows[untrained & (rows["run"] == first.reindex(rows.index))]
-    repeated = once.drop(columns=["k", "support_seed"]).merge(selections, on="system")
-    return pd.concat([rows[~untrained], repeated[rows.columns]], ignore_index=True)
