@@ -90,7 +90,7 @@ def draw(found: Material, out: Path, study: str) -> list[tuple[Figure, list[Path
 def source_fields(found: Material) -> Any:
     """Figure 2: FitzHugh-Nagumo in full, four systems beside two contenders, and the errors behind them."""
     k = found.budgets[0]
-    figure = plt.figure(figsize=(style.WIDTH, 7.6))
+    figure: Any = plt.figure(figsize=(style.WIDTH, 7.6))
     top, bottom = figure.subfigures(2, 1, height_ratios=[1, 1.25])
     blocks = top.subfigures(1, 2)
     style.letter(top, "a")
@@ -112,7 +112,7 @@ def source_fields(found: Material) -> Any:
 
 def source_scaling(found: Material) -> Any:
     """Figure 3: error against the horizon, against K, and both together as colours."""
-    figure = plt.figure(figsize=(style.WIDTH, 7.4))
+    figure: Any = plt.figure(figsize=(style.WIDTH, 7.4))
     top, middle, bottom = figure.subfigures(3, 1, height_ratios=[1, 1.5, 0.85])
     style.letter(top, "a")
     panels = top.subplots(1, len(found.budgets), sharey=True)
@@ -146,7 +146,7 @@ def source_scaling(found: Material) -> Any:
 def transfer_fields(found: Material, contenders: Sequence[str] = TRIO[:2]) -> Any:
     """Figure 4: forecasts after adaptation to the fewest trajectories, and transects through them."""
     k = found.budgets[0]
-    figure = plt.figure(figsize=(style.WIDTH, 4.0))
+    figure: Any = plt.figure(figsize=(style.WIDTH, 4.0))
     top, bottom = figure.subfigures(2, 1, height_ratios=[1.25, 1])
     style.letter(top, "a")
     style.letter(bottom, "b")
@@ -163,7 +163,7 @@ def transfer_fields(found: Material, contenders: Sequence[str] = TRIO[:2]) -> An
 
 def transfer_errors(found: Material, contenders: Sequence[str] = TRIO) -> Any:
     """Figure 5: error against the horizon for every system and K, and paired reductions at the fewest trajectories."""
-    figure = plt.figure(figsize=(style.WIDTH, 7.6))
+    figure: Any = plt.figure(figsize=(style.WIDTH, 7.6))
     top, bottom = figure.subfigures(2, 1, height_ratios=[2.6, 1])
     style.letter(top, "a")
     grid = top.subplots(len(found.budgets), len(found.systems), sharex=True, sharey=True)

@@ -27,7 +27,7 @@ LOOK: dict[str, dict[str, Any]] = {
     "persistence": {"color": "#555555", "marker": "|", "ls": ":"},
     "extrapolation": {"color": "#AAAAAA", "marker": "x", "ls": ":"},
 }
-_SETTINGS = {
+_SETTINGS: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
     "axes.titlesize": 8,
