@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
-from matplotlib.ticker import NullLocator
 
 from rdjepa.reporting.labels import METRICS, label
 from rdjepa.reporting.style import LOOK, logarithmic
@@ -96,23 +95,32 @@ def heat(axes: Any, table: np.ndarray, rows: Sequence[str], columns: Sequence[st
 
 
 def spectrum(axes: Any, spectra: pd.DataFrame, contenders: Sequence[str]) -> None:
-    """Energy of the error over that of the reference by radial wavenumber, mean over runs, a line per contender.
+    """Energy of the reference and of errors by radial wavenumber, mean over runs, a line per contender.
 
     Args:
         axes: to draw on; both axes become logarithmic.
         spectra: lines of one system, K and horizon.
         contenders: which ones, in order.
     """
-    for name in contenders:
-        means = spectra[spectra["contender"] == name].groupby("wavenumber")[["error", "reference"]].mean()
-        means = means[(means.index > 0) & (means["reference"] > 0)]
-        if not means.empty:
-            look = LOOK[name] | {"marker": ""}
-            axes.plot(means.index, means["error"] / means["reference"], label=label("contender", name), **look)
-    axes.axhline(1, color="0.7", lw=0.6, zorder=0)
+    means = spectra[spectra["wavenumber"] > 0].groupby(["contender", "wavenumber"])[["error", "reference"]].mean()
+    found = [name for name in contenders if name in means.index]
+    if not found:
+        missing(axes)
+        return
+    reference = means.loc[found[0], "reference"]
+    axes.plot(reference.index, reference, color="black", lw=1.6, label="Reference")
+    for name in found:
+        error = means.loc[name, "error"]
+        axes.plot(error.index, error, label=label("contender", name), **LOOK[name] | {"marker": ""})
+    largest = float(means.max(axis=None))
     axes.set_yscale("log")
+    axes.set_ylim(1e-8 * largest, 3 * largest)
     logarithmic(axes.xaxis)
-    axes.yaxis.set_minor_locator(NullLocator())
+
+
+def missing(axes: Any) -> None:
+    """Say in a panel that there is nothing to show yet."""
+    axes.text(0.5, 0.5, "not computed", ha="center", va="center", color="0.5", transform=axes.transAxes)
 
 
 def legend(figure: Any, axes: Any, **place: Any) -> None:
@@ -121,7 +129,7 @@ def legend(figure: Any, axes: Any, **place: Any) -> None:
     for each in np.ravel(axes):
         handles, names = each.get_legend_handles_labels()
         found |= dict(zip(names, handles, strict=True))
-    order = [label("contender", name) for name in LOOK]
+    order = ["Reference", *(label("contender", name) for name in LOOK)]
     names = sorted(found, key=order.index)
     if names:
         figure.legend([found[name] for name in names], names, ncols=min(len(names), 5), **place)
@@ -129,13 +137,13 @@ def legend(figure: Any, axes: Any, **place: Any) -> None:
 
 def _lines(axes: Any, known: Known, places: dict[str, list[tuple]], x: Sequence[float]) -> None:
     for name, line in places.items():
-        shown = [
-            (at, known[place]["mean"], known[place]["sd"]) for at, place in zip(x, line, strict=True) if place in known
-        ]
-        if shown:
-            at, means, deviations = (np.array(column, dtype=float) for column in zip(*shown, strict=True))
-            bars = {"elinewidth": 0.8, "capsize": 1.5}
-            axes.errorbar(at, means, _below(means, deviations), label=label("contender", name), **bars, **LOOK[name])
+        results = [(at, known[place]) for at, place in zip(x, line, strict=True) if place in known]
+        if results:
+            means, deviations = (np.array([r[key] for _, r in results], dtype=float) for key in ("mean", "sd"))
+            bars = {"elinewidth": 0.8, "capsize": 1.5, "yerr": _below(means, deviations)}
+            axes.errorbar([at for at, _ in results], means, label=label("contender", name), **bars, **LOOK[name])
+    if not axes.lines:
+        missing(axes)
 
 
 def _below(means: np.ndarray, deviations: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from rdjepa.reporting.charts import missing
 from rdjepa.reporting.labels import CONTENDERS, label
 from rdjepa.reporting.style import ERROR_COLOURS, FIELD_COLOURS, LOOK
 
@@ -64,6 +65,7 @@ def horizon_strip(panel: Any, example: Example | None, title: str) -> int:
     axes[0, 0].set_ylabel("Reference")
     axes[1, 0].set_ylabel("RD-JEPA")
     if example is None:
+        missing(axes[0, 1])
         return 0
     reference, forecast = example["reference"][..., 0], example["forecast"][..., 0]
     row = int(reference[-1].var(axis=1).argmax())
@@ -90,6 +92,9 @@ def transect(axes: Any, examples: Mapping[str, Example | None], row: int) -> Non
             if example is not None:
                 look = LOOK[name] | {"marker": ""}
                 axes.plot(x, example["forecast"][-1, row, :, 0], label=label("contender", name), **look)
+    else:
+        missing(axes)
+        axes.set_yticks([])
     axes.set(xlabel="x / L", xlim=(0, 1))
 
 

@@ -199,7 +199,7 @@ def all_contenders(found: Material) -> Any:
 
 
 def spectra(found: Material) -> Any:
-    """Energy of the error over that of the reference by wavenumber: a column per system, first and last horizon."""
+    """Energies of reference and errors by wavenumber: a column per system, first and last horizon."""
     horizons = sorted(found.spectra["horizon"].unique())
     chosen, k = [horizons[0], horizons[-1]], found.budgets[0]
     figure, grid = plt.subplots(
@@ -210,11 +210,11 @@ def spectra(found: Material) -> Any:
         for axes, system in zip(row, found.systems, strict=True):
             part = lines[(lines["system"].astype(str) == system) & (lines["horizon"] == h)]
             charts.spectrum(axes, part, found.contenders)
-        row[0].set_ylabel(f"h = {h}\nerror energy / energy")
+        row[0].set_ylabel(f"h = {h}\nenergy")
     for axes, system in zip(grid[0], found.systems, strict=True):
         axes.set_title(f"{label('system', system)}, K = {k}")
     for axes in grid[-1]:
-        axes.set_xlabel("radial wavenumber")
+        axes.set_xlabel("periods a side")
     charts.legend(figure, grid, loc="outside lower center")
     return figure
 
@@ -239,8 +239,8 @@ _ALL = Figure(
 _SPECTRA = Figure(
     "spectra",
     "Errors by wavenumber",
-    "Energy of the error over that of the reference, fields standardized, by radial wavenumber; above the grey line a "
-    "forecast is worse than none. Smallest K, first and last horizon, mean over support selections.",
+    "Energy of the reference and of the errors by radial wavenumber, fields standardized; where an error is above the "
+    "reference, nothing of that scale is forecast. Smallest K, first and last horizon, mean over support selections.",
     spectra,
 )
 FIGURES = {

@@ -10,7 +10,7 @@ import matplotlib
 matplotlib.use("Agg")
 
 from matplotlib import pyplot as plt
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator
 
 WIDTH = 180 / 25.4  # inches across two columns
 FIELD_COLOURS, ERROR_COLOURS = "viridis", "magma"
@@ -57,12 +57,20 @@ def printed() -> Iterator[None]:
 
 
 def logarithmic(axis: Any) -> None:
-    """A logarithmic axis (`axes.xaxis` or `axes.yaxis`) with plain numbers at 1, 2 and 5 of every decade."""
+    """A logarithmic axis (`axes.xaxis` or `axes.yaxis`) with plain numbers at 1, 2 and 5 of every decade.
+
+    Within less than half a decade every first digit has its number.
+    """
     getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_locator(LogLocator(subs=range(1, 10)))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if _narrow(axis) else ""))
+
+
+def _narrow(axis: Any) -> bool:
+    low, high = sorted(axis.get_view_interval())
+    return high < 3 * low
 
 
 def letter(panel: Any, text: str) -> None:
