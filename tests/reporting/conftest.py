@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from rdjepa.reporting.layouts import axis
 
@@ -59,3 +60,24 @@ def example(run):
     random = np.random.default_rng(int(run, 16))
     wrong = fields[1:] + random.normal(0, 0.1, fields[1:].shape) * np.arange(1, 6)[:, None, None, None]
     return {"newest": fields[0], "reference": fields[1:], "forecast": wrong.astype("float32")}
+
+
+@pytest.fixture(scope="session")
+def heldout():
+    """Rows, records and spectra of all held-out cells."""
+    return study("heldout")
+
+
+@pytest.fixture(scope="session")
+def source():
+    return study("source")
+
+
+@pytest.fixture
+def made_study():
+    return study
+
+
+@pytest.fixture
+def made_example():
+    return example
