@@ -73,11 +73,11 @@ def source():
     return study("source")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def made_study():
     return study
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def made_example():
     return example

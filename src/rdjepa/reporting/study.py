@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from rdjepa.reporting import page, sheet, study_figures
+from rdjepa.reporting import page, provenance, sheet, study_figures, summary
 from rdjepa.reporting.contents import contents
 from rdjepa.reporting.study_figures import Examples
 from rdjepa.reporting.supplementary import supplementary_data
@@ -67,10 +67,11 @@ def write_figures(
     Raises:
         ValueError: as `write_tables`.
     """
-    content = contents(rows, records, study)
+    rows = summary.prepare(rows)
+    provenance.of_rows(rows, records)
+    material = study_figures.material(summary.run_values(rows), spectra, examples, study)
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
-    material = study_figures.material(content.values, spectra, examples, study)
     return [path for _, paths in study_figures.draw(material, out, study) for path in paths]
 
 

@@ -84,6 +84,8 @@ def letter(panel: Any, text: str) -> None:
 def save(figure: Any, out: Path, name: str) -> list[Path]:
     """Write a figure as vector PDF and as PNG of 200 dots an inch, and forget it."""
     paths = [out / f"{name}.pdf", out / f"{name}.png"]
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # it was laid out once; both files need the same
     figure.savefig(paths[0], metadata={"CreationDate": None})
     figure.savefig(paths[1], dpi=200)
     plt.close(figure)

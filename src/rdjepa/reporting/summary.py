@@ -93,10 +93,11 @@ def over_runs(values: pd.DataFrame) -> pd.DataFrame:
         Indexed by `DIMENSIONS`: mean, sd (NaN for a single run), n, seeds ("777 778 779") and runs (ids).
     """
     ordered = values.sort_values("support_seed")
+    ordered["seed"] = ordered["support_seed"].astype(str)
     return ordered.groupby(DIMENSIONS).agg(
         mean=("value", "mean"),
         sd=("value", "std"),
         n=("value", "size"),
-        seeds=("support_seed", lambda seeds: " ".join(map(str, seeds))),
-        runs=("run", lambda runs: " ".join(dict.fromkeys(" ".join(runs).split()))),
+        seeds=("seed", " ".join),
+        runs=("run", " ".join),
     )
