@@ -15,11 +15,9 @@ HORIZONS = ("1", "2", "3", "4", "5")
 Known = dict[tuple, dict[str, Any]]  # what `summary.over_runs` returned, by coordinates
 
 
-def by_horizon(
-    axes: Any, known: Known, system: str, k: int, contenders: Sequence[str], metric: str = "relative_l2"
-) -> None:
-    """Mean error and deviation at every horizon, a line per contender; logarithmic."""
-    places = {name: [(system, k, name, metric, h, "all") for h in HORIZONS] for name in contenders}
+def by_horizon(axes: Any, known: Known, system: str, k: int, contenders: Sequence[str]) -> None:
+    """Mean relative L² error and deviation at every horizon, a line per contender; logarithmic."""
+    places = {name: [(system, k, name, "relative_l2", h, "all") for h in HORIZONS] for name in contenders}
     _lines(axes, known, places, [int(h) for h in HORIZONS])
     axes.set_xticks([int(h) for h in HORIZONS])
     logarithmic(axes.yaxis)
@@ -102,7 +100,11 @@ def spectrum(axes: Any, spectra: pd.DataFrame, contenders: Sequence[str]) -> Non
         spectra: lines of one system, K and horizon.
         contenders: which ones, in order.
     """
-    means = spectra[spectra["wavenumber"] > 0].groupby(["contender", "wavenumber"])[["error", "reference"]].mean()
+    means = (
+        spectra[spectra["wavenumber"] > 0]
+        .groupby(["contender", "wavenumber"], observed=True)[["error", "reference"]]
+        .mean()
+    )
     found = [name for name in contenders if name in means.index]
     if not found:
         missing(axes)
