@@ -1,9 +1,7 @@
 """The command line's verbs for the paper's studies: parsing and printing only."""
 
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated
 
 import pandas as pd
@@ -16,6 +14,7 @@ from rdjepa.experiments.cell import Cell
 from rdjepa.experiments.directory import StudyError
 from rdjepa.experiments.profiles import PROFILES, profile
 from rdjepa.experiments.supply import Supply
+from rdjepa.reporting import study as reporting
 from rdjepa.training.checkpoint import device_named
 
 app = typer.Typer(no_args_is_help=True, help="Run the paper's studies cell by cell, and set them beside the paper.")
@@ -135,7 +134,7 @@ def export(root: Root = ROOT, out: Out = Path("results")) -> None:
 def tables(name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, out: Out = Path("report")) -> None:
     """Write the paper's tables from the rows: Markdown, LaTeX and CSV, the published values beside them."""
     rows, records, spectra = _results(name, profile_name, root)
-    _reporting().write_tables(rows, records, spectra, out, name)
+    reporting.write_tables(rows, records, spectra, out, name)
     console.print(f"tables in {out}")
 
 
@@ -143,7 +142,7 @@ def tables(name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, ou
 def figures(name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, out: Out = Path("report")) -> None:
     """Draw the paper's figures from the rows, as PDF and PNG."""
     rows, records, spectra = _results(name, profile_name, root)
-    _reporting().write_figures(rows, records, spectra, partial(collect.example, root), out, name)
+    reporting.write_figures(rows, records, spectra, partial(collect.example, root), out, name)
     console.print(f"figures in {out}")
 
 
@@ -151,7 +150,7 @@ def figures(name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, o
 def report(name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, out: Out = Path("report")) -> None:
     """Write one HTML page with tables, figures, animations and where each number comes from."""
     rows, records, spectra = _results(name, profile_name, root)
-    _reporting().write_report(rows, records, spectra, partial(collect.example, root), out, name)
+    reporting.write_report(rows, records, spectra, partial(collect.example, root), out, name)
     console.print(f"report in {out}")
 
 
@@ -169,8 +168,3 @@ def _results(name: str, profile_name: str, root: Path) -> tuple[pd.DataFrame, pd
         )
     records = collect.records(root)
     return rows, records[records["id"].isin(rows["run"])], collect.spectra(root, name, profile_name)
-
-
-def _reporting() -> ModuleType:
-    """The writers of tables, figures and report, which nothing else needs."""
-    return import_module("rdjepa.reporting.study")

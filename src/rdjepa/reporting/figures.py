@@ -12,7 +12,8 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.animation import FuncAnimation, PillowWriter
 
-FIELD_COLOURS, ERROR_COLOURS = "viridis", "magma"
+from rdjepa.reporting.style import ERROR_COLOURS, FIELD_COLOURS
+
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"  # safe for colour-blind readers
 
 

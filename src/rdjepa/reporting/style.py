@@ -1,0 +1,92 @@
+"""How figures for print look: width, type size, and a colour, marker and line for each contender."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot as plt
+from matplotlib.ticker import FuncFormatter, LogLocator
+
+WIDTH = 180 / 25.4  # inches across two columns
+FIELD_COLOURS, ERROR_COLOURS = "viridis", "magma"
+# Okabe and Ito's colours, which colour-blind readers tell apart; markers repeat the distinction
+LOOK: dict[str, dict[str, Any]] = {
+    "rd-jepa": {"color": "#0072B2", "marker": "o", "ls": "-"},
+    "no-latent": {"color": "#E69F00", "marker": "s", "ls": "--"},
+    "scratch": {"color": "#009E73", "marker": "^", "ls": "-."},
+    "fno": {"color": "#AA4499", "marker": "D", "ls": ":"},
+    "lno": {"color": "#56B4E9", "marker": "v", "ls": "--"},
+    "revit": {"color": "#D55E00", "marker": "P", "ls": "-."},
+    "riesz-no": {"color": "#882255", "marker": "X", "ls": ":"},
+    "cnext-unet": {"color": "#999933", "marker": "<", "ls": "--"},
+    "persistence": {"color": "#555555", "marker": "|", "ls": ":"},
+    "extrapolation": {"color": "#AAAAAA", "marker": "x", "ls": ":"},
+}
+_SETTINGS: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7.5,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "lines.linewidth": 1.1,
+    "lines.markersize": 3.5,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "figure.constrained_layout.use": True,
+    "pdf.fonttype": 42,
+    "savefig.facecolor": "white",
+}
+
+
+@contextmanager
+def printed() -> Iterator[None]:
+    """Draw figures in the style of a printed page."""
+    with plt.rc_context(_SETTINGS):
+        yield
+
+
+def logarithmic(axis: Any) -> None:
+    """A logarithmic axis (`axes.xaxis` or `axes.yaxis`) with plain numbers at 1, 2 and 5 of every decade.
+
+    Within less than half a decade every first digit has its number.
+    """
+    getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(LogLocator(subs=range(1, 10)))
+    axis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if _narrow(axis) else ""))
+
+
+def _narrow(axis: Any) -> bool:
+    low, high = sorted(axis.get_view_interval())
+    return high < 3 * low
+
+
+def letter(panel: Any, text: str) -> None:
+    """The letter of a panel (axes or subfigure), bold, at its upper left."""
+    if hasattr(panel, "get_xlim"):
+        panel.set_title(text, loc="left", fontweight="bold", fontsize=9)
+    else:
+        panel.text(0.005, 0.995, text, ha="left", va="top", fontweight="bold", fontsize=9)
+
+
+def save(figure: Any, out: Path, name: str) -> list[Path]:
+    """Write a figure as vector PDF and as PNG of 200 dots an inch, and forget it."""
+    paths = [out / f"{name}.pdf", out / f"{name}.png"]
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # it was laid out once; both files need the same
+    figure.savefig(paths[0], metadata={"CreationDate": None})
+    figure.savefig(paths[1], dpi=200)
+    plt.close(figure)
+    return paths
