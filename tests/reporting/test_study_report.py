@@ -99,10 +99,12 @@ def test_provenance_joins_what_is_the_same_and_lists_what_is_not(made_study):
     software = [{"torch": "2.13"}] * len(records)
     records = records.assign(software=software, created=[f"2030-01-{1 + i % 9:02}" for i in range(len(records))])
     records = records.assign(trajectories=[f"{i:04}" for i in range(len(records))], checkpoint="")
+    records["config"] = [{"seed": 777} if i else {} for i in range(len(records))]
     flat = provenance.of_rows(rows, records)
     facts = {name: (text, values) for name, text, values in provenance.facts(flat)}
     assert facts["software.torch"] == ("2.13", [])
     assert facts["created"] == ("2030-01-01 to 2030-01-09", [])
+    assert facts["config.seed"] == ("777", [])
     text, values = facts["trajectories"]
     assert text == "54 different" and len(values) == 54
     assert "checkpoint" not in facts and "id" not in facts

@@ -1,7 +1,7 @@
 """Which result stands where: the tables of the paper, in its order of rows and columns, and those beyond it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from rdjepa.reporting.labels import CONTENDERS
@@ -12,6 +12,7 @@ UNTRAINED = ("persistence", "extrapolation")
 
 _SPREAD = "mean ± sample deviation over the support selections"
 _MEAN = f"times 100, averaged over h = 1..5, {_SPREAD}"
+_METRICS = ("relative_l2", "gradient_l1")
 _BY_BUDGET = (("system", "contender"), ("metric", "k"))
 _BY_HORIZON = (("system", "contender"), ("horizon",))
 _CONTROL = (("system", "k"), ("metric", "contender"))
@@ -95,34 +96,34 @@ def further_tables(study: str, contenders: Iterable[str]) -> list[Layout]:
     """
     present = set(contenders)
     found = tuple(name for name in CONTENDERS if name in present)
-    systems = tuple(name for name in axis(study, "system") if name != "all")
-    fixed = {"horizon": "mean", "regime": "all"}
-
-    def table(
-        name: str, title: str, caption: str, contenders: tuple[str, ...], metrics: tuple, **more: object
-    ) -> Layout:
-        rows = {"system": systems, "contender": contenders}
-        columns = {"metric": metrics, "k": axis(study, "k")}
-        return Layout(name, title, caption, rows, columns, fixed, **more)  # type: ignore[arg-type]
-
-    both = ("relative_l2", "gradient_l1")
+    other = _by_budget(
+        study,
+        "other-metrics",
+        "Other metrics",
+        f"Mean squared error, and the VRMSE of The Well; {_MEAN}",
+        found,
+        ("mse", "vrmse"),
+    )
     tables = [
-        table("all-contenders", "All contenders", f"Every contender; errors {_MEAN}", found, both),
-        table(
-            "other-metrics",
-            "Other metrics",
-            f"Mean squared error, and the VRMSE of The Well; {_MEAN}",
-            found,
-            ("mse", "vrmse"),
-            digits=".3g",
-        ),
+        _by_budget(study, "all-contenders", "All contenders", f"Every contender; errors {_MEAN}", found, _METRICS),
+        replace(other, digits=".3g"),
     ]
     for against in (name for name in UNTRAINED if name in found):
         name = CONTENDERS[against].lower()
         pairs = {f"{each}/{against}": CONTENDERS[each] for each in found if each not in UNTRAINED}
-        caption = f"Share of the error of {name} that is saved, in percent, paired by selection; {_MEAN}"
-        tables.append(table(f"skill-{against}", f"Skill against {name}", caption, tuple(pairs), both, names=pairs))
+        caption = f"Share of the error of {name} that is saved, in percent, paired by selection; h = 1..5, {_SPREAD}"
+        skill = _by_budget(study, f"skill-{against}", f"Skill against {name}", caption, tuple(pairs), _METRICS)
+        tables.append(replace(skill, names=pairs))
     return [each for each in tables if each.rows["contender"]]
+
+
+def _by_budget(
+    study: str, name: str, title: str, caption: str, contenders: tuple[str, ...], metrics: tuple[str, ...]
+) -> Layout:
+    """A table beyond the paper: a row per system and contender, a column per metric and K, means over horizons."""
+    systems = tuple(name for name in axis(study, "system") if name != "all")
+    rows, columns = {"system": systems, "contender": contenders}, {"metric": metrics, "k": axis(study, "k")}
+    return Layout(name, title, caption, rows, columns, {"horizon": "mean", "regime": "all"})
 
 
 def _from_paper(number: str) -> Layout:

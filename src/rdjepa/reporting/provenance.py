@@ -57,8 +57,7 @@ def facts(records: pd.DataFrame) -> list[tuple[str, str, list[str]]]:
     for name in records.columns:
         if name in (*_CELL, *_COSTS) or name.startswith(_ELSEWHERE):
             continue
-        texts = [json.dumps(value, default=str, sort_keys=True).strip('"') for value in records[name].dropna()]
-        values = sorted(set(texts) - {""})
+        values = sorted({_plain(value) for value in records[name].dropna()} - {""})
         if name == "created" and len(values) > 1:
             found.append((name, f"{values[0]} to {values[-1]}", []))
         elif 0 < len(values) <= _SHOWN:
@@ -79,6 +78,12 @@ def costs(records: pd.DataFrame) -> Sheet:
         rows.append(((label("contender", name),), (Text(str(len(mine))), *texts)))
     columns = (("cells",), *((head,) for head, _, _ in known.values()))
     return Sheet("Sizes and seconds of a cell, by contender.", (heading("contender"),), columns, tuple(rows))
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, float):  # whole numbers too, where some cells have none
+        return f"{value:g}"
+    return value if isinstance(value, str) else json.dumps(value, default=str, sort_keys=True)
 
 
 def _span(values: pd.Series) -> str:
