@@ -106,7 +106,7 @@ def pretrain(
     Raises:
         ValueError: unknown preset or precision, missing systems, or a directory of another run.
         FloatingPointError: loss or gradient is not finite; the saved states are those before.
-        MemoryError: too little memory; the sentence says what to lower.
+        TooLittleMemory: a `MemoryError`; the sentence says what to lower.
     """
     if preset not in PRESETS:
         raise ValueError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}")

@@ -41,6 +41,7 @@ app = typer.Typer(
 )
 app.add_typer(cli_data.app, name="data")
 app.command()(cli_pretrain.pretrain)
+app.command()(cli_pretrain.probe)
 
 Seed = Annotated[int, typer.Option(help="Seed of fresh weights and of the order of training windows.")]
 Data = Annotated[

@@ -14,6 +14,10 @@ MODES = {"no": None, "yes": "default", "graphs": "reduce-overhead"}
 PLACES = ("memory", "mapped", "device")
 
 
+class TooLittleMemory(MemoryError):  # noqa: N818 - an error by its base
+    """More memory is needed than there is; the message is one sentence that says what to lower."""
+
+
 @dataclass(frozen=True)
 class Engine:
     """Choices of speed and memory.
@@ -77,15 +81,17 @@ def saying_what_to_lower() -> Iterator[None]:
     """Turn running out of memory into a sentence.
 
     Raises:
-        MemoryError: instead of what torch raises.
+        TooLittleMemory: instead of what Python, NumPy or torch raise.
     """
     try:
         yield
+    except TooLittleMemory:
+        raise
     except (MemoryError, RuntimeError) as error:
-        full = isinstance(error, torch.cuda.OutOfMemoryError) or "can't allocate memory" in str(error)
+        full = isinstance(error, MemoryError | torch.cuda.OutOfMemoryError) or "can't allocate memory" in str(error)
         if not full:
             raise
-        raise MemoryError(
+        raise TooLittleMemory(
             "expected enough memory for a step, got too little; raise --accumulate, keep the frames elsewhere "
             "(--frames memory or mapped), or take a smaller preset"
         ) from error

@@ -17,6 +17,7 @@ from rdjepa.data.fields import COMPONENTS, DataError, channels_first
 from rdjepa.data.normalization import Normalizer
 from rdjepa.data.trajectory import Key
 from rdjepa.data.windows import PRETRAINING
+from rdjepa.training.engine import TooLittleMemory
 from rdjepa.training.tensorfile import write_atomically
 
 Spans = Mapping[str, Sequence[tuple[int, int]]]
@@ -89,7 +90,7 @@ def read_frames(
 
     Raises:
         DataError: a trajectory is too short for a window, or of another grid than the first.
-        MemoryError: the machine has less memory than the table takes.
+        TooLittleMemory: the machine has less memory than the table takes.
     """
     records = {key: store.read_record(store.path_of(base, key)) for each in keys.values() for key in each}
     grid = next(iter(records.values())).shape[1:]
@@ -113,11 +114,11 @@ def refuse_if_too_large(shape: Sequence[int], dtype: torch.dtype) -> None:
     """Say what to lower when a table would take more than the memory of the machine.
 
     Raises:
-        MemoryError: it would.
+        TooLittleMemory: it would.
     """
     need, there = math.prod(shape) * dtype.itemsize, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if need > there:
-        raise MemoryError(
+        raise TooLittleMemory(
             f"expected at least {need / 2**30:.1f} GiB of memory for the frames, got {there / 2**30:.1f}; "
             "map them from a file (--frames mapped), or give fewer trajectories"
         )
@@ -144,7 +145,7 @@ def _mapped(
     """The table mapped from a file named after its content; the statistics beside it mark the file as whole."""
     name = hashlib.sha256(json.dumps([sorted(checksums.items()), str(dtype)]).encode()).hexdigest()[:16]
     path, record = folder / f"{name}.frames", folder / f"{name}.json"
-    if not record.exists():
+    if not record.exists() or not path.exists() or path.stat().st_size != math.prod(shape) * dtype.itemsize:
         folder.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         normalizers = fill(torch.from_file(str(path), shared=True, size=math.prod(shape), dtype=dtype).view(*shape))

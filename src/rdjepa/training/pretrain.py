@@ -67,7 +67,7 @@ def pretrain(
     Raises:
         ValueError: unknown preset, a used directory without `resuming`, or a run of another configuration or data.
         FloatingPointError: loss or gradient is not finite; the saved states are those before.
-        MemoryError: too little memory; the sentence says what to lower.
+        TooLittleMemory: a `MemoryError`; the sentence says what to lower.
     """
     if preset not in PRESETS:
         raise ValueError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}")
