@@ -13,6 +13,7 @@ from rdjepa.evaluation import metrics
 from rdjepa.models.rdjepa import build
 from rdjepa.training import losses
 from rdjepa.training.forecaster import Forecaster, load_forecaster
+from rdjepa.training.hub import push as push_to_hub
 from rdjepa.version import __version__
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "losses",
     "metrics",
     "pretrain",
+    "push_to_hub",
     "simulate",
     "systems",
 ]

@@ -61,7 +61,7 @@ def load(source: str | Path) -> RDJEPA:
     """Load a pretrained RD-JEPA; its decoder has fresh weights until `adapt`.
 
     Args:
-        source: name of a shipped checkpoint ("nano"), or a directory that `pretrain` wrote.
+        source: name of a shipped checkpoint ("nano"), a directory that `pretrain` wrote, or a hub id "owner/name".
 
     Raises:
         CheckpointError: missing, damaged or foreign; the shipped names are listed.
