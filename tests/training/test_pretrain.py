@@ -17,6 +17,7 @@ from rdjepa.training.pretrain import pretrain
 from rdjepa.training.profiles import PROFILES, scaled
 from rdjepa.training.source import Source
 from rdjepa.training.state import Pretraining, newest_state
+from rdjepa.training.targets import TargetConfig
 from rdjepa.training.tensorfile import CheckpointError
 
 
@@ -30,6 +31,14 @@ def test_paper_profile_is_table_s4():
     assert (paper.steps, paper.batch, paper.peak, paper.minimum, paper.warmup) == (200_000, 4, 7e-5, 1e-6, 5_000)
     assert (paper.weight_decay, paper.betas, paper.clip, paper.seed) == (0.05, (0.9, 0.95), 1.0, 1234)
     assert paper.ema == (0.996, 0.99995)
+
+
+def test_smaller_profiles_change_only_length_batch_rate_and_how_often_is_written():
+    free = {"steps", "batch", "peak", "warmup", "precision", "save_every", "log_every", "diagnose_every"}
+    paper = vars(PROFILES["paper"])
+    for name in ("small", "nano"):
+        assert {key for key, value in vars(PROFILES[name]).items() if value != paper[key]} <= free
+    assert vars(paper["targets"]) == vars(TargetConfig())
 
 
 def test_batches_are_a_function_of_seed_and_index_and_balanced_over_systems():

@@ -8,6 +8,7 @@ summation, and a saved state knows nothing of processes.
 
 import contextlib
 import os
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -44,7 +45,11 @@ class Ranks:
         """A module whose backward pass averages gradients over the processes; the module itself for one process."""
         if self.size == 1:
             return module
-        return DistributedDataParallel(module, broadcast_buffers=False, gradient_as_bucket_view=True)
+        with (
+            warnings.catch_warnings()
+        ):  # newer versions of torch name the argument otherwise, older ones lack that name
+            warnings.simplefilter("ignore", FutureWarning)
+            return DistributedDataParallel(module, broadcast_buffers=False, gradient_as_bucket_view=True)
 
     def parts(self, batch: int, accumulate: int) -> list[slice]:
         """The samples of a batch that are this process's, one slice per accumulated pass, all of the same size.
