@@ -38,15 +38,15 @@ def training_line(metrics: Mapping[str, Any]) -> str:
         ("loss", "loss {:.4f}"),
         ("latent_loss", "held out {:.4f}"),
         ("skill_mean", "skill {:.2f}"),
-        ("skill_persistence", "and {:.2f}"),
+        ("skill_persistence", "{:.2f}"),
         ("target_std", "std {:.2f}"),
-        ("target_rank", "rank {:.1f}"),
-        ("target_cosine", "cosine {:.2f}"),
-        ("gradient_norm", "gradient {:.2f}"),
-        ("steps_per_second", "{:.2f} steps/s"),
+        ("target_rank", "rank {:.0f}"),
+        ("target_cosine", "cos {:.2f}"),
+        ("gradient_norm", "grad {:.2f}"),
+        ("steps_per_second", "{:.2f}/s"),
     )
     found = [text.format(metrics[name]) for name, text in texts if name in metrics]
-    return " ".join([*found, *(f"WARNING: {sign}" for sign in metrics.get("warnings", []))])
+    return " ".join([*(f"WARNING {sign};" for sign in metrics.get("warnings", [])), *found])
 
 
 def error_table(title: str, summaries: dict[str, dict[str, dict[int, float]]], metric: str) -> Table:

@@ -45,9 +45,7 @@ class Ranks:
         """A module whose backward pass averages gradients over the processes; the module itself for one process."""
         if self.size == 1:
             return module
-        with (
-            warnings.catch_warnings()
-        ):  # newer versions of torch name the argument otherwise, older ones lack that name
+        with warnings.catch_warnings():  # torch 2.13 renames the argument
             warnings.simplefilter("ignore", FutureWarning)
             return DistributedDataParallel(module, broadcast_buffers=False, gradient_as_bucket_view=True)
 
