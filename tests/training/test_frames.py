@@ -6,7 +6,9 @@ from rdjepa.data import store
 from rdjepa.data.fields import DataError
 from rdjepa.data.normalization import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.models.rdjepa import build
 from rdjepa.training import frames
+from rdjepa.training.precision import autocast
 from rdjepa.training.source import Source
 from rdjepa.training.targets import TargetConfig
 
@@ -68,6 +70,13 @@ def test_bfloat16_frames_are_what_a_bfloat16_layer_would_have_made_of_them(base)
     rows = torch.arange(20)
     assert half.take(rows).dtype == torch.float32
     assert torch.equal(half.take(rows), whole.take(rows).bfloat16().float())
+
+
+def test_an_encoder_in_bfloat16_cannot_tell_bfloat16_frames_from_whole_ones(tiny):
+    fields = torch.randn(2, 4, 2, 128, 128)
+    encoder = build("tiny", seed=0).encoder
+    with torch.no_grad(), autocast(torch.device("cpu"), "bfloat16"):
+        assert torch.equal(encoder(fields), encoder(fields.bfloat16().float()))
 
 
 def test_unfit_data_are_refused_in_one_sentence(base):

@@ -110,10 +110,10 @@ def _loop(
     with Reader(source, config, training.side, parts, training.device, training.step) as reader:
         while training.step < last:
             metrics: dict = training.update(reader.next())
-            window.append(metrics["loss"])
-            step = training.step
             if not leads:
                 continue
+            window.append(metrics["loss"])
+            step = training.step
             log, measure, save = (
                 step % every == 0 or step == last
                 for every in (config.log_every, config.diagnose_every, config.save_every)
@@ -129,6 +129,8 @@ def _loop(
                 training.save(run / "state" / f"step-{step:08d}.safetensors")
                 for old in newest_state(run)[2:]:
                     old.unlink()
+            if measure:
+                latest.pop("warnings", None)
             latest |= metrics
             if report:
                 report(step, latest)
