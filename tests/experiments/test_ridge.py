@@ -25,7 +25,18 @@ def test_linear_targets_are_found_and_noise_calls_for_a_larger_penalty():
     exact = fit_cross_validated(x, y, groups)
     assert r_squared(exact.predict(x), y).min() > 0.999
     noisy = fit_cross_validated(x, np.random.default_rng(1).standard_normal((60, 3)), groups)
-    assert noisy.penalty > exact.penalty == PENALTIES[0]
+    assert (exact.penalty == PENALTIES[0]).all()
+    assert (noisy.penalty > PENALTIES[0]).all()
+
+
+def test_every_target_has_its_own_penalty():
+    x, y = data()
+    y[:, 1] = np.random.default_rng(1).standard_normal(60)
+    groups = np.repeat(np.arange(20), 3)
+    together = fit_cross_validated(x, y, groups)
+    assert together.penalty[1] > together.penalty[0]
+    alone = [fit_cross_validated(x, y[:, [i]], groups).predict(x)[:, 0] for i in range(3)]
+    assert np.allclose(together.predict(x), np.stack(alone, axis=1))
 
 
 def test_more_features_than_rows_are_no_obstacle():
@@ -38,7 +49,7 @@ def test_groups_are_left_out_whole():
     groups = np.repeat(np.arange(15), 8)
     own = np.eye(15)[groups] + 1e-3 * rng.standard_normal((120, 15))  # features that name the group and nothing else
     ridge = fit_cross_validated(own, rng.standard_normal((15, 1))[groups], groups)
-    assert ridge.penalty > 1.0  # within groups alone the smallest penalty would have won
+    assert ridge.penalty.item() > 1.0  # within groups alone the smallest penalty would have won
     with pytest.raises(ValueError, match="two groups"):
         fit_cross_validated(own, own, np.zeros(120))
 

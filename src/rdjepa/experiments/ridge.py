@@ -1,6 +1,6 @@
 """Ridge regression in closed form, with the penalty chosen by cross-validation over whole groups."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,14 +16,14 @@ class Ridge:
         mean, scale: (p,) of the features it was fitted on.
         weights: (p, q).
         offset: (q,).
-        penalty: times the number of rows, the weight of ||W||^2 against the squared error.
+        penalty: (q,) times the number of rows, the weight of ||w||^2 against the squared error of each target.
     """
 
     mean: np.ndarray
     scale: np.ndarray
     weights: np.ndarray
     offset: np.ndarray
-    penalty: float
+    penalty: np.ndarray
 
     def predict(self, features: np.ndarray) -> np.ndarray:
         """(n, q) from features (n, p)."""
@@ -36,7 +36,7 @@ def fit(features: np.ndarray, targets: np.ndarray, penalty: float) -> Ridge:
 
 
 def fit_cross_validated(features: np.ndarray, targets: np.ndarray, groups: np.ndarray) -> Ridge:
-    """`fit` with the penalty that predicts left-out groups best, each target counted in its own variance.
+    """`fit`, each target with the penalty that predicts it best in groups that were left out.
 
     Args:
         features: (n, p).
@@ -49,14 +49,15 @@ def fit_cross_validated(features: np.ndarray, targets: np.ndarray, groups: np.nd
     names = np.unique(groups)
     if len(names) < 2:
         raise ValueError(f"expected at least two groups to validate on, got {len(names)}; give more trajectories")
-    spread = targets.var(axis=0)
-    errors = np.zeros(len(PENALTIES))
+    errors = np.zeros((len(PENALTIES), targets.shape[1]))
     for left_out in np.array_split(np.random.default_rng(0).permutation(names), min(FOLDS, len(names))):
         held = np.isin(groups, left_out)
         for number, ridge in enumerate(_fits(features[~held], targets[~held], PENALTIES)):
-            error = (ridge.predict(features[held]) - targets[held]) ** 2
-            errors[number] += (error / np.maximum(spread, 1e-12)).sum()
-    return fit(features, targets, PENALTIES[int(errors.argmin())])
+            errors[number] += ((ridge.predict(features[held]) - targets[held]) ** 2).sum(axis=0)
+    best = errors.argmin(axis=0)
+    ridges = _fits(features, targets, PENALTIES)
+    weights = np.stack([ridges[number].weights[:, target] for target, number in enumerate(best)], axis=1)
+    return replace(ridges[0], weights=weights, penalty=np.array(PENALTIES)[best])
 
 
 def r_squared(predicted: np.ndarray, true: np.ndarray) -> np.ndarray:
@@ -72,6 +73,12 @@ def _fits(features: np.ndarray, targets: np.ndarray, penalties: tuple[float, ...
     u, s, vt = np.linalg.svd((features - mean) / scale, full_matrices=False)
     projected = u.T @ (targets - offset)
     return [
-        Ridge(mean, scale, vt.T @ (projected * (s / (s**2 + len(features) * penalty))[:, None]), offset, penalty)
+        Ridge(
+            mean,
+            scale,
+            vt.T @ (projected * (s / (s**2 + len(features) * penalty))[:, None]),
+            offset,
+            np.full(len(offset), penalty),
+        )
         for penalty in penalties
     ]
