@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rdjepa.models.rdjepa import build
     from rdjepa.training import losses
     from rdjepa.training.forecaster import Forecaster, load_forecaster
+    from rdjepa.training.hub import push as push_to_hub
 
 __all__ = [
     "Forecaster",
@@ -37,6 +38,7 @@ __all__ = [
     "losses",
     "metrics",
     "pretrain",
+    "push_to_hub",
     "simulate",
     "systems",
 ]
@@ -54,6 +56,7 @@ _HOME = {
     "losses": "rdjepa.training.losses",
     "metrics": "rdjepa.evaluation.metrics",
     "pretrain": "rdjepa.api:pretrain",
+    "push_to_hub": "rdjepa.training.hub:push",
     "simulate": "rdjepa.data.simulate:simulate",
     "systems": "rdjepa.systems",
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from rdjepa.data import readers
 from rdjepa.data.fields import DataError, channels_first, validate
@@ -25,11 +26,14 @@ from rdjepa.models.base import ForecastModel
 from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, with_fresh_decoder
 from rdjepa.reporting import card, figures
-from rdjepa.training import checkpoint
-from rdjepa.training import pretrain as pretraining
+from rdjepa.training import checkpoint, distributed, profiles
 from rdjepa.training.adapt import PROFILES, AdaptConfig, train, windows
+from rdjepa.training.board import Board
 from rdjepa.training.diagnostics import diagnose
+from rdjepa.training.engine import Engine, fastest, saying_what_to_lower
 from rdjepa.training.forecaster import Forecaster
+from rdjepa.training.frames import Frames
+from rdjepa.training.pretrain import pretrain as _pretrain
 from rdjepa.training.source import Source
 from rdjepa.training.targets import TargetConfig
 
@@ -42,7 +46,7 @@ def load(source: str | Path) -> RDJEPA:
     """Load a pretrained RD-JEPA; its decoder has fresh weights until `adapt`.
 
     Args:
-        source: name of a shipped checkpoint ("nano"), or a directory that `pretrain` wrote.
+        source: name of a shipped checkpoint ("nano"), a directory that `pretrain` wrote, or a hub id "owner/name".
 
     Raises:
         CheckpointError: missing, damaged or foreign; the shipped names are listed.
@@ -58,11 +62,15 @@ def pretrain(
     steps: int | None = None,
     precision: str | None = None,
     device: str = "auto",
+    engine: Engine | None = None,
     resume: bool = False,
     stop_at: int | None = None,
+    tensorboard: bool = False,
     progress: Callable[[int, int, dict], None] | None = None,
 ) -> RDJEPA:
     """Pretrain on stored trajectories of the five source systems (S2.3-S2.5).
+
+    Under torchrun every process calls this; the leading one writes and reports.
 
     Args:
         preset: "paper", "small" or "nano".
@@ -71,8 +79,10 @@ def pretrain(
         steps: length of the run; the preset's own when None. Warm-up keeps its share.
         precision: "float32" or "bfloat16"; the preset's own when None.
         device: "auto", "cpu", "cuda".
+        engine: choices of speed and memory; what suits the device when None.
         resume: go on from the newest valid state in `out`.
         stop_at: save and return at this step; a later call with `resume` goes on.
+        tensorboard: write the diagnostics for TensorBoard too, into the folder `tensorboard` of `out`.
         progress: called with (step, steps, metrics) after every step.
 
     Returns:
@@ -80,39 +90,72 @@ def pretrain(
 
     Raises:
         ValueError: unknown preset or precision, missing systems, or a directory of another run.
+        FloatingPointError: loss or gradient is not finite; the saved states are those before.
+        TooLittleMemory: a `MemoryError`; the sentence says what to lower.
     """
     if preset not in PRESETS:
         raise ValueError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}")
-    config = pretraining.PROFILES[preset]
+    config, run = profiles.PROFILES[preset], Path(out)
     if steps is not None:
-        config = pretraining.scaled(config, steps)
+        config = profiles.scaled(config, steps)
     if precision is not None:
         config = dataclasses.replace(config, precision=precision)
-    where, run = checkpoint.device_named(device), Path(out)
-    source = Source.open(data, SOURCES)
-    validation = Source.open(data, SOURCES, "validation")
+    where = checkpoint.device_named(device)
+    engine = engine or fastest(where)
     started = time.perf_counter()
-    model = pretraining.pretrain(
-        preset,
-        source,
-        run,
-        config,
-        validation=validation,
-        device=where,
-        resuming=resume,
-        stop_at=stop_at,
-        report=None if progress is None else lambda step, metrics: progress(step, config.steps, metrics),
-    )
+    with distributed.joined(where) as ranks, saying_what_to_lower():
+        where = ranks.device(where)
+        dtype = torch.bfloat16 if config.precision == "bfloat16" else torch.float32
+        mapped = run / "frames" if engine.frames == "mapped" else None
+        with ranks.leader_first():
+            source = Source.open(data, SOURCES, dtype=dtype, mapped=mapped)
+            validation = Source.open(data, SOURCES, "validation", dtype=dtype)
+        if engine.frames == "device":
+            source = Source(source.frames.to(where), source.normalizers, source.checksums)
+        with Board(run / "tensorboard" if tensorboard and ranks.leads else None) as board:
+            model = _pretrain(
+                preset,
+                source,
+                run,
+                config,
+                validation=validation,
+                device=where,
+                engine=engine,
+                ranks=ranks,
+                resuming=resume,
+                stop_at=stop_at,
+                report=None if progress is None else lambda step, metrics: progress(step, config.steps, metrics),
+                line=board.write,
+            )
+        if ranks.leads:
+            setup = {"engine": dataclasses.asdict(engine), "processes": ranks.size}
+            _finish(model, preset, run, config, source, validation, started, setup)
+        ranks.wait()
+    return checkpoint.load(run / "model")
+
+
+def _finish(
+    model: RDJEPA,
+    preset: str,
+    run: Path,
+    config: profiles.PretrainConfig,
+    source: Source,
+    validation: Source,
+    started: float,
+    setup: Mapping[str, Any],
+) -> None:
+    """Write the folder `model` of a run: weights, configuration, data, curves and card."""
     metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     record = {
         "config": dataclasses.asdict(config),
         "steps": metrics[-1]["step"],
-        "trajectories": {name: len(arrays) for name, arrays in source.fields.items()},
-        "validation_trajectories": {name: len(arrays) for name, arrays in validation.fields.items()},
+        "trajectories": source.frames.counts,
+        "validation_trajectories": validation.frames.counts,
         "diagnostics": next((m for m in reversed(metrics) if "latent_loss" in m), {}),
         "seconds_of_last_session": round(time.perf_counter() - started, 1),
         "software": software(),
         "data": fingerprint(source.checksums),
+        **setup,
     }
     record["check"] = latent_error(model, source.normalizers)
     folder = run / "model"
@@ -121,7 +164,6 @@ def pretrain(
         (folder / name).write_bytes((run / name).read_bytes())
     figures.curves(metrics, folder / "curves.png")
     checkpoint.save(model, folder, record, card.model_card(preset, record))
-    return checkpoint.load(folder)
 
 
 def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer]) -> float:
@@ -138,7 +180,7 @@ def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer]) -> float:
         for name in CHECKED
     }
     jepa = JEPA(copy.deepcopy(model.encoder), model.predictor).to(next(model.parameters()).device)
-    batch = Source(fields, normalizers, {}).batch(0, 0, 16, model.config.side, TargetConfig())
+    batch = Source(Frames.of(fields), normalizers).batch(0, 0, 16, model.config.side, TargetConfig())
     return diagnose(jepa, [batch.to(next(model.parameters()).device)])["latent_loss"]
 
 

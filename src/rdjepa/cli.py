@@ -14,7 +14,8 @@ import typer
 from rich.table import Table
 
 import rdjepa
-from rdjepa import api, cli_data, cli_study
+from rdjepa import api, cli_data, cli_pretrain, cli_study
+from rdjepa.cli_pretrain import Device
 from rdjepa.console import console, error_table, progress
 from rdjepa.data import readers, store
 from rdjepa.data.build import build as build_trajectories
@@ -40,9 +41,10 @@ app = typer.Typer(
     help="Forecast a reaction-diffusion system from one, five or ten trajectories, with a model pretrained on others.",
 )
 app.add_typer(cli_data.app, name="data")
+app.command()(cli_pretrain.pretrain)
+app.command()(cli_pretrain.probe)
 app.add_typer(cli_study.app, name="study")
 
-Device = Annotated[str, typer.Option(help="Where to compute: auto (a GPU when there is one), cpu or cuda.")]
 Seed = Annotated[int, typer.Option(help="Seed of fresh weights and of the order of training windows.")]
 Data = Annotated[
     list[Path],
@@ -84,37 +86,6 @@ def simulate(
         console.print(f"failed: {key}: {reason}", markup=False)
     if built.failed:
         raise typer.Exit(1)
-
-
-@app.command()
-def pretrain(
-    preset: Annotated[str, typer.Option(help=f"Model size: {', '.join(PRESETS)}.")] = "nano",
-    data: Annotated[Path, typer.Option(help="Directory with trajectories of the five source systems.")] = Path(
-        "datasets"
-    ),
-    out: Annotated[Path, typer.Option(help="Run directory; the model is written to its folder `model`.")] = Path(
-        "runs/pretrain"
-    ),
-    steps: Annotated[int | None, typer.Option(min=1, help="Length of the run; the preset's own by default.")] = None,
-    precision: Annotated[str | None, typer.Option(help="float32 or bfloat16; the preset's own by default.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the newest valid state in --out.")] = False,
-    stop_at: Annotated[int | None, typer.Option(min=1, help="Save and stop at this step; --resume goes on.")] = None,
-    device: Device = "auto",
-) -> None:
-    """Pretrain an encoder and a predictor by predicting future states in latent space."""
-    with progress(f"pretrain {preset}") as update:
-        api.pretrain(
-            preset,
-            data,
-            out,
-            steps=steps,
-            precision=precision,
-            resume=resume,
-            stop_at=stop_at,
-            device=device,
-            progress=lambda step, total, metrics: update(step, total, f"loss {metrics['loss']:.4f}"),
-        )
-    console.print(f"model in {out / 'model'}, curves in {out / 'model' / 'curves.png'}")
 
 
 @app.command()
@@ -232,7 +203,7 @@ def main() -> None:
     """Entry point: bad input ends with one sentence and exit status 2, an interrupt with 130."""
     try:
         app()
-    except (ValueError, OSError, ArithmeticError) as error:
+    except (ValueError, OSError, ArithmeticError, MemoryError) as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
     except SystemExit as stopped:

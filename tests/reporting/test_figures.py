@@ -27,4 +27,10 @@ def test_curves_need_only_some_lines_with_diagnostics(tmp_path):
         ("latent_loss", "mean_loss", "persistence_loss", "target_std", "target_rank", "target_cosine"), 0.5
     )
     lines = [{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0} | measured]
-    assert figures.curves(lines, tmp_path / "c.png").stat().st_size > 0
+    older = figures.curves(lines, tmp_path / "c.png").stat().st_size
+    watched = {
+        "gates": {"diffusion": [0.2, 0.3], "reaction": [0.1, 0.2]},
+        "gradient_norms": {"encoder.tokenizer": 0.1},
+        "queue": {"samples": 9, "systems": {"gray-scott": {"target_rank": 3.0}}},
+    }
+    assert figures.curves([line | watched for line in lines], tmp_path / "c.png").stat().st_size > older

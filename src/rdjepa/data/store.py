@@ -106,9 +106,10 @@ def read(path: Path | str, verify: bool = True) -> Trajectory:
 
 @dataclass(frozen=True)
 class Record:
-    """What a file says of its trajectory beside the fields; attributes as in `Trajectory`, and the checksum."""
+    """What a file says of its trajectory: checksum, shape (T, H, W), and attributes as in `Trajectory`."""
 
     checksum: str
+    shape: tuple[int, int, int]
     initial_condition: str
     rejected: tuple[str, ...]
     software: Mapping[str, str]
@@ -122,10 +123,12 @@ def read_record(path: Path | str) -> Record:
     """
     path = Path(path)
     with _opened(path) as file:
-        _count(path, file)
+        frames = _count(path, file)
+        _, _, width, height = file["t0_fields"][COMPONENT_NAMES[0]].shape
         attributes = file.attrs
         return Record(
             str(attributes["rdjepa_checksum"]),
+            (frames, height, width),
             str(attributes["rdjepa_initial_condition"]),
             tuple(json.loads(attributes["rdjepa_rejected"])),
             json.loads(attributes["rdjepa_software"]),

@@ -1,5 +1,7 @@
 """Fixed sinusoidal embeddings of positions, and the learned embedding of a lead time (S2.2, S2.4)."""
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor, nn
 
@@ -25,6 +27,18 @@ def sinusoid(positions: Tensor, width: int) -> Tensor:
     frequencies = 10000.0 ** (-2.0 * torch.arange(width // 2, dtype=torch.float64) / width)
     angles = positions.to(torch.float64)[:, None] * frequencies
     return torch.cat([angles.sin(), angles.cos()], dim=-1).float()
+
+
+@lru_cache(maxsize=64)
+def _time_embedding(count: int, width: int, device: torch.device) -> Tensor:
+    """`sinusoid` of 0..count-1, copied to a device once."""
+    return sinusoid(torch.arange(count), width).to(device)
+
+
+@torch.compiler.assume_constant_result
+def time_embedding(count: int, width: int, device: torch.device) -> Tensor:
+    """Embeddings (count, width) of the temporal indices 0..count-1; a compiled network holds them as constants."""
+    return _time_embedding(count, width, device)
 
 
 def spatial_embedding(side: int, width: int) -> Tensor:

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rdjepa.models.attention import Attention, mlp
-from rdjepa.models.embeddings import sinusoid, spatial_embedding
+from rdjepa.models.embeddings import spatial_embedding, time_embedding
 from rdjepa.models.spectral import SpectralConvolution
 from rdjepa.models.tokenizer import Tokenizer
 
@@ -167,7 +167,7 @@ class Encoder(nn.Module):
         tokens = self.tokenizer(frames)
         if mask is not None:
             tokens = torch.where(mask[..., None], self.mask_token.to(tokens.dtype), tokens)
-        time = sinusoid(torch.arange(count), self.width).to(tokens.device)
+        time = time_embedding(count, self.width, tokens.device)
         tokens = tokens + self.space + time[:, None, :] + self.embedding
         frames_of_patch = tokens.transpose(1, 2).flatten(0, 1)  # (B S, T, d)
         query = frames_of_patch[:, -1:] + self.query_bias

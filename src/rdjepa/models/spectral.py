@@ -39,6 +39,19 @@ def dft_matrices(side: int, modes: int) -> tuple[Tensor, Tensor]:
     return forward, inverse
 
 
+@lru_cache(maxsize=64)
+def _matrices_on(side: int, modes: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """`dft_matrices`, copied to a device once."""
+    forward, inverse = dft_matrices(side, modes)
+    return forward.to(device), inverse.to(device)
+
+
+@torch.compiler.assume_constant_result
+def matrices_on(side: int, modes: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """`dft_matrices` on a device; a compiled network holds them as constants."""
+    return _matrices_on(side, modes, device)
+
+
 class SpectralConvolution(nn.Module):
     """Per-feature multiplication of low Fourier modes by complex weights, then a map over features.
 
@@ -60,7 +73,7 @@ class SpectralConvolution(nn.Module):
     def forward(self, tokens: Tensor) -> Tensor:
         """Filter tokens (B, side * side, d), row-major on a square grid."""
         side = round(tokens.shape[-2] ** 0.5)
-        forward, inverse = (m.to(tokens.device) for m in dft_matrices(side, self.modes))
+        forward, inverse = matrices_on(side, self.modes, tokens.device)
         rows, columns = min(self.modes, side), min(self.modes, side // 2 + 1)
         with torch.autocast(tokens.device.type, enabled=False):
             real, imaginary = (forward @ tokens.float()).chunk(2, dim=-2)

@@ -19,7 +19,13 @@ def model_card(preset: str, record: Mapping) -> str:
     )
     measured = "\n".join(f"| {key} | {diagnostics[key]:.4g} |" for key in MEASURED if key in diagnostics)
     software = ", ".join(f"{name} {version}" for name, version in record["software"].items())
-    return f"""# RD-JEPA {preset}
+    return f"""---
+license: mit
+library_name: rdjepa
+tags: [reaction-diffusion, pde, jepa, scientific-machine-learning]
+---
+
+# RD-JEPA {preset}
 
 Encoder and predictor of RD-JEPA, pretrained by predicting future states in latent space. The decoder is not part of
 it: `rdjepa.adapt` starts a fresh one for every new system. Half precision; float32 once loaded.

@@ -17,27 +17,59 @@ from rdjepa.reporting.style import ERROR_COLOURS, FIELD_COLOURS
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"  # safe for colour-blind readers
 
 
-def curves(metrics: Sequence[Mapping[str, float]], path: Path) -> Path:
-    """Loss, latent skill, spread and rank of a pretraining run, from the lines of its metrics.jsonl."""
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained")
-    left.plot([m["step"] for m in metrics], [m["loss"] for m in metrics], color=BLUE, lw=0.8, label="training")
-    measured = [m for m in metrics if "latent_loss" in m]
-    steps = [m["step"] for m in measured]
-    for key, colour, label in (
-        ("latent_loss", ORANGE, "validation"),
-        ("mean_loss", GREY, "mean target"),
-        ("persistence_loss", GREEN, "persistence"),
-    ):
-        left.plot(steps, [m[key] for m in measured], color=colour, label=label)
-    left.set(xlabel="step", ylabel="latent loss", ylim=(0, None))
-    left.legend(frameon=False, fontsize=8)
-    middle.plot(steps, [m["target_std"] for m in measured], color=BLUE, label="standard deviation")
-    middle.plot(steps, [m["target_cosine"] for m in measured], color=ORANGE, label="mean cosine")
-    middle.set(xlabel="step", ylabel="targets across samples", ylim=(0, 1.05))
-    middle.legend(frameon=False, fontsize=8)
-    right.plot(steps, [m["target_rank"] for m in measured], color=BLUE)
-    right.set(xlabel="step", ylabel="RankMe of targets", ylim=(0, None))
+def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
+    """Loss, latent skill, spread, rank, gates and gradients of a pretraining run, from the lines of its metrics.jsonl.
+
+    Lines of older runs, which lack some of them, leave those panels empty.
+    """
+    figure, axes = plt.subplots(2, 3, figsize=(11, 6), layout="constrained")
+    loss, skill, across, rank, state, gradients = axes.flat
+
+    def draw(axis: Any, keys: Sequence[tuple[str, str, str]], **style: Any) -> None:
+        """A line per (path of keys, colour, label) over the lines of metrics that have it."""
+        for key, colour, label in keys:
+            points = [(m["step"], value) for m in metrics if (value := _at(m, key)) is not None]
+            if points:
+                axis.plot(*zip(*points, strict=True), color=colour, label=label, **style)
+
+    draw(loss, [("loss", BLUE, "training")], lw=0.8)
+    references = [("mean_loss", GREY, "mean target"), ("persistence_loss", GREEN, "persistence")]
+    draw(loss, [("latent_loss", ORANGE, "held out"), *references])
+    draw(skill, [("skill_mean", GREY, "against mean target"), ("skill_persistence", GREEN, "against persistence")])
+    draw(across, [("target_std", BLUE, "standard deviation"), ("target_cosine", ORANGE, "mean cosine")])
+    systems = sorted({name for m in metrics for name in m.get("queue", {}).get("systems", {})})
+    draw(rank, [(f"queue/systems/{name}/target_rank", f"C{i}", name) for i, name in enumerate(systems)], lw=0.7)
+    draw(rank, [("target_rank", BLUE, "all, held out")])
+    blocks = range(len(next((m["gates"]["diffusion"] for m in metrics if "gates" in m), [])))
+    for name, colour in (("diffusion", BLUE), ("reaction", ORANGE)):
+        labels = [f"{name} gates", *[""] * len(blocks)]
+        draw(state, [(f"gates/{name}/{i}", colour, labels[i]) for i in blocks], lw=0.7)
+    draw(state, [("averaging_distance", GREY, "distance of the average")])
+    modules = sorted({name for m in metrics for name in m.get("gradient_norms", {})})
+    draw(gradients, [(f"gradient_norms/{name}", f"C{i % 10}", "") for i, name in enumerate(modules)], lw=0.4)
+    draw(gradients, [("gradient_norm", "black", "all")], lw=0.8)
+    titles = ("latent loss", "latent skill", "targets across samples", "RankMe of targets", "state", "gradient norms")
+    for axis, title in zip(axes.flat, titles, strict=True):
+        axis.set(xlabel="step", ylabel=title)
+        if axis.get_legend_handles_labels()[0]:
+            axis.legend(frameon=False, fontsize=7)
+    loss.set_ylim(0, None)
+    skill.set_ylim(-0.2, 1)
+    if gradients.lines:
+        gradients.set_yscale("log")
     return _save(figure, path)
+
+
+def _at(record: Any, path: str) -> Any:
+    """The value under a path of keys and list positions such as "gates/reaction/0", or None."""
+    for key in path.split("/"):
+        if isinstance(record, list):
+            record = record[int(key)]
+        elif key in record:
+            record = record[key]
+        else:
+            return None
+    return record
 
 
 def forecast(

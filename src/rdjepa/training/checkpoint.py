@@ -6,7 +6,8 @@
     metrics.jsonl       the run's curves
     README.md           the model card
 
-A directory is a shipped one (by name) or any path; nothing in it is a pickle.
+A directory is a shipped one (by name), any path, or one of the hub (by "owner/name"), all with the same files; nothing
+in it is a pickle.
 """
 
 import json
@@ -15,7 +16,8 @@ from pathlib import Path
 
 import torch
 
-from rdjepa.models.rdjepa import RDJEPA, ModelConfig
+from rdjepa.models.rdjepa import PRESETS, RDJEPA, ModelConfig
+from rdjepa.training.hub import fetch, is_hub_id
 from rdjepa.training.tensorfile import CheckpointError, load_tensors, save_tensors, write_atomically
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
@@ -23,9 +25,37 @@ VERSION = 1
 
 
 def shipped() -> dict[str, Path]:
-    """Checkpoints that come with the package: name -> directory."""
-    root = Path(str(resources.files("rdjepa") / "checkpoints"))
-    return {path.parent.name: path.parent for path in sorted(root.glob(f"*/{CONFIG}"))}
+    """Checkpoints that come with the package, and in a checkout of the repository those of its folder `checkpoints`.
+
+    Returns:
+        name -> directory.
+    """
+    package = Path(str(resources.files("rdjepa")))
+    roots = (package / "checkpoints", package.parents[1] / "checkpoints")
+    return {path.parent.name: path.parent for root in roots for path in sorted(root.glob(f"*/{CONFIG}"))}
+
+
+def locate(source: str | Path) -> Path:
+    """Directory of a checkpoint: shipped name, then path, then hub id.
+
+    Raises:
+        CheckpointError: there is no such checkpoint; the sentence says what there is, or how to get it.
+    """
+    name = str(source)
+    directory = shipped().get(name, Path(source))
+    if (directory / CONFIG).is_file():
+        return directory
+    if name in PRESETS:
+        raise CheckpointError(
+            f"expected the checkpoint {name} in the folder checkpoints of a checkout of the repository, got none; "
+            f"run from a checkout that has it, or make one with: rdjepa pretrain --preset {name}"
+        )
+    if is_hub_id(name) and not directory.exists():
+        return fetch(name)
+    known = ", ".join(shipped()) or "none"
+    raise CheckpointError(
+        f"expected a shipped checkpoint ({known}) or a directory with {CONFIG}, got {name!r}; check the name"
+    )
 
 
 def save(model: RDJEPA, directory: Path, pretraining: dict, card: str) -> str:
@@ -60,18 +90,13 @@ def save(model: RDJEPA, directory: Path, pretraining: dict, card: str) -> str:
 
 
 def read_config(source: str | Path) -> tuple[Path, dict]:
-    """Directory and configuration of a checkpoint, by shipped name or path.
+    """Directory and configuration of a checkpoint, by shipped name, path or hub id.
 
     Raises:
         CheckpointError: there is no such checkpoint, or its configuration is not one of this package.
     """
-    directory = shipped().get(str(source), Path(source))
+    directory = locate(source)
     path = directory / CONFIG
-    if not path.is_file():
-        known = ", ".join(shipped()) or "none"
-        raise CheckpointError(
-            f"expected a shipped checkpoint ({known}) or a directory with {CONFIG}, got {str(source)!r}; check the name"
-        )
     try:
         record = json.loads(path.read_text())
         usable = record["format"] == "rdjepa-model" and record["version"] == VERSION
@@ -86,7 +111,7 @@ def load(source: str | Path) -> RDJEPA:
     """Load a pretrained model: encoder and predictor as saved, decoder with fresh weights.
 
     Args:
-        source: name of a shipped checkpoint, or a directory.
+        source: name of a shipped checkpoint, a directory, or a hub id "owner/name".
 
     Raises:
         CheckpointError: missing, damaged or foreign; nothing is ever loaded in part.

@@ -1,0 +1,162 @@
+"""Does a larger batch with fewer steps learn as much? Equal samples, three batch sizes, rules for the rate.
+
+    python benchmarks/batch.py run --data datasets --work runs/batch
+    python benchmarks/batch.py table benchmarks/results/batch.csv
+
+All runs have schedules of the same number of samples and are compared after the same number of samples; the peak
+learning rate is the profile's times (batch / profile's batch) to the power 0, 1/2 or 1, warm-up keeps its share of the
+steps, and the averaging coefficient keeps its range. Measured are the held-out latent loss on the validation
+trajectories and, after adaptation to one trajectory of a system that no pretraining sees, the error on trajectories
+that adaptation never saw. `run` appends a line per run, skips what the file has, and goes on with a pretraining that
+was stopped; a larger `--seen` later goes on from there. Losses of runs with other targets do not compare by
+themselves: read the skill.
+"""
+
+import argparse
+import csv
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+import rdjepa
+from rdjepa.evaluation.aggregate import horizon_average
+from rdjepa.experiments.protocol import SOURCES
+from rdjepa.training.pretrain import pretrain
+from rdjepa.training.profiles import PROFILES, scaled
+from rdjepa.training.source import Source
+
+RULES = {"constant": 0.0, "square root": 0.5, "linear": 1.0}
+FIELDS = (
+    "preset", "samples", "seen", "batch", "steps", "rule", "peak", "latent_loss", "mean_loss", "persistence_loss",
+    "target_std", "target_rank", "target_cosine", "system", "updates", "relative_l2", "seconds",
+)  # fmt: skip
+
+
+IDENTITY = ("preset", "samples", "seen", "batch", "rule")
+
+
+def read(path: Path) -> list[dict]:
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def runs(preset: str, samples: int, seen: int, batches: list[int], rules: list[str]) -> list[dict]:
+    """What is run: the profile's own batch once, the others under every rule asked for."""
+    own = PROFILES[preset]
+    return [
+        {
+            "preset": preset,
+            "samples": samples,
+            "seen": seen,
+            "batch": batch,
+            "steps": samples // batch,
+            "rule": rule,
+            "peak": own.peak * (batch / own.batch) ** RULES[rule],
+        }
+        for rule in rules
+        for batch in batches
+        if batch != own.batch or rule == rules[0]
+    ]
+
+
+def run(arguments: argparse.Namespace) -> None:
+    torch.set_num_threads(arguments.threads)
+    batches = [int(n) for n in arguments.batches.split(",")]
+    known = {tuple(row[name] for name in IDENTITY) for row in read(arguments.out)}
+    asked = runs(arguments.preset, arguments.samples, arguments.seen, batches, arguments.rules.split(","))
+    todo = [each for each in asked if tuple(str(each[name]) for name in IDENTITY) not in known]
+    if not todo:
+        return
+    source = Source.open(arguments.data, SOURCES, limit=arguments.trajectories)
+    validation = Source.open(arguments.data, SOURCES, "validation")
+    learning = rdjepa.simulate(arguments.system)
+    unseen = [rdjepa.simulate(arguments.system, seed=i, split="test") for i in range(arguments.test)]
+    for each in todo:
+        began = time.perf_counter()
+        config = replace(
+            scaled(PROFILES[arguments.preset], each["steps"]),
+            batch=each["batch"],
+            peak=each["peak"],
+            precision=arguments.precision,
+            save_every=50,
+            diagnose_every=arguments.seen // each["batch"],
+        )
+        folder = arguments.work / f"{each['preset']}-{each['samples']}-{each['batch']}-{each['rule'].replace(' ', '-')}"
+        model = pretrain(
+            arguments.preset,
+            source,
+            folder,
+            config,
+            validation=validation,
+            resuming=True,
+            stop_at=arguments.seen // each["batch"],
+        )
+        last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
+        adapted = rdjepa.adapt(model, learning, steps=arguments.updates, device="cpu")
+        row = each | {name: last[name] for name in FIELDS if name in last}
+        row |= {
+            "system": arguments.system,
+            "updates": arguments.updates,
+            "relative_l2": horizon_average(rdjepa.evaluate(adapted, unseen, metrics=("relative_l2",)), "relative_l2"),
+            "seconds": round(time.perf_counter() - began),
+        }
+        append(arguments.out, row)
+        print(json.dumps(row), flush=True)
+
+
+def append(path: Path, row: dict) -> None:
+    new = not path.exists()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def table(arguments: argparse.Namespace) -> None:
+    print("| preset | batch | updates | rule | peak | held-out loss | skill | target rank | adapted error |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for row in read(arguments.rows):
+        updates = int(row["seen"]) // int(row["batch"])
+        skill = 1 - float(row["latent_loss"]) / float(row["mean_loss"])
+        print(
+            f"| {row['preset']} | {row['batch']} | {updates} | {row['rule']} | {float(row['peak']):.2g} "
+            f"| {float(row['latent_loss']):.3f} | {skill:.2f} | {float(row['target_rank']):.1f} "
+            f"| {float(row['relative_l2']):.4f} |"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(required=True)
+    every = verbs.add_parser("run")
+    every.set_defaults(function=run)
+    every.add_argument("--data", type=Path, default=Path("datasets"))
+    every.add_argument("--work", type=Path, default=Path("runs/batch"))
+    every.add_argument("--out", type=Path, default=Path("benchmarks/results/batch.csv"))
+    every.add_argument("--preset", default="nano")
+    every.add_argument("--samples", type=int, default=72_000, help="of the schedules")
+    every.add_argument("--seen", type=int, default=4_800, help="samples after which the runs are compared")
+    every.add_argument("--batches", default="8,16,4")
+    every.add_argument("--rules", default="square root,constant,linear", help=f"among {', '.join(RULES)}")
+    every.add_argument("--trajectories", type=int, default=40, help="pool trajectories of each system")
+    every.add_argument("--precision", default="bfloat16")
+    every.add_argument("--system", default="barkley", help="held-out system of the adaptation")
+    every.add_argument("--updates", type=int, default=50)
+    every.add_argument("--test", type=int, default=2)
+    every.add_argument("--threads", type=int, default=1)
+    every = verbs.add_parser("table")
+    every.set_defaults(function=table)
+    every.add_argument("rows", type=Path)
+    arguments = parser.parse_args()
+    arguments.function(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""How long is a pretraining step, and what does each measure of speed bring?
+
+    python benchmarks/pretrain.py [--presets nano,small,paper] [--steps 20] [--device auto] [--threads 1]
+
+One run prints, for every preset at its profile's batch, a row per measure, each with all measures above it: the plain
+step in float32 (targets of all nine offsets, one optimiser kernel per tensor, batches cut between the steps), targets
+only of the offsets that occur, bfloat16, fused AdamW and averaging, batches prepared beside the step, frames on the
+device, compiled networks, CUDA graphs. A CPU has no use for the last three; `--compile` adds the compiled step there
+too. Every step draws, cuts, trains and averages on random fields. A row has the median milliseconds of a step, the
+ratio to the plain step, the share of the arithmetic ceiling (FLOPs that torch's counter sees in the step, the dense
+spectral transforms included, against large matrix products of the same device and precision in the same run),
+milliseconds of waiting for data, and peak memory: the allocator's on a GPU, the process's so far on a CPU.
+"""
+
+import argparse
+import resource
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from rdjepa.data.windows import PRETRAINING
+from rdjepa.models.jepa import JEPA
+from rdjepa.training.checkpoint import device_named
+from rdjepa.training.engine import Engine
+from rdjepa.training.frames import Frames
+from rdjepa.training.profiles import PROFILES, PretrainConfig
+from rdjepa.training.reader import Reader
+from rdjepa.training.source import Batch, Source
+from rdjepa.training.state import Pretraining
+
+WARM_UP = 3
+OFFSETS = PRETRAINING.max_offset + 1
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One row: what is switched on."""
+
+    name: str
+    occurring: bool = True
+    precision: str = "bfloat16"
+    fused: bool = True
+    prepared: bool = True
+    engine: Engine = field(default_factory=Engine)
+
+
+def measures(device: torch.device, compile_on_cpu: bool) -> list[Measure]:
+    rows = [
+        Measure("plain", False, "float32", False, False),
+        Measure("+ targets of occurring offsets", True, "float32", False, False),
+        Measure("+ bfloat16", True, "bfloat16", False, False),
+        Measure("+ fused AdamW and averaging", True, "bfloat16", True, False),
+        Measure("+ batches prepared beside the step"),
+    ]
+    if device.type == "cuda":
+        rows += [
+            Measure("+ frames on the device", engine=Engine(frames="device")),
+            Measure("+ compiled", engine=Engine("yes", frames="device")),
+            Measure("+ CUDA graphs", engine=Engine("graphs", frames="device")),
+        ]
+    elif compile_on_cpu:
+        rows.append(Measure("+ compiled", engine=Engine("yes")))
+    return rows
+
+
+class PlainJEPA(JEPA):
+    """Averages one tensor after the other."""
+
+    @torch.no_grad()
+    def update_target(self, momentum: float) -> None:
+        for target, online in zip(self.target_encoder.parameters(), self.encoder.parameters(), strict=True):
+            target.lerp_(online, 1.0 - momentum)
+
+
+def with_every_offset(batch: Batch) -> Batch:
+    """The same queries answered from frames of all nine offsets of every sample, whatever they show."""
+    count = len(batch.systems)
+    futures = torch.randn(OFFSETS * count, *batch.futures.shape[1:], device=batch.futures.device)
+    first = torch.arange(count, device=batch.offsets.device)[:, None] * OFFSETS
+    return replace(batch, futures=futures, frame_of_query=first + batch.offsets)
+
+
+def batches(measure: Measure, source: Source, training: Pretraining) -> Iterator[tuple[Batch, float]]:
+    """Endless batches on the device, and the seconds that each kept the step waiting."""
+    config, device = training.config, training.device
+    if measure.prepared:
+        with Reader(source, config, training.side, [slice(None)], device, 0) as reader:
+            while True:
+                before = reader.waited
+                yield reader.next()[0], reader.waited - before
+    for index in iter(int, 1):
+        began = time.perf_counter()
+        batch = source.batch(config.seed, index, config.batch, training.side, config.targets).to(device)
+        yield batch, time.perf_counter() - began
+
+
+def flops(training: Pretraining, batch: Batch) -> float:
+    """FLOPs of targets, forward and backward pass of a batch."""
+    with FlopCounterMode(display=False) as counter, training.engine.eager():
+        training._loss(batch).backward()
+    training.optimizer.zero_grad(set_to_none=True)
+    return float(counter.get_total_flops())
+
+
+def ceiling(device: torch.device, precision: str) -> float:
+    """FLOP/s of a large square matrix product, the best of some."""
+    size = 8192 if device.type == "cuda" else 1024
+    a, b = (torch.randn(size, size, device=device, dtype=getattr(torch, precision)) for _ in range(2))
+    return 2 * size**3 / min(timed(lambda: a @ b, device) for _ in range(6))
+
+
+def timed(step: Callable[[], object], device: torch.device) -> float:
+    began = time.perf_counter()
+    step()
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - began
+
+
+def peak_memory(device: torch.device) -> float:
+    """GiB."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated() / 2**30
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def row(
+    preset: str, measure: Measure, config: PretrainConfig, source: Source, device: torch.device, steps: int
+) -> tuple[float, float, float, float]:
+    """Seconds a step, seconds of waiting, FLOPs and GiB of one measure."""
+    config = replace(config, precision=measure.precision)
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    training = Pretraining(preset, config, device, measure.engine)
+    if not measure.fused:
+        training.jepa.__class__ = PlainJEPA
+        training.optimizer = torch.optim.AdamW(
+            training.jepa.trainable(), betas=config.betas, weight_decay=config.weight_decay, foreach=False, fused=False
+        )
+    if measure.engine.frames == "device":
+        source = Source(source.frames.to(device), source.normalizers)
+    stream = batches(measure, source, training)
+    taken, waits, count = [], [], 0.0
+    # compiled networks meet each of their few shapes in the warm-up
+    for number in range(steps + WARM_UP * (1 + 7 * measure.engine.compiled)):
+        began = time.perf_counter()
+        batch, wait = next(stream)
+        if not measure.occurring:
+            batch = with_every_offset(batch)
+        if number == 0:
+            count = flops(training, batch)
+        timed(lambda batch=batch: training.update([batch]), device)
+        taken.append(time.perf_counter() - began)
+        waits.append(wait)
+    stream.close()
+    return statistics.median(taken[-steps:]), statistics.median(waits[-steps:]), count, peak_memory(device)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--presets", default="nano,small,paper")
+    parser.add_argument("--steps", type=int, default=20, help="timed steps of every row")
+    parser.add_argument("--batch", type=int, default=None, help="samples a step; the profile's own by default")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--compile", action="store_true", help="compile on a CPU too")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    device = device_named(arguments.device)
+    name = torch.cuda.get_device_name() if device.type == "cuda" else f"CPU, {arguments.threads} threads"
+    peak = {precision: ceiling(device, precision) for precision in ("float32", "bfloat16")}
+    print(f"{name}, torch {torch.__version__}; matrix products", end=" ")
+    print(", ".join(f"{value / 1e12:.2f} TFLOP/s in {precision}" for precision, value in peak.items()), "\n")
+    rng = np.random.default_rng(0)
+    fields = {s: [rng.standard_normal((40, 2, 128, 128), np.float32) for _ in range(4)] for s in "abcde"}
+    source = Source(Frames.of(fields), {})
+    print("| preset | batch | measure | ms a step | ratio | of the ceiling | ms of waiting | peak GiB |")
+    print("|---|---|---|---|---|---|---|---|")
+    for preset in arguments.presets.split(","):
+        config = PROFILES[preset]
+        config = replace(config, batch=arguments.batch or config.batch)
+        plain = None
+        for measure in measures(device, arguments.compile):
+            seconds, wait, count, memory = row(preset, measure, config, source, device, arguments.steps)
+            plain = plain or seconds
+            share = count / seconds / peak[measure.precision]
+            print(
+                f"| {preset} | {config.batch} | {measure.name} | {1e3 * seconds:.1f} | {plain / seconds:.2f} "
+                f"| {share:.0%} | {1e3 * wait:.2f} | {memory:.2f} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

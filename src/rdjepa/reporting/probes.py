@@ -1,0 +1,29 @@
+"""The table of a probe: a row per coefficient and regime, a column per kind of features."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+HEADINGS = ("system", "target", "regime")
+
+
+def probe_table(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """Cells of the table, headings first.
+
+    Args:
+        rows: records of `ProbeRow`: system, target, regime, features, value.
+    """
+    kinds = list(dict.fromkeys(row["features"] for row in rows))
+    values: dict[tuple[str, ...], dict[str, float]] = {}
+    for row in rows:
+        values.setdefault(tuple(row[name] for name in HEADINGS), {})[row["features"]] = row["value"]
+    return [
+        [*HEADINGS, *kinds],
+        *([*place, *(f"{found[kind]:.2f}" for kind in kinds)] for place, found in values.items()),
+    ]
+
+
+def probe_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The same as Markdown."""
+    heading, *cells = probe_table(rows)
+    lines = [heading, ["---"] * len(heading), *cells]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"

@@ -1,0 +1,59 @@
+"""The diagnostics for TensorBoard, beside the lines of metrics.jsonl."""
+
+import importlib.util
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+
+class Board:
+    """Writes every number of a line of metrics as a scalar; does nothing without a folder.
+
+    Args:
+        folder: where TensorBoard looks, or None.
+
+    Raises:
+        ValueError: a folder is given and the package tensorboard is missing.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.writer: Any = None
+        if folder is None:
+            return
+        if importlib.util.find_spec("tensorboard") is None:
+            raise ValueError(
+                "expected the package tensorboard, got none; install it with: pip install rdjepa[tensorboard]"
+            )
+        from torch.utils.tensorboard import SummaryWriter  # an extra, and slow to import
+
+        self.writer = SummaryWriter(str(folder))
+
+    def write(self, line: Mapping) -> None:
+        """Add one line of metrics."""
+        if self.writer is not None:
+            for name, value in scalars({key: value for key, value in line.items() if key != "step"}):
+                self.writer.add_scalar(name, value, line["step"])
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write what is left and close."""
+        if self.writer is not None:
+            self.writer.close()
+
+
+def scalars(metrics: Mapping, prefix: str = "") -> Iterator[tuple[str, float]]:
+    """Every number of nested metrics under a path such as "gates/reaction/0"; texts are left out."""
+    for name, value in metrics.items():
+        path = f"{prefix}{name}"
+        if isinstance(value, list):
+            value = {str(number): each for number, each in enumerate(value)}
+        if isinstance(value, Mapping):
+            yield from scalars(value, f"{path}/")
+        elif isinstance(value, int | float):
+            yield path, float(value)

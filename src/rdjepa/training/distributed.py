@@ -1,0 +1,124 @@
+"""Many devices: the processes that `torchrun` started, and what each of them does in a pretraining.
+
+Every process holds the whole model (DistributedDataParallel). One optimiser step is one batch of the configuration,
+whatever the number of processes: each takes its share of the samples, gradients are averaged, and clipping, AdamW and
+the averaged encoder then do the same everywhere. So the result is that of one process up to the order of
+summation, and a saved state knows nothing of processes.
+"""
+
+import contextlib
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """This process among those of the run; the default is a run of one.
+
+    Attributes:
+        rank: number of this process; number 0 leads: it alone writes and reports.
+        size: number of processes.
+        local: number of this process on its machine, which is also that of its GPU.
+    """
+
+    rank: int = 0
+    size: int = 1
+    local: int = 0
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process writes and reports."""
+        return self.rank == 0
+
+    def device(self, device: torch.device) -> torch.device:
+        """This process's own GPU when there are several processes; otherwise the device as it is."""
+        return torch.device("cuda", self.local) if device.type == "cuda" and self.size > 1 else device
+
+    def wrap(self, module: nn.Module) -> nn.Module:
+        """A module whose backward pass averages gradients over the processes; the module itself for one process."""
+        if self.size == 1:
+            return module
+        with warnings.catch_warnings():  # torch 2.13 renames the argument
+            warnings.simplefilter("ignore", FutureWarning)
+            return DistributedDataParallel(module, broadcast_buffers=False, gradient_as_bucket_view=True)
+
+    def parts(self, batch: int, accumulate: int) -> list[slice]:
+        """The samples of a batch that are this process's, one slice per accumulated pass, all of the same size.
+
+        Raises:
+            ValueError: the batch cannot be divided so.
+        """
+        size, rest = divmod(batch, self.size * accumulate)
+        if rest or not size:
+            raise ValueError(
+                f"expected a batch that {self.size} processes times {accumulate} accumulated passes divide, "
+                f"got {batch}; change one of the three"
+            )
+        firsts = [(number * self.size + self.rank) * size for number in range(accumulate)]
+        return [slice(first, first + size) for first in firsts]
+
+    def mean(self, value: Tensor) -> Tensor:
+        """Mean of a value over the processes."""
+        if self.size > 1:
+            dist.all_reduce(value)
+            value /= self.size
+        return value
+
+    def wait(self) -> None:
+        """Go on when every process has come here."""
+        if self.size > 1:
+            dist.barrier()
+
+    @contextlib.contextmanager
+    def leader_first(self) -> Iterator[None]:
+        """The block runs in process 0, then in the others, so that they find what it made."""
+        if not self.leads:
+            self.wait()
+        yield
+        if self.leads:
+            self.wait()
+
+    def refuse_unless_same(self, number: int, what: str) -> None:
+        """Stop when the processes disagree about a number.
+
+        Raises:
+            ValueError: they do.
+        """
+        numbers: list = [number]
+        if self.size > 1:
+            numbers = [None] * self.size
+            dist.all_gather_object(numbers, number)
+        if len(set(numbers)) > 1:
+            raise ValueError(f"expected the same {what} in every process, got {numbers}; give them one run directory")
+
+
+def environment() -> Ranks:
+    """What torchrun (or Slurm through it) wrote into the environment; a run of one without it."""
+    rank, size, local = (int(os.environ.get(name, default)) for name, default in VARIABLES)
+    return Ranks(rank, size, local)
+
+
+VARIABLES = (("RANK", "0"), ("WORLD_SIZE", "1"), ("LOCAL_RANK", "0"))
+
+
+@contextlib.contextmanager
+def joined(device: torch.device) -> Iterator[Ranks]:
+    """Join the processes of the environment: NCCL between GPUs, Gloo between CPUs. A process that fails ends all."""
+    ranks = environment()
+    if ranks.size == 1:
+        yield ranks
+        return
+    if device.type == "cuda":
+        torch.cuda.set_device(ranks.local)
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    try:
+        yield ranks
+    finally:
+        dist.destroy_process_group()

@@ -1,0 +1,97 @@
+"""How a pretraining is computed; nothing here changes what is computed beyond the order of rounding."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rdjepa.models.jepa import JEPA
+
+MODES = {"no": None, "yes": "default", "graphs": "reduce-overhead"}
+PLACES = ("memory", "mapped", "device")
+
+
+class TooLittleMemory(MemoryError):  # noqa: N818 - an error by its base
+    """More memory is needed than there is; the message is one sentence that says what to lower."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Choices of speed and memory.
+
+    Attributes:
+        compile: "no", "yes" (fused kernels by torch.compile), or "graphs" (replayed as CUDA graphs too).
+        accumulate: passes that a batch is divided into, one after the other; more of them take less memory.
+        frames: where the data live: "memory", "mapped" (from a file, for data larger than memory), or "device".
+    """
+
+    compile: str = "no"
+    accumulate: int = 1
+    frames: str = "memory"
+
+    def __post_init__(self) -> None:
+        """Refuse values that mean nothing."""
+        if self.compile not in MODES:
+            raise ValueError(f"expected compile among {', '.join(MODES)}, got {self.compile!r}")
+        if self.frames not in PLACES:
+            raise ValueError(f"expected frames among {', '.join(PLACES)}, got {self.frames!r}")
+        if self.accumulate < 1:
+            raise ValueError(f"expected at least one accumulated pass, got {self.accumulate}")
+        if self.compile == "graphs" and self.accumulate > 1:
+            raise ValueError("expected one pass a step with CUDA graphs, got more; use compile yes, or accumulate 1")
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the networks are compiled."""
+        return self.compile != "no"
+
+    def prepare(self, jepa: JEPA) -> None:
+        """Compile the three networks in place, each for every shape that occurs."""
+        if self.compiled:
+            for module in (jepa.encoder, jepa.predictor, jepa.target_encoder):
+                module.compile(mode=MODES[self.compile], dynamic=False)
+
+    def begin(self) -> None:
+        """Tell CUDA graphs that the results of the step before are no longer needed."""
+        if self.compile == "graphs":
+            torch.compiler.cudagraph_mark_step_begin()
+
+    def futures(self, frames: Tensor, batch: int) -> Tensor:
+        """Target frames (n, C, H, W), filled up with zeros to a multiple of the batch: few shapes to compile for."""
+        missing = -len(frames) % batch if self.compiled else 0
+        return F.pad(frames, (0, 0) * 3 + (0, missing)) if missing else frames
+
+    def eager(self) -> contextlib.AbstractContextManager:
+        """A block whose shapes are not worth compiling for."""
+        return torch.compiler.set_stance("force_eager") if self.compiled else contextlib.nullcontext()
+
+
+def fastest(device: torch.device, accumulate: int = 1) -> Engine:
+    """What suits a device: compiled CUDA graphs and frames on a GPU, plain kernels and frames in memory on a CPU."""
+    if device.type != "cuda":
+        return Engine(accumulate=accumulate)
+    return Engine("graphs" if accumulate == 1 else "yes", accumulate, "device")
+
+
+@contextlib.contextmanager
+def saying_what_to_lower() -> Iterator[None]:
+    """Turn running out of memory into a sentence.
+
+    Raises:
+        TooLittleMemory: instead of what Python, NumPy or torch raise.
+    """
+    try:
+        yield
+    except TooLittleMemory:
+        raise
+    except (MemoryError, RuntimeError) as error:
+        full = isinstance(error, MemoryError | torch.cuda.OutOfMemoryError) or "can't allocate memory" in str(error)
+        if not full:
+            raise
+        raise TooLittleMemory(
+            "expected enough memory for a step, got too little; raise --accumulate, keep the frames elsewhere "
+            "(--frames memory or mapped), or take a smaller preset"
+        ) from error
