@@ -6,7 +6,7 @@
 
 `run` appends one line per contender, number of updates, metric and horizon, and skips what the file has already.
 Learning rates are constant, so the model after fewer updates is an earlier state of the same run. Field statistics are
-those of the support trajectory.
+those of the first trajectories of the pool, as in the paper, or with `--statistics 0` those of the support trajectory.
 """
 
 import argparse
@@ -50,15 +50,17 @@ def run(arguments: argparse.Namespace) -> None:
     finished = {(r["system"], int(r["support_seed"]), r["contender"]) for r in done}
     for system in arguments.systems.split(","):
         test = [rdjepa.simulate(system, seed=i, split="test") for i in range(arguments.test)]
+        pool = [rdjepa.simulate(system, seed=i).fields for i in range(arguments.statistics)]
+        statistics = rdjepa.Normalizer.fit(pool, "pool") if pool else None
         for seed in (int(s) for s in arguments.seeds.split(",")):
             learning = [rdjepa.simulate(system, seed=i) for i in support(1000, 1, seed)]
             for name in arguments.contenders.split(","):
                 if (system, seed, name) not in finished:
-                    rows = measure(name, arguments, budgets, [t.fields for t in learning], test)
+                    rows = measure(name, arguments, budgets, [t.fields for t in learning], test, statistics)
                     append(arguments.out, system, seed, name, rows, arguments.test)
 
 
-def measure(name, arguments, budgets, learning, test):
+def measure(name, arguments, budgets, learning, test, statistics):
     """[(updates, metric, {horizon: error}, fingerprint)] of one contender on one support set."""
     started, results = time.perf_counter(), []
 
@@ -72,7 +74,7 @@ def measure(name, arguments, budgets, learning, test):
         note(0, TRIVIAL[name], "")
         return results
     model, fingerprint = contender(name, arguments.model, 777)
-    normalizer = rdjepa.Normalizer.fit(learning, "support")
+    normalizer = statistics or rdjepa.Normalizer.fit(learning, "support")
     config = replace(PROFILES["nano"], steps=max(budgets), precision=arguments.precision)
 
     def report(step, _):
@@ -154,6 +156,7 @@ def main() -> None:
     go.add_argument("--contenders", default=",".join(CONTENDERS))
     go.add_argument("--updates", default="100,400")
     go.add_argument("--test", type=int, default=4)
+    go.add_argument("--statistics", type=int, default=50, help="pool trajectories; 0 for the support alone")
     go.add_argument("--model", default="nano")
     go.add_argument("--precision", default="float32")
     go.add_argument("--threads", type=int, default=torch.get_num_threads())
