@@ -46,9 +46,7 @@ def push(directory: Path | str, repository: str, private: bool = False) -> str:
         CheckpointError: huggingface_hub is not installed, or the directory lacks a file.
     """
     folder = Path(directory)
-    missing = [
-        name for name in ("model.safetensors", "config.json", "data.json", "README.md") if not (folder / name).is_file()
-    ]
+    missing = [name for name in NEEDED if not (folder / name).is_file()]
     if missing:
         raise CheckpointError(f"expected a whole checkpoint in {folder}, got no {', '.join(missing)}; save it again")
     _need_hub(f"push {folder}")
