@@ -5,7 +5,7 @@
 One run prints, for every preset at its profile's batch, a row per measure, each with all measures above it: the plain
 step in float32 (targets of all nine offsets, one optimiser kernel per tensor, batches cut between the steps), targets
 only of the offsets that occur, bfloat16, fused AdamW and averaging, batches prepared beside the step, frames on the
-device, compiled networks, CUDA graphs. A CPU has no use for the last three; `--compile` adds the compiled step there
+device, compiled networks, CUDA graphs. A CPU has no use for the last four; `--compile` adds the compiled step there
 too. Every step draws, cuts, trains and averages on random fields. A row has the median milliseconds of a step, the
 ratio to the plain step, the share of the arithmetic ceiling (FLOPs that torch's counter sees in the step, the dense
 spectral transforms included, against large matrix products of the same device and precision in the same run),
@@ -55,10 +55,10 @@ def measures(device: torch.device, compile_on_cpu: bool) -> list[Measure]:
         Measure("+ targets of occurring offsets", True, "float32", False, False),
         Measure("+ bfloat16", True, "bfloat16", False, False),
         Measure("+ fused AdamW and averaging", True, "bfloat16", True, False),
-        Measure("+ batches prepared beside the step"),
     ]
     if device.type == "cuda":
         rows += [
+            Measure("+ batches prepared beside the step"),
             Measure("+ frames on the device", engine=Engine(frames="device")),
             Measure("+ compiled", engine=Engine("yes", frames="device")),
             Measure("+ CUDA graphs", engine=Engine("graphs", frames="device")),
