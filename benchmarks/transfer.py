@@ -2,7 +2,6 @@
 
     python benchmarks/transfer.py run --out benchmarks/results/transfer.csv
     python benchmarks/transfer.py table benchmarks/results/transfer.csv
-    python benchmarks/transfer.py contenders benchmarks/results/transfer.csv benchmarks/results/contenders.csv
 
 `run` appends one line per contender, number of updates, metric and horizon, and skips what the file has already.
 Learning rates are constant, so the model after fewer updates is an earlier state of the same run. Field statistics are
@@ -127,25 +126,6 @@ def table(arguments: argparse.Namespace) -> None:
                 print(f"| {system} | {updates} | {' | '.join(text)} | {cells[3].mean:.1f}{sd} % |")
 
 
-def contenders(arguments: argparse.Namespace) -> None:
-    """Every contender on one system at one budget, best relative L2 first."""
-    errors: dict[str, dict[str, dict[int, list[float]]]] = defaultdict(lambda: {m: defaultdict(list) for m in METRICS})
-    for row in read(arguments.rows):
-        here = row["system"] == arguments.system and row["support_seed"] == arguments.seed
-        if here and int(row["updates"]) in (0, arguments.updates):
-            errors[row["contender"]][row["metric"]][int(row["horizon"])].append(float(row["value"]))
-    lines = []
-    for name, metrics in errors.items():
-        means = {m: [sum(v) / len(v) for _, v in sorted(metrics[m].items())] for m in METRICS}
-        field, gradient = means["relative_l2"], means["gradient_l1"]
-        lines.append((sum(field) / 5, f"{field[0]:.4f} | {field[4]:.4f} | {sum(gradient) / 5:.4f}", name))
-    print(f"{arguments.system}, K = 1, support seed {arguments.seed}, {arguments.updates} updates\n")
-    print("| contender | relative L2, mean | h = 1 | h = 5 | gradient L1, mean |")
-    print("|---|---|---|---|---|")
-    for mean, rest, name in sorted(lines):
-        print(f"| {name} | {mean:.4f} | {rest} |")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(required=True)
@@ -164,12 +144,6 @@ def main() -> None:
     show = verbs.add_parser("table")
     show.set_defaults(function=table)
     show.add_argument("rows", type=Path, nargs="+")
-    every = verbs.add_parser("contenders")
-    every.set_defaults(function=contenders)
-    every.add_argument("rows", type=Path, nargs="+")
-    every.add_argument("--system", default="barkley")
-    every.add_argument("--seed", default="777")
-    every.add_argument("--updates", type=int, default=100)
     arguments = parser.parse_args()
     arguments.function(arguments)
 
