@@ -7,7 +7,7 @@ import pytest
 from rdjepa import cli
 from rdjepa.data import store
 from rdjepa.data.trajectory import Key, Trajectory
-from rdjepa.experiments.probe import FEATURES, ProbeConfig, probe
+from rdjepa.experiments.probe import FEATURES, LEADS, ProbeConfig, probe
 from rdjepa.models.rdjepa import build
 from rdjepa.reporting.probes import probe_markdown
 
@@ -44,6 +44,8 @@ def test_probe_covers_systems_regimes_and_features_and_reads_what_is_there(tiny,
         ("gray-scott", "feed", "id"),
         ("gray-scott", "feed", "coeff-ood"),
         ("barkley", "excitability", "id"),
+        *((name, f"change h={lead}", "id") for name in PLACE for lead in LEADS),
+        *(("gray-scott", f"change h={lead}", "coeff-ood") for lead in LEADS),
         ("all", "system", "id"),
         ("all", "system", "coeff-ood"),
     }
@@ -52,6 +54,8 @@ def test_probe_covers_systems_regimes_and_features_and_reads_what_is_there(tiny,
     assert named["pretrained"] > 0.9
     read = {row.features: row.value for row in rows if (row.target, row.regime) == ("feed", "id")}
     assert read["pretrained"] > 0.5
+    waves = {row.features: row.value for row in rows if row.target == "change h=1" and row.regime == "id"}
+    assert waves["pca"] > 0.95  # four frames of a travelling wave say linearly how it goes on
     markdown = probe_markdown([vars(row) for row in rows])
     assert len(markdown.splitlines()) == 2 + len(places)
 
