@@ -6,6 +6,8 @@
 `run` appends one line per contender, number of updates, metric and horizon, and skips what the file has already.
 Learning rates are constant, so the model after fewer updates is an earlier state of the same run. Field statistics are
 those of the first trajectories of the pool, as in the paper, or with `--statistics 0` those of the support trajectory.
+With `--base linear` the networks correct a linear forecast that is fitted to the support (`rdjepa.forecasters.linear`);
+the linear forecast alone stands beside them.
 """
 
 import argparse
@@ -19,8 +21,10 @@ from pathlib import Path
 import torch
 
 import rdjepa
+from rdjepa.data.fields import channels_first
 from rdjepa.data.splits import support
 from rdjepa.evaluation.aggregate import over_runs, paired_reduction, per_horizon
+from rdjepa.forecasters.linear import Corrected, Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.models.base import ForecastModel
@@ -31,6 +35,7 @@ from rdjepa.training.forecaster import Forecaster
 METRICS = ("relative_l2", "gradient_l1")
 CONTENDERS = ("rd-jepa", "scratch", "persistence")
 TRIVIAL = {"persistence": persistence, "extrapolation": extrapolation}
+ON_LINEAR = "+linear"
 FIELDS = ("system", "support_seed", "contender", "updates", "metric", "horizon", "value", "test", "fingerprint")
 
 
@@ -53,10 +58,18 @@ def run(arguments: argparse.Namespace) -> None:
         statistics = rdjepa.Normalizer.fit(pool, "pool") if pool else None
         for seed in (int(s) for s in arguments.seeds.split(",")):
             learning = [rdjepa.simulate(system, seed=i) for i in support(1000, 1, seed)]
-            for name in arguments.contenders.split(","):
+            for name in contenders(arguments):
                 if (system, seed, name) not in finished:
                     rows = measure(name, arguments, budgets, [t.fields for t in learning], test, statistics)
                     append(arguments.out, system, seed, name, rows, arguments.test)
+
+
+def contenders(arguments: argparse.Namespace) -> list[str]:
+    """Names of the rows: on a linear base those of trained contenders end in "+linear"."""
+    names = arguments.contenders.split(",")
+    if arguments.base == "none":
+        return names
+    return ["linear", *(name if name in TRIVIAL else name + ON_LINEAR for name in names)]
 
 
 def measure(name, arguments, budgets, learning, test, statistics):
@@ -72,8 +85,14 @@ def measure(name, arguments, budgets, learning, test, statistics):
     if name in TRIVIAL:
         note(0, TRIVIAL[name], "")
         return results
-    model, fingerprint = contender(name, arguments.model, 777)
     normalizer = statistics or rdjepa.Normalizer.fit(learning, "support")
+    standard = [torch.from_numpy(channels_first(normalizer.standardize(fields))) for fields in learning]
+    if name == "linear":
+        note(0, Forecaster(Linear.fit(standard), normalizer, {}), "")
+        return results
+    model, fingerprint = contender(name.removesuffix(ON_LINEAR), arguments.model, 777)
+    if name.endswith(ON_LINEAR):
+        model = Corrected(model, Linear.fit(standard))
     config = replace(PROFILES["nano"], steps=max(budgets), precision=arguments.precision)
 
     def report(step, _):
@@ -108,18 +127,22 @@ def table(arguments: argparse.Namespace) -> None:
         runs[key][int(row["support_seed"])].append(float(row["value"]))
     means = {key: {seed: sum(v) / len(v) for seed, v in by_seed.items()} for key, by_seed in runs.items()}
     budgets = sorted({key[2] for key in means if key[2]})
-    for metric in METRICS:
-        print(f"\n{metric}, mean over h = 1..5 and support seeds +- sample deviation\n")
-        print("| system | updates | RD-JEPA | from scratch | persistence | reduction against scratch |")
+    for metric, suffix, floor in ((m, *row) for row in (("", "persistence"), (ON_LINEAR, "linear")) for m in METRICS):
+        names = [name + suffix for name in CONTENDERS[:2]]
+        if not any(key[3] == names[0] for key in means):
+            continue
+        where = ", on a linear base" if suffix else ""
+        print(f"\n{metric}{where}, mean over h = 1..5 and support seeds +- sample deviation\n")
+        print(f"| system | updates | RD-JEPA | from scratch | {floor} | reduction against scratch |")
         print("|---|---|---|---|---|---|")
         for system in sorted({key[1] for key in means}):
             for updates in budgets:
-                ours, scratch = (means.get((metric, system, updates, n), {}) for n in CONTENDERS[:2])
+                ours, scratch = (means.get((metric, system, updates, n), {}) for n in names)
                 both = sorted(ours.keys() & scratch.keys())
                 if not both:
                     continue
                 ours, scratch = ({s: part[s] for s in both} for part in (ours, scratch))
-                still = {s: means[metric, system, 0, "persistence"][s] for s in both}
+                still = {s: means[metric, system, 0, floor][s] for s in both}
                 cells = [over_runs(part) for part in (ours, scratch, still)] + [paired_reduction(ours, scratch)]
                 text = [f"{c.mean:.4f}{'' if math.isnan(c.sd) else f' ± {c.sd:.4f}'}" for c in cells[:3]]
                 sd = "" if math.isnan(cells[3].sd) else f" ± {cells[3].sd:.1f}"
@@ -134,6 +157,7 @@ def main() -> None:
     go.add_argument("--systems", default="lambda-omega,barkley,oregonator")
     go.add_argument("--seeds", default="777,778,779")
     go.add_argument("--contenders", default=",".join(CONTENDERS))
+    go.add_argument("--base", choices=("none", "linear"), default="none")
     go.add_argument("--updates", default="100,400")
     go.add_argument("--test", type=int, default=4)
     go.add_argument("--statistics", type=int, default=50, help="pool trajectories; 0 for the support alone")

@@ -38,6 +38,21 @@ def test_saved_forecaster_forecasts_the_same_bits(forecaster, tmp_path):
         rdjepa.load_forecaster(path)
 
 
+def test_linear_base_is_saved_with_the_network_and_beats_it_where_fields_are_linear_in_time(tiny, tmp_path):
+    turning = np.arange(20)[:, None, None, None] * 0.3 + np.random.default_rng(1).uniform(0, 6, (1, 128, 128, 2))
+    fields = np.cos(turning).astype(np.float32)
+    model = rdjepa.build("tiny", seed=0)
+    plain, based = (rdjepa.adapt(model, fields, steps=1, base=base, device="cpu") for base in ("none", "linear"))
+    context, future = fields[3:7], fields[7:12]
+    errors = [rdjepa.metrics.relative_l2(f.forecast(context), future).mean() for f in (plain, based)]
+    assert errors[1] < 0.05 < errors[0]
+    loaded = rdjepa.load_forecaster(based.save(tmp_path / "f.safetensors"))
+    assert np.array_equal(loaded.forecast(context), based.forecast(context))
+    assert (based.record["contender"], based.record["base"]) == ("rd-jepa", "linear")
+    with pytest.raises(ValueError, match="a base among none, linear, got 'ar'"):
+        rdjepa.adapt(model, fields, steps=1, base="ar")
+
+
 def test_adaptation_leaves_its_argument_alone_and_repeats(tiny):
     model = rdjepa.build("tiny", seed=0)
     before = {k: v.clone() for k, v in model.state_dict().items()}

@@ -65,7 +65,7 @@ def test_adapt_evaluate_and_forecast_from_an_npz_file(monkeypatch, capsys, tmp_p
     out = tmp_path / "f.safetensors"
     assert not run(monkeypatch, "adapt", data, "--model", tmp_path / "model", "--steps", 1, "--out", out)
     assert not run(monkeypatch, "evaluate", out, data, "--out", tmp_path / "rows.jsonl")
-    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 2 * 2 * 5
+    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 3 * 2 * 5
     assert not run(monkeypatch, "forecast", out, data, "--out", tmp_path / "future.npz")
     with np.load(tmp_path / "future.npz") as stored:
         assert stored["forecast"].shape == (5, 128, 128, 2)

@@ -21,6 +21,7 @@ from rdjepa.evaluation.evaluate import evaluate as _evaluate
 from rdjepa.experiments.leaks import fingerprint
 from rdjepa.experiments.protocol import SOURCES
 from rdjepa.experiments.provenance import software
+from rdjepa.forecasters.linear import Corrected, Linear
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.models.base import ForecastModel
 from rdjepa.models.jepa import JEPA
@@ -38,6 +39,8 @@ from rdjepa.training.source import Source
 from rdjepa.training.targets import TargetConfig
 
 Progress = Callable[[int, int], None]
+
+BASES = ("none", "linear")
 
 CHECKED = ("gray-scott", "brusselator", "ginzburg-landau", "schnakenberg")  # those that take a fraction of a second
 
@@ -192,6 +195,7 @@ def adapt(
     seed: int = 777,
     config: AdaptConfig | None = None,
     normalizer: Normalizer | None = None,
+    base: str = "none",
     device: str = "auto",
     progress: Progress | None = None,
 ) -> Forecaster:
@@ -207,6 +211,8 @@ def adapt(
         seed: of the fresh weights and of the order of windows.
         config: all optimisation settings; `steps` and `seed` override its own.
         normalizer: field statistics; taken from the trajectories themselves when None.
+        base: "none", the network forecasts the field, as in the paper; or "linear", it corrects a linear forecast of
+            every point from its last four values, fitted to the trajectories: for fields that change slowly.
         device: "auto", "cpu", "cuda".
         progress: called with (update, updates).
 
@@ -214,8 +220,10 @@ def adapt(
         A forecaster in physical units.
 
     Raises:
-        ValueError: unfit trajectories (the sentence says why), or an unknown checkpoint.
+        ValueError: unfit trajectories (the sentence says why), an unknown checkpoint or base.
     """
+    if base not in BASES:
+        raise ValueError(f"expected a base among {', '.join(BASES)}, got {base!r}")
     where = checkpoint.device_named(device)
     contender, weights = _contender(model, seed)
     given = readers.load(trajectories)
@@ -225,6 +233,9 @@ def adapt(
     if settings.steps < 1:
         raise ValueError(f"expected at least one update, got {settings.steps}")
     statistics = normalizer or Normalizer.fit(support, "support")
+    if base == "linear":
+        standard = (torch.from_numpy(channels_first(statistics.standardize(fields))) for fields in support)
+        contender = Corrected(contender, Linear.fit(list(standard)))
     contender.to(where)
     started = time.perf_counter()
     data = windows(contender, support, statistics, where)
@@ -236,6 +247,7 @@ def adapt(
         "preset": contender.preset,
         "fingerprint": weights,
         "settings": contender.settings(),
+        "base": base,
         "config": dataclasses.asdict(settings),
         "support": [str(trajectory.key or "without a key") for trajectory in given],
         "seconds": round(time.perf_counter() - started, 2),

@@ -25,7 +25,7 @@ from rdjepa.demo import DemoConfig
 from rdjepa.demo import run as run_demo
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.experiments.leaks import of_checkpoint
-from rdjepa.forecasters.persistence import persistence
+from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.models.base import CONTEXT
 from rdjepa.models.rdjepa import PRESETS, build, parameter_count
 from rdjepa.reporting.equation import describe
@@ -95,13 +95,16 @@ def adapt(
     out: Annotated[Path, typer.Option(help="File for the forecaster.")] = Path("forecaster.safetensors"),
     steps: Annotated[int | None, typer.Option(min=1, help="Updates; the preset's own by default.")] = None,
     seed: Seed = 777,
+    base: Annotated[
+        str, typer.Option(help="none, or linear: correct a fitted linear forecast (slow fields).")
+    ] = "none",
     device: Device = "auto",
 ) -> None:
     """Adapt a pretrained model to a few trajectories of one system."""
     trajectories = _read(data)
     console.print(f"{len(trajectories)} trajectories of shape {trajectories[0].fields.shape}")
     with progress("adapt") as update:
-        forecaster = api.adapt(model, trajectories, steps=steps, seed=seed, device=device, progress=update)
+        forecaster = api.adapt(model, trajectories, steps=steps, seed=seed, base=base, device=device, progress=update)
     console.print(f"loss {forecaster.losses[0]:.4f} to {forecaster.losses[-1]:.4f}; saved {forecaster.save(out)}")
 
 
@@ -111,16 +114,20 @@ def evaluate(
     data: Data,
     out: Annotated[Path | None, typer.Option(help="Write every row as JSON lines.")] = None,
 ) -> None:
-    """Measure a forecaster on trajectories it has not seen, beside persistence."""
+    """Measure a forecaster on trajectories it has not seen, beside the two forecasts that cost nothing."""
     trajectories = _read(data)
     rows = {}
-    for name, forecast in (("RD-JEPA", rdjepa.load_forecaster(forecaster)), ("persistence", persistence)):
+    adapted = rdjepa.load_forecaster(forecaster)
+    for name, forecast in (("RD-JEPA", adapted), ("persistence", persistence), ("extrapolation", extrapolation)):
         with progress(f"evaluate {name}") as update:
             rows[name] = api.evaluate(forecast, trajectories, progress=update)
     names = ("relative_l2", "gradient_l1")
     errors = {name: {metric: per_horizon(part, metric) for metric in names} for name, part in rows.items()}
     for metric in names:
         console.print(error_table(metric, errors, metric))
+    means = {name: sum(found["relative_l2"].values()) for name, found in errors.items()}
+    if means["extrapolation"] < means["RD-JEPA"] and adapted.record["base"] != "linear":
+        console.print("continuing the last change is better here; adapt again with --base linear")
     if out is not None:
         lines = [json.dumps({"forecaster": name} | vars(row)) for name, part in rows.items() for row in part]
         write_atomically(out, ("\n".join(lines) + "\n").encode())

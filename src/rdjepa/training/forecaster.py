@@ -10,6 +10,7 @@ import torch
 from rdjepa import forecasters
 from rdjepa.data.fields import DataError, channels_first, channels_last
 from rdjepa.data.normalization import Normalizer
+from rdjepa.forecasters.linear import Corrected
 from rdjepa.models.base import CONTEXT, ForecastModel
 from rdjepa.training.tensorfile import CheckpointError, load_tensors, save_tensors
 
@@ -78,6 +79,7 @@ class Forecaster:
             "contender": self.model.contender,
             "preset": self.model.preset,
             "settings": self.model.settings(),
+            "base": "linear" if isinstance(self.model, Corrected) else "none",
             "normalizer": self.normalizer.to_dict(),
             "record": self.record,
             "losses": self.losses,
@@ -97,6 +99,8 @@ def load_forecaster(path: str | Path) -> Forecaster:
         raise CheckpointError(f"expected an adapted forecaster, got a {header.get('kind')} file at {path}")
     try:
         model = forecasters.restore(header["contender"], header["settings"])
+        if header.get("base") == "linear":
+            model = Corrected(model)
         model.load_state_dict(tensors)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"expected a forecaster of this version, got another at {path} ({error})") from error

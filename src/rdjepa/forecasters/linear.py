@@ -1,0 +1,145 @@
+"""A linear forecast of every point from its own last four values, and a trained correction of it.
+
+    forecast[h, c] = sum_k a[h, c, k] frame[k, c] + b[h, c] + s[h, c] network[h, c]
+
+a and b are the least-squares solution on the support set, s is what that leaves (root mean square), all in standardized
+units; only the network is trained. Where fields change little from frame to frame the linear part carries nearly all,
+and a network that starts from random weights would have to learn it first. Not part of the paper's protocol.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from rdjepa.models.base import CONTEXT, HORIZONS, ForecastModel
+
+RIDGE = 1e-6  # weight of ||a||^2 against the mean squared error: four frames of slow fields are nearly collinear
+SMALLEST_SCALE = 1e-6
+
+
+class Linear(ForecastModel):
+    """The linear forecast alone: 25 numbers a component.
+
+    Args:
+        components: field components C.
+
+    Attributes:
+        weights: (N, C, 4) of the context frames, oldest first.
+        offset: (N, C).
+        scale: (N, C) root mean square error on the data it was fitted to.
+    """
+
+    grid = None
+    contender = "linear"
+    weights: Tensor
+    offset: Tensor
+    scale: Tensor
+
+    def __init__(self, components: int = 2) -> None:
+        super().__init__()
+        self.components = components
+        self.register_buffer("weights", torch.zeros(HORIZONS, components, CONTEXT))
+        self.register_buffer("offset", torch.zeros(HORIZONS, components))
+        self.register_buffer("scale", torch.ones(HORIZONS, components))
+
+    @classmethod
+    def fit(cls, support: Sequence[Tensor]) -> Self:
+        """Least squares over all windows of standardized trajectories (T, C, H, W), in float64.
+
+        Raises:
+            ValueError: no trajectories, or one that is too short for a window.
+        """
+        shortest = min((len(fields) for fields in support), default=0)
+        if shortest < CONTEXT + HORIZONS:
+            raise ValueError(
+                f"expected trajectories of at least {CONTEXT + HORIZONS} frames, got {shortest}; give longer"
+            )
+        model = cls(support[0].shape[1])
+        for component in range(model.components):
+            rows = CONTEXT + HORIZONS + 1
+            products, count = torch.zeros(rows, rows, dtype=torch.float64, device=support[0].device), 0
+            for fields in support:
+                flat = fields[:, component].flatten(1).double()
+                lags = flat.unfold(0, rows - 1, 1).permute(2, 0, 1).flatten(1)  # (9, windows points)
+                lags = torch.cat([lags, torch.ones_like(lags[:1])])
+                products, count = products + lags @ lags.T, count + lags.shape[1]
+            moments = products / count
+            known = [*range(CONTEXT), CONTEXT + HORIZONS]
+            future = list(range(CONTEXT, CONTEXT + HORIZONS))
+            gram, cross = moments[known][:, known], moments[known][:, future]
+            penalty = RIDGE * torch.eye(len(known), dtype=gram.dtype, device=gram.device)
+            solution = torch.linalg.solve(gram + penalty, cross)
+            left = moments.diagonal()[future] - (2 * cross * solution - solution * (gram @ solution)).sum(0)
+            model.weights[:, component] = solution[:CONTEXT].T
+            model.offset[:, component] = solution[CONTEXT]
+            model.scale[:, component] = left.clamp(min=0).sqrt().clamp(min=SMALLEST_SCALE)
+        return model
+
+    @classmethod
+    def from_preset(cls, preset: Any) -> Self:
+        """There is nothing to size."""
+        return cls()
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """Inverse of `settings`."""
+        return cls(**settings)
+
+    def settings(self) -> dict[str, Any]:
+        """The number of components."""
+        return {"components": self.components}
+
+    def predict(self, *features: Tensor) -> Tensor:
+        """Forecast (B, 5, C, H, W) from context (B, 4, C, H, W)."""
+        (context,) = features
+        return torch.einsum("nck,bkchw->bnchw", self.weights, context) + self.offset[:, :, None, None]
+
+    def parameter_groups(self) -> list[dict]:
+        """Nothing is trained."""
+        return []
+
+
+class Corrected(ForecastModel):
+    """A linear forecast plus what a network adds; the network's output is in units of the linear forecast's error.
+
+    Args:
+        network: any contender; it is trained as without the linear part.
+        linear: fitted on the same support.
+    """
+
+    def __init__(self, network: ForecastModel, linear: Linear | None = None) -> None:
+        super().__init__()
+        self.network, self.linear = network, linear or Linear(network.components)
+        self.grid, self.components = network.grid, network.components
+        self.contender, self.preset = network.contender, network.preset
+
+    @classmethod
+    def from_preset(cls, preset: Any) -> Self:
+        """A corrected forecast has no presets of its own."""
+        raise ValueError("expected a network to correct a linear forecast with, got a preset; build the network first")
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """A corrected forecast is restored around its restored network."""
+        raise ValueError(
+            "expected a network to correct a linear forecast with, got settings; restore the network first"
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Those of the network."""
+        return self.network.settings()
+
+    def features(self, context: Tensor) -> tuple[Tensor, ...]:
+        """The linear forecast (B, 5, C, H, W), then the network's features."""
+        return (self.linear(context), *self.network.features(context))
+
+    def predict(self, *features: Tensor) -> Tensor:
+        """Forecast (B, 5, C, H, W)."""
+        linear, *rest = features
+        return linear + self.linear.scale[:, :, None, None] * self.network.predict(*rest)
+
+    def parameter_groups(self) -> list[dict]:
+        """Those of the network."""
+        return self.network.parameter_groups()
