@@ -1,6 +1,7 @@
 """What a result was computed with: versions, device, threads."""
 
 import platform
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from rdjepa.version import __version__
 
 def software() -> dict[str, str]:
     """Versions and device that a result depends on."""
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else processor()
     return {
         "rdjepa": __version__,
         "python": platform.python_version(),
@@ -19,3 +20,11 @@ def software() -> dict[str, str]:
         "device": device,
         "threads": str(torch.get_num_threads()),
     }
+
+
+def processor() -> str:
+    """The processor's name where the system tells it (Linux does), its architecture otherwise."""
+    described = Path("/proc/cpuinfo")
+    lines = described.read_text().splitlines() if described.exists() else []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, "") or platform.processor() or platform.machine()
