@@ -11,7 +11,6 @@ update is from it. Memory is what the device's allocator reports at its highest;
 
 import argparse
 import statistics
-import time
 from collections.abc import Callable
 
 import torch
@@ -20,21 +19,14 @@ from rdjepa import forecasters
 from rdjepa.models.base import ForecastModel
 from rdjepa.training.checkpoint import device_named
 from rdjepa.training.losses import forecast_loss
-from roofline import Ceilings, Roofline, measure
+from roofline import Ceilings, Roofline, measure, timings
 
 REPEATS = 5
 
 
 def seconds(step: Callable[[], object], device: torch.device) -> float:
     """Median seconds of a step."""
-    taken = []
-    for _ in range(REPEATS + 1):
-        began = time.perf_counter()
-        step()
-        if device.type == "cuda":
-            torch.cuda.synchronize()
-        taken.append(time.perf_counter() - began)
-    return statistics.median(taken[1:])
+    return statistics.median(timings(step, device, REPEATS))
 
 
 def row(model: ForecastModel, batch: int, device: torch.device, ceilings: Ceilings) -> str:

@@ -50,9 +50,7 @@ def run(
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a running Dask scheduler, used instead of local processes.")
     ] = None,
-    device: Annotated[
-        str, typer.Option(help="Where to compute: auto (a GPU when there is one), cpu or cuda.")
-    ] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Compute the missing cells; a run that was stopped goes on where it was. Exit status 1 if a cell failed."""
     cells = _cells(name, only)
