@@ -39,6 +39,7 @@ def test_systems_are_listed_and_described(monkeypatch, capsys):
         (("demo", "--model", "huge"), "shipped checkpoint"),
         (("pretrain", "--preset", "huge"), "paper, small, nano"),
         (("pretrain", "--data", "nowhere"), "rdjepa simulate"),
+        (("pretrain", "--ema", "0.9", "1"), "below 1"),
         (("adapt", "missing.npz"), "missing.npz"),
         (("evaluate", "missing.safetensors", "missing.npz"), "missing"),
     ],

@@ -64,6 +64,7 @@ def pretrain(
     *,
     steps: int | None = None,
     precision: str | None = None,
+    ema: tuple[float, float] | None = None,
     device: str = "auto",
     engine: Engine | None = None,
     resume: bool = False,
@@ -81,6 +82,7 @@ def pretrain(
         out: run directory; the finished model is in its folder `model`.
         steps: length of the run; the preset's own when None. Warm-up keeps its share.
         precision: "float32" or "bfloat16"; the preset's own when None.
+        ema: averaging coefficient of the target encoder, first and last; the preset's own when None.
         device: "auto", "cpu", "cuda".
         engine: choices of speed and memory; what suits the device when None.
         resume: go on from the newest valid state in `out`.
@@ -92,7 +94,8 @@ def pretrain(
         The pretrained model.
 
     Raises:
-        ValueError: unknown preset or precision, missing systems, or a directory of another run.
+        ValueError: unknown preset or precision, missing systems, coefficients outside [0, 1), or a directory of
+            another run.
         FloatingPointError: loss or gradient is not finite; the saved states are those before.
         TooLittleMemory: a `MemoryError`; the sentence says what to lower.
     """
@@ -101,8 +104,7 @@ def pretrain(
     config, run = profiles.PROFILES[preset], Path(out)
     if steps is not None:
         config = profiles.scaled(config, steps)
-    if precision is not None:
-        config = dataclasses.replace(config, precision=precision)
+    config = dataclasses.replace(config, precision=precision or config.precision, ema=ema or config.ema)
     where = checkpoint.device_named(device)
     engine = engine or fastest(where)
     started = time.perf_counter()

@@ -32,6 +32,12 @@ def pretrain(
     ),
     steps: Annotated[int | None, typer.Option(min=1, help="Length of the run; the preset's own by default.")] = None,
     precision: Annotated[str | None, typer.Option(help="float32 or bfloat16; the preset's own by default.")] = None,
+    ema: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            help="Averaging coefficient of the target encoder; the preset's own by default.", metavar="FIRST LAST"
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the newest valid state in --out.")] = False,
     stop_at: Annotated[int | None, typer.Option(min=1, help="Save and stop at this step; --resume goes on.")] = None,
     compile: Annotated[
@@ -58,6 +64,7 @@ def pretrain(
             out,
             steps=steps,
             precision=precision,
+            ema=ema,
             engine=engine,
             resume=resume,
             stop_at=stop_at,

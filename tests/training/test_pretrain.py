@@ -14,7 +14,7 @@ from noise import CONFIG, source
 
 from rdjepa.training.frames import Frames
 from rdjepa.training.pretrain import pretrain
-from rdjepa.training.profiles import PROFILES, scaled
+from rdjepa.training.profiles import PROFILES, PretrainConfig, scaled
 from rdjepa.training.source import Source
 from rdjepa.training.state import Pretraining, newest_state
 from rdjepa.training.targets import TargetConfig
@@ -39,6 +39,12 @@ def test_smaller_profiles_change_only_length_batch_rate_and_how_often_is_written
     for name in ("small", "nano"):
         assert {key for key, value in vars(PROFILES[name]).items() if value != paper[key]} <= free
     assert vars(paper["targets"]) == vars(TargetConfig())
+
+
+@pytest.mark.parametrize("ema", [(0.9, 1.0), (-0.1, 0.5)])
+def test_averaging_that_never_moves_or_overshoots_is_refused(ema):
+    with pytest.raises(ValueError, match="below 1"):
+        PretrainConfig(ema=ema)
 
 
 def test_batches_are_a_function_of_seed_and_index_and_balanced_over_systems():
