@@ -104,7 +104,10 @@ def pretrain(
     config, run = profiles.PROFILES[preset], Path(out)
     if steps is not None:
         config = profiles.scaled(config, steps)
-    config = dataclasses.replace(config, precision=precision or config.precision, ema=ema or config.ema)
+    if precision is not None:
+        config = dataclasses.replace(config, precision=precision)
+    if ema is not None:
+        config = dataclasses.replace(config, ema=ema)
     where = checkpoint.device_named(device)
     engine = engine or fastest(where)
     started = time.perf_counter()
@@ -249,7 +252,6 @@ def adapt(
         "preset": contender.preset,
         "fingerprint": weights,
         "settings": contender.settings(),
-        "base": base,
         "config": dataclasses.asdict(settings),
         "support": [str(trajectory.key or "without a key") for trajectory in given],
         "seconds": round(time.perf_counter() - started, 2),

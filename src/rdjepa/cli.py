@@ -126,7 +126,7 @@ def evaluate(
     for metric in names:
         console.print(error_table(metric, errors, metric))
     means = {name: sum(found["relative_l2"].values()) for name, found in errors.items()}
-    if means["extrapolation"] < means["RD-JEPA"] and adapted.record["base"] != "linear":
+    if means["extrapolation"] < means["RD-JEPA"] and adapted.base != "linear":
         console.print("continuing the last change is better here; adapt again with --base linear")
     if out is not None:
         lines = [json.dumps({"forecaster": name} | vars(row)) for name, part in rows.items() for row in part]

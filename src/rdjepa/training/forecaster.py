@@ -42,6 +42,11 @@ class Forecaster:
         """Where the network is; the CPU for one without parameters."""
         return next((p.device for p in self.model.parameters()), torch.device("cpu"))
 
+    @property
+    def base(self) -> str:
+        """What the network's output is added to: "none", or the "linear" forecast."""
+        return "linear" if isinstance(self.model, Corrected) else "none"
+
     @torch.no_grad()
     def forecast(self, context: np.ndarray) -> np.ndarray:
         """Forecast the five frames after the context.
@@ -79,7 +84,7 @@ class Forecaster:
             "contender": self.model.contender,
             "preset": self.model.preset,
             "settings": self.model.settings(),
-            "base": "linear" if isinstance(self.model, Corrected) else "none",
+            "base": self.base,
             "normalizer": self.normalizer.to_dict(),
             "record": self.record,
             "losses": self.losses,

@@ -44,7 +44,7 @@ class PretrainConfig:
     targets: TargetConfig = field(default_factory=TargetConfig)
 
     def __post_init__(self) -> None:
-        """Refuse averaging that would never move, or grow."""
+        """Refuse averaging that would never move, or overshoot."""
         if not all(0 <= coefficient < 1 for coefficient in self.ema):
             raise ValueError(f"expected averaging coefficients of at least 0 and below 1, got {self.ema}")
 
