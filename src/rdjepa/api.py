@@ -23,6 +23,7 @@ from rdjepa.experiments.protocol import SOURCES
 from rdjepa.experiments.provenance import software
 from rdjepa.forecasters.linear import Corrected, Linear
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.io.atomic import write_bytes
 from rdjepa.models.base import ForecastModel
 from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, with_fresh_decoder
@@ -97,7 +98,7 @@ def pretrain(
         ValueError: unknown preset or precision, missing systems, coefficients outside [0, 1), or a directory of
             another run.
         FloatingPointError: loss or gradient is not finite; the saved states are those before.
-        TooLittleMemory: a `MemoryError`; the sentence says what to lower.
+        InsufficientMemoryError: a `MemoryError`; the sentence says what to lower.
     """
     if preset not in PRESETS:
         raise ValueError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}")
@@ -169,7 +170,7 @@ def _finish(
     folder = run / "model"
     folder.mkdir(exist_ok=True)
     for name in ("data.json", "metrics.jsonl"):
-        (folder / name).write_bytes((run / name).read_bytes())
+        write_bytes(folder / name, (run / name).read_bytes())
     figures.curves(metrics, folder / "curves.png")
     checkpoint.save(model, folder, record, card.model_card(preset, record))
 

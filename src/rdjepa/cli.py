@@ -3,18 +3,19 @@
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 # Threads that wait without spinning: on a machine that is busy with other work spinning costs most of the time.
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
-import numpy as np
 import typer
 from rich.table import Table
 
 import rdjepa
 from rdjepa import api, cli_data, cli_pretrain, cli_study
+from rdjepa.cli_outputs import is_forecast, is_forecaster, is_rows, refuse_overwriting
 from rdjepa.cli_pretrain import Device
 from rdjepa.console import console, error_table, progress
 from rdjepa.data import readers, store
@@ -26,11 +27,11 @@ from rdjepa.demo import run as run_demo
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.experiments.leaks import of_checkpoint
 from rdjepa.forecasters.persistence import extrapolation, persistence
+from rdjepa.io.atomic import write_arrays, write_bytes
 from rdjepa.models.base import CONTEXT
 from rdjepa.models.rdjepa import PRESETS, build, parameter_count
 from rdjepa.reporting.equation import describe
 from rdjepa.training import checkpoint
-from rdjepa.training.tensorfile import write_atomically
 
 INTERRUPTED = 130
 
@@ -46,6 +47,7 @@ app.command()(cli_pretrain.probe)
 app.add_typer(cli_study.app, name="study")
 
 Seed = Annotated[int, typer.Option(help="Seed of fresh weights and of the order of training windows.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file in --out that another command made.")]
 Data = Annotated[
     list[Path],
     typer.Argument(help="Trajectories: HDF5 (ours, The Well, PDEBench), .npz or .npy files, or directories of ours."),
@@ -98,9 +100,11 @@ def adapt(
     base: Annotated[
         str, typer.Option(help="none, or linear: correct a fitted linear forecast (slow fields).")
     ] = "none",
+    force: Force = False,
     device: Device = "auto",
 ) -> None:
     """Adapt a pretrained model to a few trajectories of one system."""
+    refuse_overwriting(out, [*data, Path(model)], kind="forecaster", same_kind=is_forecaster, force=force)
     trajectories = _read(data)
     console.print(f"{len(trajectories)} trajectories of shape {trajectories[0].fields.shape}")
     with progress("adapt") as update:
@@ -113,8 +117,11 @@ def evaluate(
     forecaster: Annotated[Path, typer.Argument(help="File that `rdjepa adapt` wrote.")],
     data: Data,
     out: Annotated[Path | None, typer.Option(help="Write every row as JSON lines.")] = None,
+    force: Force = False,
 ) -> None:
     """Measure a forecaster on trajectories it has not seen, beside the two forecasts that cost nothing."""
+    if out is not None:
+        refuse_overwriting(out, [forecaster, *data], kind="rows", same_kind=is_rows, force=force)
     trajectories = _read(data)
     rows = {}
     adapted = rdjepa.load_forecaster(forecaster)
@@ -130,7 +137,7 @@ def evaluate(
         console.print("continuing the last change is better here; adapt again with --base linear")
     if out is not None:
         lines = [json.dumps({"forecaster": name} | vars(row)) for name, part in rows.items() for row in part]
-        write_atomically(out, ("\n".join(lines) + "\n").encode())
+        write_bytes(out, ("\n".join(lines) + "\n").encode())
         console.print(f"rows in {out}")
 
 
@@ -140,16 +147,17 @@ def forecast(
     data: Data,
     out: Annotated[Path, typer.Option(help="File for the forecast (npz: context, forecast).")] = Path("forecast.npz"),
     start: Annotated[int | None, typer.Option(min=0, help="First context frame; the last four by default.")] = None,
+    force: Force = False,
 ) -> None:
     """Forecast the five frames after four given ones of a trajectory."""
+    refuse_overwriting(out, [forecaster, *data], kind="forecast", same_kind=is_forecast, force=force)
     fields = _read(data)[0].fields
     first = len(fields) - CONTEXT if start is None else start
     if first + CONTEXT > len(fields):
         raise DataError(f"expected a start up to {len(fields) - CONTEXT}, got {first}; the trajectory ends there")
     context = fields[first : first + CONTEXT]
     future = rdjepa.load_forecaster(forecaster).forecast(context)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(out, context=context, forecast=future)
+    write_arrays(out, context=context, forecast=future)
     console.print(f"frames {first + CONTEXT} to {first + CONTEXT + len(future) - 1} in {out}, shape {future.shape}")
 
 
@@ -206,10 +214,10 @@ def _read(paths: list[Path]) -> list[rdjepa.Trajectory]:
     return [trajectory for path in paths for trajectory in readers.load(path)]
 
 
-def main() -> None:
-    """Entry point: bad input ends with one sentence and exit status 2, an interrupt with 130."""
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command, the process's own when None; bad input ends with a sentence and status 2, interrupts with 130."""
     try:
-        app()
+        app(None if arguments is None else list(arguments))
     except (ValueError, OSError, ArithmeticError, MemoryError) as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
@@ -217,3 +225,4 @@ def main() -> None:
         if stopped.code == INTERRUPTED:
             print("interrupted; what was finished is kept, run the same command again to go on", file=sys.stderr)
         raise
+    raise SystemExit(0)

@@ -12,12 +12,12 @@ from rdjepa import api
 from rdjepa.console import console, progress, training_line
 from rdjepa.experiments.probe import ProbeConfig, record
 from rdjepa.experiments.probe import probe as run_probe
+from rdjepa.io.atomic import write_bytes
 from rdjepa.models.rdjepa import PRESETS
 from rdjepa.reporting.probes import probe_markdown, probe_table
 from rdjepa.systems import get
 from rdjepa.training import checkpoint, distributed
 from rdjepa.training.engine import MODES, PLACES, Engine, fastest
-from rdjepa.training.tensorfile import write_atomically
 
 Device = Annotated[str, typer.Option(help="Where to compute: auto (a GPU when there is one), cpu or cuda.")]
 
@@ -99,6 +99,6 @@ def probe(
         table.add_row(*line)
     console.print(table)
     if out is not None:
-        write_atomically(out / "probes.json", json.dumps(result, indent=1).encode())
-        write_atomically(out / "probes.md", probe_markdown(result["rows"]).encode())
+        write_bytes(out / "probes.json", json.dumps(result, indent=1).encode())
+        write_bytes(out / "probes.md", probe_markdown(result["rows"]).encode())
         console.print(f"probes in {out / 'probes.md'}")

@@ -21,9 +21,9 @@ from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.forecasters.persistence import persistence
+from rdjepa.io.atomic import write_bytes
 from rdjepa.reporting import figures
 from rdjepa.training.checkpoint import read_config
-from rdjepa.training.tensorfile import write_atomically
 
 POOL_SIZE = 1_000
 METRICS = ("relative_l2", "gradient_l1")
@@ -125,7 +125,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
         "seconds": {name: round(value, 2) for name, value in seconds.items()},
         "software": api.software(),
     }
-    write_atomically(out / "result.json", json.dumps(result, indent=2).encode())
+    write_bytes(out / "result.json", json.dumps(result, indent=2).encode())
     return result
 
 

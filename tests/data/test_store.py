@@ -14,6 +14,7 @@ import yaml
 from rdjepa.data import store
 from rdjepa.data.fields import DataError
 from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.errors import OutputError
 
 Make = Callable[..., Trajectory]
 
@@ -240,7 +241,7 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, make: Make, monkeypatch: py
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(DataError, match=r"expected .* MiB of free space for .*, got a full disk; free some"):
+    with pytest.raises(OutputError, match=r"expected to write .*, got a full disk; free some space"):
         store.write(tmp_path, make())
 
 

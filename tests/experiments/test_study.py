@@ -16,8 +16,9 @@ import pytest
 import rdjepa
 from rdjepa.data.fields import DataError
 from rdjepa.data.splits import coinciding_seeds
+from rdjepa.errors import OutputError
 from rdjepa.evaluation.metrics import METRICS
-from rdjepa.experiments import collect, directory, protocol, study
+from rdjepa.experiments import collect, protocol, study
 from rdjepa.experiments.cell import identifier, identity
 from rdjepa.experiments.directory import Directory, StudyError
 from rdjepa.forecasters.persistence import persistence
@@ -222,15 +223,15 @@ def test_a_full_or_read_only_disk_is_one_sentence(tmp_path, finished, monkeypatc
     def refuse(descriptor):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(directory.os, "fsync", refuse)
-    with pytest.raises(StudyError, match="free some space or choose another --root") as refused:
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OutputError, match=r"a full disk; free some|a read-only disk; write elsewhere") as refused:
         study.run(tmp_path, two_cells, brief)
     assert "\n" not in str(refused.value) and not list((tmp_path / "cells").iterdir())
 
 
 def test_a_root_that_is_a_file_is_one_sentence(tmp_path, brief, two_cells):
     (tmp_path / "file").write_text("")
-    with pytest.raises(StudyError, match="that can be written"):
+    with pytest.raises(OutputError, match="a file where a directory is needed"):
         study.run(tmp_path / "file", two_cells, brief)
 
 

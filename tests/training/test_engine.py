@@ -2,7 +2,7 @@ import pytest
 import torch
 from noise import CONFIG, source
 
-from rdjepa.training.engine import Engine, TooLittleMemory, fastest, saying_what_to_lower
+from rdjepa.training.engine import Engine, InsufficientMemoryError, fastest, saying_what_to_lower
 from rdjepa.training.state import Pretraining
 
 
@@ -50,7 +50,7 @@ def test_networks_are_one_graph_each_and_train_as_the_plain_ones(tiny, monkeypat
 def test_too_little_memory_is_answered_with_what_to_lower(error):
     with pytest.raises(MemoryError, match="--accumulate"), saying_what_to_lower():
         raise error
-    with pytest.raises(TooLittleMemory, match="its own"), saying_what_to_lower():
-        raise TooLittleMemory("its own sentence")
+    with pytest.raises(InsufficientMemoryError, match="its own"), saying_what_to_lower():
+        raise InsufficientMemoryError("its own sentence")
     with pytest.raises(RuntimeError, match="something else"), saying_what_to_lower():
         raise RuntimeError("something else")

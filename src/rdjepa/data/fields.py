@@ -4,14 +4,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rdjepa.errors import DataError
+
 COMPONENTS = 2
 MINIMUM_FRAMES = 9  # four context frames and five targets: one forecasting window
 
 Array = TypeVar("Array", bound=Any)
-
-
-class DataError(ValueError):
-    """Data that cannot be used; the message is one sentence that says what to do."""
 
 
 def channels_first(x: Array) -> Array:

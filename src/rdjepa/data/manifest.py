@@ -15,6 +15,7 @@ from typing import Any
 from rdjepa.data import store
 from rdjepa.data.fields import DataError
 from rdjepa.data.trajectory import Key
+from rdjepa.io.atomic import write_bytes
 from rdjepa.pde.system import System
 
 FORMAT = 1
@@ -50,7 +51,7 @@ def claim(base: Path | str, recipes: Mapping[str, Mapping[str, Any]]) -> None:
     wanted = json.loads(json.dumps(recipes))
     _refuse_others(base, there, wanted)
     if there.keys() | wanted.keys() != there.keys():
-        store.replace(path, json.dumps(there | wanted, indent=1).encode())
+        write_bytes(path, json.dumps(there | wanted, indent=1).encode())
 
 
 def check(base: Path | str, recipes: Mapping[str, Mapping[str, Any]]) -> None:
@@ -105,7 +106,7 @@ def write(base: Path | str) -> Path:
         software[json.dumps(dict(record.software), sort_keys=True)] = dict(record.software)
     content = {"format": FORMAT, "software": list(software.values()), "trajectories": entries}
     path = base / MANIFEST
-    store.replace(path, json.dumps(content, indent=1).encode())
+    write_bytes(path, json.dumps(content, indent=1).encode())
     return path
 
 

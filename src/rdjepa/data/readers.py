@@ -93,7 +93,8 @@ def _read_path(path: Path) -> Iterator[Trajectory]:
 def _read_directory(path: Path) -> Iterator[Trajectory]:
     """The data files directly in a directory; folders below may hold other splits and stay closed."""
     starts = (HDF5_START, NPY_START, ZIP_START)
-    files = [file for file in sorted(path.iterdir()) if file.is_file() and _start(file).startswith(starts)]
+    visible = [file for file in sorted(path.iterdir()) if file.is_file() and not file.name.startswith(".")]
+    files = [file for file in visible if _start(file).startswith(starts)]
     if not files:
         below = ", ".join(folder.name for folder in sorted(path.iterdir()) if folder.is_dir())
         raise DataError(

@@ -8,12 +8,9 @@ with `rdjepa_`, so a reader of either kind is content.
 A file appears under its name only when it is whole.
 """
 
-import errno
 import hashlib
 import json
-import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +24,7 @@ import yaml
 from rdjepa.data.fields import COMPONENTS, DataError
 from rdjepa.data.normalization import Moments
 from rdjepa.data.trajectory import REGIMES, SPLITS, Key, Trajectory
+from rdjepa.io.atomic import write_bytes
 
 FORMAT_VERSION = 1
 COMPONENT_NAMES = ("u", "v")
@@ -34,7 +32,6 @@ FOLDERS = dict(zip(SPLITS, ("train", "valid", "test"), strict=True))
 WALLS = "WALL"
 PERIODIC = "PERIODIC"
 FILE_NAME = re.compile(rf"({'|'.join(REGIMES)})-(\d{{5,}})\.hdf5")
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
 def path_of(base: Path | str, key: Key) -> Path:
@@ -59,14 +56,15 @@ def write(base: Path | str, trajectory: Trajectory) -> Path:
     killed at any moment leaves the old file or none.
 
     Raises:
-        DataError: the trajectory has no key or cannot be stored, or the disk is full.
+        DataError: the trajectory has no key or cannot be stored.
+        OutputError: the disk is full or cannot be written.
     """
     key = trajectory.key
     if key is None:
         raise DataError("expected a trajectory with a key, got one without; set its key to name the file")
     path = path_of(base, key)
     _refuse_unfit(trajectory)
-    replace(path, _encode(trajectory, key))
+    write_bytes(path, _encode(trajectory, key))
     return path
 
 
@@ -242,7 +240,7 @@ def write_stats(folder: Path | str) -> Path:
         for name in ("mean", "std", "rms")
     }
     path = folder / "stats.yaml"
-    replace(path, yaml.safe_dump(stats, sort_keys=False).encode())
+    write_bytes(path, yaml.safe_dump(stats, sort_keys=False).encode())
     return path
 
 
@@ -348,34 +346,6 @@ def _flag(item: h5py.Group | h5py.Dataset, sample: bool, time: bool) -> None:
 def _strings(values: tuple[str, ...]) -> np.ndarray:
     """A list of strings as HDF5 keeps it, an empty one included."""
     return np.array(values, dtype=h5py.string_dtype())
-
-
-def replace(path: Path, content: bytes | memoryview) -> None:
-    """Put content at path in one step: a reader sees the old file, none, or the whole new one.
-
-    Raises:
-        DataError: the disk is full.
-    """
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        temporary = Path(name)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(path)
-        temporary = None
-    except OSError as error:
-        if error.errno in NO_SPACE:
-            need = len(content) / 2**20
-            raise DataError(f"expected {need:.1f} MiB of free space for {path}, got a full disk; free some") from error
-        raise
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rdjepa.data import store
 from rdjepa.experiments.cell import EXAMPLE, ROWS, SPECTRA, Cell, identifier
 from rdjepa.experiments.directory import RECORD, VERSION, Directory, StudyError
 from rdjepa.experiments.study import STUDIES
+from rdjepa.io.atomic import write_bytes
 
 CELL = ["study", "profile", "system", "k", "support_seed", "contender"]
 RECORDS = "records.json"
@@ -115,8 +115,8 @@ def export(root: Path | str, out: Path | str) -> None:
         small = table.astype({column: kind for column, kind in kinds.items() if column in table})
         stream = io.BytesIO()
         small.to_parquet(stream, index=False, compression="zstd")
-        store.replace(out / name, stream.getvalue())
-    store.replace(out / RECORDS, json.dumps(read_records(root), indent=1).encode())
+        write_bytes(out / name, stream.getvalue())
+    write_bytes(out / RECORDS, json.dumps(read_records(root), indent=1).encode())
 
 
 def _table(root: Path | str, name: str, columns: list[str], study: str | None, profile: str | None) -> pd.DataFrame:

@@ -10,7 +10,6 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from rdjepa.data import store
 from rdjepa.data.normalization import Normalizer
 from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key, Trajectory
@@ -19,10 +18,10 @@ from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.evaluation.spectra import RadialSpectra
 from rdjepa.experiments.cell import TRIVIAL, Cell, contender
-from rdjepa.experiments.directory import Directory
 from rdjepa.experiments.profiles import Profile
 from rdjepa.experiments.provenance import software
 from rdjepa.experiments.supply import TRAJECTORY_BYTES, Supply, keys_of, pool_keys
+from rdjepa.io.atomic import write_bytes
 from rdjepa.training.adapt import train, windows
 from rdjepa.training.forecaster import Forecaster
 
@@ -178,7 +177,7 @@ class _Remembered:
     """What was measured on a device, kept in timings.json of the study directory."""
 
     def __init__(self, supply: Supply, device: torch.device) -> None:
-        self.directory, self.path = Directory(supply.root), supply.root / TIMINGS
+        self.path = supply.root / TIMINGS
         self.device = f"{software()['device']}, {device.type}, {torch.get_num_threads()} threads"
         self.known = json.loads(self.path.read_text()) if self.path.is_file() else {}
 
@@ -186,8 +185,7 @@ class _Remembered:
         here = self.known.setdefault(self.device, {})
         if what not in here:
             here[what] = measured()
-            with self.directory.writing():
-                store.replace(self.path, json.dumps(self.known, indent=1).encode())
+            write_bytes(self.path, json.dumps(self.known, indent=1).encode())
         return here[what]
 
 

@@ -1,7 +1,6 @@
 """The benchmark's data as one object on disk: build it, describe it, and take a small sample of it."""
 
 import json
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.experiments import protocol
 from rdjepa.forecasters.persistence import persistence
+from rdjepa.io.atomic import write_bytes
 from rdjepa.pde.system import System
 from rdjepa.reporting import datacard, figures
 
@@ -85,7 +85,7 @@ def write_support(base: Path | str, system: str) -> Path:
         "coinciding_at_1": coinciding_seeds(pool, 1, seeds),
     }
     path = Path(base) / system / SUPPORT
-    store.replace(path, json.dumps(content, indent=1).encode())
+    write_bytes(path, json.dumps(content, indent=1).encode())
     return path
 
 
@@ -101,8 +101,7 @@ def sample(base: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
     for key in manifest.read(base):
         groups.setdefault((key.system, key.split, key.regime), []).append(key)
     chosen = [key for keys in groups.values() for key in keys[: max(1, round(share * len(keys)))]]
-    Path(out).mkdir(parents=True, exist_ok=True)
-    shutil.copy(Path(base) / manifest.RECIPE, Path(out) / manifest.RECIPE)
+    write_bytes(Path(out) / manifest.RECIPE, (Path(base) / manifest.RECIPE).read_bytes())
     for key in chosen:
         store.write(out, store.read(store.path_of(base, key)))
     for name in dict.fromkeys(key.system for key in chosen if key.split == "pool"):
@@ -138,7 +137,7 @@ def write_cards(
             title=f"{system.title}: first trajectories of every split and regime",
         )
         text = datacard.data_card(system, summarize(base, system, mine), "contact.png")
-        store.replace(folder / "card.md", text.encode())
+        write_bytes(folder / "card.md", text.encode())
         paths.append(folder / "card.md")
         if progress:
             progress(number + 1, len(chosen))

@@ -8,7 +8,6 @@ data/, statistics/, timings.json   trajectories, field statistics and step times
 """
 
 import contextlib
-import errno
 import fcntl
 import json
 import os
@@ -18,15 +17,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rdjepa.data import store
+from rdjepa.errors import StudyError
+from rdjepa.io.atomic import write_bytes, writing
 
 FORMAT, VERSION = "rdjepa-study", 1
 STUDY, RECORD = "study.json", "record.json"
-REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST)
-
-
-class StudyError(ValueError):
-    """A study directory that cannot be used; the message is one sentence that says what to do."""
 
 
 class Directory:
@@ -81,28 +76,15 @@ class Directory:
         """Enter the settings of a profile, unless they are there.
 
         Raises:
-            StudyError: as for `check`, or a directory that cannot be written.
+            StudyError: as for `check`.
+            OutputError: the directory cannot be written.
         """
         if self.check(profile, settings):
             return
         fresh: dict[str, Any] = {"format": FORMAT, "version": VERSION, "profiles": {}}
         content = self.read() if (self.root / STUDY).exists() else fresh
         content["profiles"][profile] = dict(settings)
-        with self.writing():
-            store.replace(self.root / STUDY, json.dumps(content, indent=1).encode())
-
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
-        """Answer a full or read-only disk with one sentence."""
-        try:
-            yield
-        except OSError as error:
-            if error.errno not in REFUSED:
-                raise
-            raise StudyError(
-                f"expected a study directory that can be written, got {self.root} ({error.strerror}); free some space "
-                "or choose another --root"
-            ) from error
+        write_bytes(self.root / STUDY, json.dumps(content, indent=1).encode())
 
     def cell(self, identifier: str) -> Path:
         """Where a finished cell lies."""
@@ -128,7 +110,7 @@ class Directory:
     def lock(self, identifier: str) -> Iterator[bool]:
         """Whether the lock of a cell could be had; it is held until the block ends."""
         path = self._lock(identifier)
-        with self.writing():
+        with writing(self.root):
             path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("a")
         with file:
@@ -140,17 +122,16 @@ class Directory:
 
     def fail(self, identifier: str, text: str) -> None:
         """Keep the traceback of a cell."""
-        with self.writing():
-            store.replace(self.traceback(identifier), text.encode())
+        write_bytes(self.traceback(identifier), text.encode())
 
     def finish(self, identifier: str, files: Mapping[str, bytes]) -> None:
         """Put a finished cell in its place in one step; call it under the lock of the cell.
 
         Raises:
-            StudyError: the disk is full or cannot be written.
+            OutputError: the disk is full or cannot be written.
         """
         target = self.cell(identifier)
-        with self.writing():
+        with writing(self.root):
             for left in target.parent.glob(f".{identifier}.*"):
                 shutil.rmtree(left)  # of a process that was killed while it wrote
             temporary = target.with_name(f".{identifier}.{os.getpid()}")

@@ -12,10 +12,11 @@ import torch
 from rdjepa import forecasters
 from rdjepa.data.parallel import completed
 from rdjepa.data.splits import coinciding_seeds
+from rdjepa.errors import OutputError, StudyError
 from rdjepa.experiments import protocol
 from rdjepa.experiments.cell import PRETRAINED, Cell, checkpoint_fingerprint, compute, identifier, identity
 from rdjepa.experiments.cost import left
-from rdjepa.experiments.directory import RECORD, Directory, StudyError
+from rdjepa.experiments.directory import RECORD, Directory
 from rdjepa.experiments.profiles import Profile
 from rdjepa.experiments.supply import Supply
 from rdjepa.training.checkpoint import device_named, shipped
@@ -143,7 +144,8 @@ def run(
         progress: called with a number done, their total and what they are: first trajectories, then cells.
 
     Raises:
-        StudyError: a directory of another version or other settings, or one that cannot be written.
+        StudyError: a directory of another version or other settings.
+        OutputError: the directory cannot be written.
         DataError: no data set in `data`, or one of another recipe.
         CheckpointError: the checkpoint is missing or of another size.
     """
@@ -172,7 +174,7 @@ def run(
     with completed(attempt, jobs, names, workers=number, scheduler=scheduler) as results:
         for position, result in results:
             cell = missing[position]
-            if isinstance(result, StudyError):
+            if isinstance(result, StudyError | OutputError):
                 raise result
             if isinstance(result, Exception):  # the worker was killed again and again
                 where.fail(names[position], f"{type(result).__name__}: {result}\n")
@@ -192,7 +194,7 @@ def attempt(supply: Supply, cell: Cell, profile: Profile, device: str) -> str:
         "done", "kept", "busy", or the last line of the traceback that was kept.
 
     Raises:
-        StudyError: the study directory cannot be written.
+        OutputError: the study directory cannot be written.
     """
     where, name = Directory(supply.root), identifier(identity(cell, profile))
     with where.lock(name) as mine:

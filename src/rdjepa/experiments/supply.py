@@ -21,8 +21,8 @@ from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.experiments import protocol
 from rdjepa.experiments.cell import Cell
-from rdjepa.experiments.directory import Directory
 from rdjepa.experiments.profiles import Profile
+from rdjepa.io.atomic import write_bytes
 
 TRAJECTORY_BYTES = 40 * 128 * 128 * 2 * 4
 
@@ -132,8 +132,7 @@ class Supply:
         for part in parts[1:]:
             total = total + part
         normalizer = Normalizer(tuple(total.mean.tolist()), tuple(total.std.tolist()), "pool")
-        with Directory(self.root).writing():
-            store.replace(path, json.dumps(normalizer.to_dict() | {"trajectories": len(parts)}).encode())
+        write_bytes(path, json.dumps(normalizer.to_dict() | {"trajectories": len(parts)}).encode())
 
 
 def pool_keys(system: str, count: int) -> list[Key]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import matplotlib
@@ -12,6 +13,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.animation import FuncAnimation, PillowWriter
 
+from rdjepa.io.atomic import replacing, write_bytes
 from rdjepa.reporting.style import ERROR_COLOURS, FIELD_COLOURS
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"  # safe for colour-blind readers
@@ -197,13 +199,16 @@ def animation(
         return images
 
     movie = FuncAnimation(figure, draw, frames=len(truth), blit=False)
-    movie.save(path, writer=PillowWriter(fps=per_second), dpi=70)
+    with TemporaryDirectory() as folder:  # the writer wants a file whose name ends in .gif
+        movie.save(Path(folder) / "movie.gif", writer=PillowWriter(fps=per_second), dpi=70)
+        write_bytes(path, (Path(folder) / "movie.gif").read_bytes())
     plt.close(figure)
     return path
 
 
 def _save(figure: Any, path: Path) -> Path:
     """Write a figure and forget it."""
-    figure.savefig(path, dpi=150)
+    with replacing(path) as part:
+        figure.savefig(part, format=path.suffix.removeprefix("."), dpi=150)
     plt.close(figure)
     return path

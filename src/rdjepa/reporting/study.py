@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from rdjepa.io.atomic import write_bytes
 from rdjepa.reporting import page, provenance, sheet, study_figures, summary
 from rdjepa.reporting.contents import contents
 from rdjepa.reporting.study_figures import Examples
@@ -33,7 +34,6 @@ def write_tables(rows: pd.DataFrame, records: pd.DataFrame, spectra: pd.DataFram
     """
     out = Path(out)
     content = contents(rows, records, study)
-    out.mkdir(parents=True, exist_ok=True)
     paths, text = (
         [],
         [f"# Tables of the {study} study", f"{content.source}.", "\n".join(f"- {f}" for f in content.findings)],
@@ -71,7 +71,6 @@ def write_figures(
     provenance.of_rows(rows, records)
     material = study_figures.material(summary.run_values(rows), spectra, examples, study)
     out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
     return [path for _, paths in study_figures.draw(material, out, study) for path in paths]
 
 
@@ -93,16 +92,13 @@ def write_report(
     """
     content = contents(rows, records, study)
     out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
     material = study_figures.material(content.values, spectra, examples, study)
     return _write(out / f"{study}.html", page.page(content, material, study))
 
 
 def _write(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
-    return path
+    return write_bytes(path, text.encode())
 
 
 def _csv(path: Path, frame: pd.DataFrame) -> Path:
-    frame.to_csv(path, index=False, float_format="%.8g")
-    return path
+    return _write(path, frame.to_csv(index=False, float_format="%.8g"))

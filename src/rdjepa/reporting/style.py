@@ -12,6 +12,8 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.ticker import FuncFormatter, LogLocator
 
+from rdjepa.io.atomic import replacing
+
 WIDTH = 180 / 25.4  # inches across two columns
 FIELD_COLOURS, ERROR_COLOURS = "viridis", "magma"
 # Okabe and Ito's colours, which colour-blind readers tell apart; markers repeat the distinction
@@ -86,7 +88,9 @@ def save(figure: Any, out: Path, name: str) -> list[Path]:
     paths = [out / f"{name}.pdf", out / f"{name}.png"]
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # it was laid out once; both files need the same
-    figure.savefig(paths[0], metadata={"CreationDate": None})
-    figure.savefig(paths[1], dpi=200)
+    with replacing(paths[0]) as part:
+        figure.savefig(part, format="pdf", metadata={"CreationDate": None})
+    with replacing(paths[1]) as part:
+        figure.savefig(part, format="png", dpi=200)
     plt.close(figure)
     return paths

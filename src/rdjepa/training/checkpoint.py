@@ -16,9 +16,10 @@ from pathlib import Path
 
 import torch
 
+from rdjepa.io.atomic import write_bytes
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, ModelConfig
 from rdjepa.training.hub import fetch, is_hub_id
-from rdjepa.training.tensorfile import CheckpointError, load_tensors, save_tensors, write_atomically
+from rdjepa.training.tensorfile import CheckpointError, load_tensors, save_tensors
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 VERSION = 1
@@ -84,8 +85,8 @@ def save(model: RDJEPA, directory: Path, pretraining: dict, card: str) -> str:
         "model": model.config.to_dict(),
         "pretraining": pretraining,
     }
-    write_atomically(directory / CONFIG, json.dumps(record, indent=2).encode())
-    write_atomically(directory / "README.md", card.encode())
+    write_bytes(directory / CONFIG, json.dumps(record, indent=2).encode())
+    write_bytes(directory / "README.md", card.encode())
     return fingerprint
 
 

@@ -8,14 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rdjepa.errors import InsufficientMemoryError
 from rdjepa.models.jepa import JEPA
 
 MODES = {"no": None, "yes": "default", "graphs": "reduce-overhead"}
 PLACES = ("memory", "mapped", "device")
-
-
-class TooLittleMemory(MemoryError):  # noqa: N818 - an error by its base
-    """More memory is needed than there is; the message is one sentence that says what to lower."""
 
 
 @dataclass(frozen=True)
@@ -81,17 +78,17 @@ def saying_what_to_lower() -> Iterator[None]:
     """Turn running out of memory into a sentence.
 
     Raises:
-        TooLittleMemory: instead of what Python, NumPy or torch raise.
+        InsufficientMemoryError: instead of what Python, NumPy or torch raise.
     """
     try:
         yield
-    except TooLittleMemory:
+    except InsufficientMemoryError:
         raise
     except (MemoryError, RuntimeError) as error:
         full = isinstance(error, MemoryError | torch.cuda.OutOfMemoryError) or "can't allocate memory" in str(error)
         if not full:
             raise
-        raise TooLittleMemory(
+        raise InsufficientMemoryError(
             "expected enough memory for a step, got too little; raise --accumulate, keep the frames elsewhere "
             "(--frames memory or mapped), or take a smaller preset"
         ) from error

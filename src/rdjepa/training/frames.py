@@ -17,8 +17,8 @@ from rdjepa.data.fields import COMPONENTS, DataError, channels_first
 from rdjepa.data.normalization import Normalizer
 from rdjepa.data.trajectory import Key
 from rdjepa.data.windows import PRETRAINING
-from rdjepa.training.engine import TooLittleMemory
-from rdjepa.training.tensorfile import write_atomically
+from rdjepa.io.atomic import write_bytes
+from rdjepa.training.engine import InsufficientMemoryError
 
 Spans = Mapping[str, Sequence[tuple[int, int]]]
 
@@ -90,7 +90,7 @@ def read_frames(
 
     Raises:
         DataError: a trajectory is too short for a window, or of another grid than the first.
-        TooLittleMemory: the machine has less memory than the table takes.
+        InsufficientMemoryError: the machine has less memory than the table takes.
     """
     records = {key: store.read_record(store.path_of(base, key)) for each in keys.values() for key in each}
     grid = next(iter(records.values())).shape[1:]
@@ -114,11 +114,11 @@ def refuse_if_too_large(shape: Sequence[int], dtype: torch.dtype) -> None:
     """Say what to lower when a table would take more than the memory of the machine.
 
     Raises:
-        TooLittleMemory: it would.
+        InsufficientMemoryError: it would.
     """
     need, there = math.prod(shape) * dtype.itemsize, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if need > there:
-        raise TooLittleMemory(
+        raise InsufficientMemoryError(
             f"expected at least {need / 2**30:.1f} GiB of memory for the frames, got {there / 2**30:.1f}; "
             "map them from a file (--frames mapped), or give fewer trajectories"
         )
@@ -151,6 +151,6 @@ def _mapped(
         normalizers = fill(torch.from_file(str(path), shared=True, size=math.prod(shape), dtype=dtype).view(*shape))
         with path.open("rb") as file:
             os.fsync(file.fileno())
-        write_atomically(record, json.dumps({key: n.to_dict() for key, n in normalizers.items()}).encode())
+        write_bytes(record, json.dumps({key: n.to_dict() for key, n in normalizers.items()}).encode())
     table = torch.from_file(str(path), shared=False, size=math.prod(shape), dtype=dtype).view(*shape)
     return table, {key: Normalizer.from_dict(values) for key, values in json.loads(record.read_text()).items()}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from rdjepa.io.atomic import write_bytes
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, build
 from rdjepa.training.diagnostics import diagnose, signs_of_collapse
 from rdjepa.training.distributed import Ranks
@@ -18,7 +19,6 @@ from rdjepa.training.profiles import PretrainConfig
 from rdjepa.training.reader import Reader
 from rdjepa.training.source import Batch, Source
 from rdjepa.training.state import Pretraining, newest_state, resume
-from rdjepa.training.tensorfile import write_atomically
 
 VALIDATION_SEED = 4321
 VALIDATION_BATCHES, VALIDATION_BATCH = 8, 16
@@ -67,7 +67,7 @@ def pretrain(
     Raises:
         ValueError: unknown preset, a used directory without `resuming`, or a run of another configuration or data.
         FloatingPointError: loss or gradient is not finite; the saved states are those before.
-        TooLittleMemory: a `MemoryError`; the sentence says what to lower.
+        InsufficientMemoryError: a `MemoryError`; the sentence says what to lower.
     """
     if preset not in PRESETS:
         raise ValueError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}")
@@ -196,7 +196,7 @@ def _claim(run: Path, source: Source, resuming: bool) -> None:
         if json.loads(path.read_text())["trajectories"] != source.checksums:
             raise ValueError(f"expected the trajectories that {run} was started with, got others; use the same data")
     else:
-        write_atomically(path, json.dumps(record, indent=1).encode())
+        write_bytes(path, json.dumps(record, indent=1).encode())
 
 
 def _trim(path: Path, step: int) -> None:
@@ -207,4 +207,4 @@ def _trim(path: Path, step: int) -> None:
             with contextlib.suppress(json.JSONDecodeError):
                 if json.loads(line)["step"] <= step:
                     kept.append(line + "\n")
-        write_atomically(path, "".join(kept).encode())
+        write_bytes(path, "".join(kept).encode())

@@ -108,7 +108,7 @@ class Source:
         Raises:
             ValueError: the test split is asked for, or a system has no trajectory there.
             DataError: trajectories that do not fit together or are too short.
-            TooLittleMemory: more frames than the machine has memory for.
+            InsufficientMemoryError: more frames than the machine has memory for.
         """
         if split not in ("pool", "validation"):
             raise ValueError(f"expected the split pool or validation, got {split!r}; training never reads test data")

@@ -1,9 +1,9 @@
 """Tensors on disk: one safetensors file with its own checksum, replaced atomically, refused when damaged."""
 
-import contextlib
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,9 +12,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-
-class CheckpointError(ValueError):
-    """A checkpoint that is missing, damaged, or not of this package."""
+from rdjepa.errors import CheckpointError
+from rdjepa.io.atomic import replacing
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:
@@ -25,20 +24,6 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
         total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         total.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return total.hexdigest()
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a whole file or nothing: temporary neighbour, flush to disk, rename."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], record: Mapping) -> str:
@@ -52,21 +37,28 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], record: Mapping) -> 
     metadata = {
         "rdjepa": json.dumps({"sha256": checksum, "record": dict(record)})
     }  # one key: equal states, equal bytes
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        save_file(plain, temporary, metadata=metadata)
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        raise OSError(
-            f"expected to write {path}, got {error.strerror or error}; free some space and run again"
-        ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    with replacing(path) as temporary:
+        _save_file(plain, temporary, metadata)
     return checksum
+
+
+def read_record(path: Path) -> dict:
+    """Read the record of a file of `save_tensors` without its tensors, with the digest under "sha256".
+
+    Raises:
+        CheckpointError: the file is missing, foreign or truncated.
+    """
+    if not path.is_file():
+        raise CheckpointError(f"expected a checkpoint file, got nothing at {path}; check the path")
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+    except (safetensors.SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(f"expected a whole safetensors file, got {path}: {error}; fetch it again") from error
+    if "rdjepa" not in metadata:
+        raise CheckpointError(f"expected a checkpoint written by rdjepa, got a foreign file at {path}; check the path")
+    header = json.loads(metadata["rdjepa"])
+    return header["record"] | {"sha256": header["sha256"]}
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
@@ -78,17 +70,22 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
     Raises:
         CheckpointError: the file is missing, foreign, truncated, or a byte has changed.
     """
-    if not path.is_file():
-        raise CheckpointError(f"expected a checkpoint file, got nothing at {path}; check the path")
+    record = read_record(path)
     try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
         tensors = load_file(path)
     except (safetensors.SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(f"expected a whole safetensors file, got {path}: {error}; fetch it again") from error
-    if "rdjepa" not in metadata:
-        raise CheckpointError(f"expected a checkpoint written by rdjepa, got a foreign file at {path}; check the path")
-    header = json.loads(metadata["rdjepa"])
-    if digest(tensors) != header["sha256"]:
-        raise CheckpointError(f"expected checksum {header['sha256'][:12]}, got another in {path}; fetch it again")
-    return tensors, header["record"] | {"sha256": header["sha256"]}
+    if digest(tensors) != record["sha256"]:
+        raise CheckpointError(f"expected checksum {record['sha256'][:12]}, got another in {path}; fetch it again")
+    return tensors, record
+
+
+def _save_file(tensors: Mapping[str, Tensor], path: Path, metadata: Mapping[str, str]) -> None:
+    """Write safetensors; what its library raises on a full or limited disk becomes the plain error of the system."""
+    try:
+        save_file(dict(tensors), path, metadata=dict(metadata))
+    except safetensors.SafetensorError as error:
+        number = re.search(r"os error (\d+)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error

@@ -1,0 +1,25 @@
+"""The errors of the package: whatever a user can mend is raised as one of these, with one sentence that says how."""
+
+
+class RdjepaError(Exception):
+    """Base of every deliberate error; the message reads "expected ..., got ...; do ..."."""
+
+
+class DataError(RdjepaError, ValueError):
+    """Data that cannot be used."""
+
+
+class OutputError(RdjepaError, OSError):
+    """A file or directory that cannot be written; what was there is untouched."""
+
+
+class CheckpointError(RdjepaError, ValueError):
+    """A checkpoint, run state or forecaster that is missing, damaged, or not of this package."""
+
+
+class StudyError(RdjepaError, ValueError):
+    """A study directory or a plan of cells that cannot be used."""
+
+
+class InsufficientMemoryError(RdjepaError, MemoryError):
+    """More memory is needed than there is; the message says what to lower."""

@@ -1,0 +1,92 @@
+"""Whole files or nothing: a reader sees the old file, none, or the complete new one, whenever the writer is killed."""
+
+import errno
+import io
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rdjepa.errors import OutputError
+
+REFUSALS = {
+    errno.ENOSPC: "a full disk; free some space and run again",
+    errno.EDQUOT: "a full quota; free some space and run again",
+    errno.EFBIG: "a limit on the size of files; raise it, or write elsewhere",
+    errno.EROFS: "a read-only disk; write elsewhere",
+    errno.EACCES: "no permission; write elsewhere",
+    errno.EPERM: "no permission; write elsewhere",
+    errno.ENOTDIR: "a file where a directory is needed; choose another path",
+    errno.EEXIST: "a file where a directory is needed; choose another path",
+    errno.EISDIR: "a directory of this name; choose another path",
+    errno.ENAMETOOLONG: "a name that is too long; choose a shorter one",
+}
+
+
+def write_bytes(path: Path | str, content: bytes | memoryview) -> Path:
+    """Put content at a path in one step and return the path; missing folders are made.
+
+    Raises:
+        OutputError: the disk is full, or the path cannot be written; a file that was there is untouched.
+    """
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        file.write(content)
+    return Path(path)
+
+
+def write_arrays(path: Path | str, **arrays: Any) -> Path:
+    """Put arrays at a path as a compressed .npz under the name as given, in one step.
+
+    Raises:
+        OutputError: as for `write_bytes`.
+    """
+    import numpy as np
+
+    stream = io.BytesIO()
+    np.savez_compressed(stream, **arrays)
+    return write_bytes(path, stream.getvalue())
+
+
+@contextmanager
+def replacing(path: Path | str) -> Iterator[Path]:
+    """Give a temporary neighbor to write to; it takes the path's place when the block ends without an error.
+
+    Raises:
+        OutputError: as for `write_bytes`.
+    """
+    path, temporary = Path(path), None
+    try:
+        with writing(path):
+            if path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", suffix=".part", dir=path.parent)
+            os.close(descriptor)
+            temporary = Path(name)
+            yield temporary
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            temporary.chmod(0o644)
+            temporary.replace(path)
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path | str) -> Iterator[None]:
+    """Answer a full or read-only disk and the like with one sentence.
+
+    Raises:
+        OutputError: `path` cannot be written.
+    """
+    try:
+        yield
+    except OutputError:
+        raise
+    except OSError as error:
+        if error.errno not in REFUSALS:
+            raise
+        raise OutputError(f"expected to write {path}, got {REFUSALS[error.errno]}") from error

@@ -1,0 +1,69 @@
+"""Whole files or nothing, under the name that was given."""
+
+import errno
+import os
+
+import numpy as np
+import pytest
+
+from rdjepa.errors import OutputError, RdjepaError
+from rdjepa.io.atomic import REFUSALS, replacing, write_arrays, write_bytes
+
+
+def test_what_was_written_is_read_and_replaced_whole(tmp_path):
+    path = tmp_path / "deep" / "file.bin"
+    assert write_bytes(path, b"old") == path
+    write_bytes(path, memoryview(b"new"))
+    assert path.read_bytes() == b"new"
+    assert [p.name for p in path.parent.iterdir()] == ["file.bin"]
+
+
+@pytest.mark.parametrize("name", ["x", "x.npy", "x.npz", "x.y.z"])
+def test_arrays_lie_under_the_name_as_given(tmp_path, name):
+    write_arrays(tmp_path / name, a=np.arange(3))
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+    with np.load(tmp_path / name) as arrays:
+        assert arrays["a"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("number", sorted(REFUSALS))
+def test_a_refusal_of_the_system_is_one_sentence_and_keeps_the_old_file(tmp_path, monkeypatch, number):
+    path = write_bytes(tmp_path / "x", b"old")
+
+    def refuse(descriptor):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OutputError, match=r"expected to write .*, got .*; ") as refused:
+        write_bytes(path, b"new")
+    assert isinstance(refused.value, RdjepaError | OSError) and "\n" not in str(refused.value)
+    assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_an_error_while_writing_keeps_the_old_file(tmp_path):
+    path = write_bytes(tmp_path / "x", b"old")
+    with pytest.raises(ZeroDivisionError), replacing(path) as part:
+        part.write_bytes(b"half")
+        raise ZeroDivisionError
+    assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_names_that_no_file_can_have_are_one_sentence(tmp_path):
+    write_bytes(tmp_path / "file", b"")
+    for path, reason in (
+        (tmp_path, "a directory of this name"),
+        (tmp_path / "file" / "below", "a file where a directory is needed"),
+        (tmp_path / ("x" * 300), "a name that is too long"),
+    ):
+        with pytest.raises(OutputError, match=reason):
+            write_bytes(path, b"")
+
+
+def test_other_errors_of_the_system_stay_what_they_are(tmp_path, monkeypatch):
+    def broken(descriptor):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(OSError, match="Input/output") as raised:
+        write_bytes(tmp_path / "x", b"")
+    assert not isinstance(raised.value, OutputError) and list(tmp_path.iterdir()) == []
