@@ -23,10 +23,10 @@ import torch
 
 import rdjepa
 from rdjepa.evaluation.aggregate import horizon_average
-from rdjepa.experiments.protocol import SOURCES
-from rdjepa.training.pretrain import pretrain
-from rdjepa.training.profiles import PROFILES, scaled
-from rdjepa.training.source import Source
+from rdjepa.pretraining.config import PROFILES, scaled
+from rdjepa.pretraining.dataset import Source
+from rdjepa.pretraining.loop import pretrain
+from rdjepa.systems import SOURCES
 
 RULES = {"constant": 0.0, "square root": 0.5, "linear": 1.0}
 FIELDS = (

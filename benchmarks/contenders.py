@@ -16,9 +16,9 @@ from collections.abc import Callable
 import torch
 
 from rdjepa import forecasters
-from rdjepa.models.base import ForecastModel
-from rdjepa.training.checkpoint import device_named
-from rdjepa.training.losses import forecast_loss
+from rdjepa.adaptation.loss import forecast_loss
+from rdjepa.forecasters.base import ForecastModel
+from rdjepa.models.device import device_named
 from roofline import Ceilings, Roofline, measure, timings
 
 REPEATS = 5

@@ -24,14 +24,14 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from rdjepa.data.windows import PRETRAINING
+from rdjepa.models.device import device_named
 from rdjepa.models.jepa import JEPA
-from rdjepa.training.checkpoint import device_named
-from rdjepa.training.engine import Engine
-from rdjepa.training.frames import Frames
-from rdjepa.training.profiles import PROFILES, PretrainConfig
-from rdjepa.training.reader import Reader
-from rdjepa.training.source import Batch, Source
-from rdjepa.training.state import Pretraining
+from rdjepa.pretraining.config import PROFILES, PretrainConfig
+from rdjepa.pretraining.dataset import Batch, Source
+from rdjepa.pretraining.engine import Engine
+from rdjepa.pretraining.frames import Frames
+from rdjepa.pretraining.prefetch import Reader
+from rdjepa.pretraining.state import Pretraining
 
 WARM_UP = 3
 OFFSETS = PRETRAINING.max_offset + 1

@@ -17,10 +17,10 @@ import torch
 
 import rdjepa
 from rdjepa import forecasters
+from rdjepa.adaptation.adapt import PROFILES, train, windows
+from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data.splits import support
 from rdjepa.evaluation.aggregate import per_horizon
-from rdjepa.training.adapt import PROFILES, train, windows
-from rdjepa.training.forecaster import Forecaster
 from transfer import contender
 
 FIELDS = ("system", "contender", "factor", "updates", "relative_l2")

@@ -23,10 +23,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rdjepa.experiments import protocol
 from rdjepa.pde.laplacian import STENCILS
 from rdjepa.pde.rollout import legs, rollout
 from rdjepa.pde.system import System
+from rdjepa.study import protocol
 from rdjepa.systems import get
 
 REPEATS = 3

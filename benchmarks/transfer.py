@@ -21,16 +21,16 @@ from pathlib import Path
 import torch
 
 import rdjepa
+from rdjepa.adaptation.adapt import PROFILES, train, windows
+from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data.fields import channels_first
 from rdjepa.data.splits import support
 from rdjepa.evaluation.aggregate import over_runs, paired_reduction, per_horizon
+from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.linear import Corrected, Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
-from rdjepa.models.base import ForecastModel
 from rdjepa.models.rdjepa import with_fresh_decoder
-from rdjepa.training.adapt import PROFILES, train, windows
-from rdjepa.training.forecaster import Forecaster
 
 METRICS = ("relative_l2", "gradient_l1")
 CONTENDERS = ("rd-jepa", "scratch", "persistence")

@@ -6,7 +6,7 @@ import torch
 
 import rdjepa
 from rdjepa.data.fields import DataError
-from rdjepa.training.tensorfile import CheckpointError
+from rdjepa.io.tensors import CheckpointError
 
 
 def trajectory(frames=10, seed=0):

@@ -18,7 +18,7 @@ def test_import_contracts_hold(monkeypatch):
 
 
 def test_reports_and_simulation_need_no_torch():
-    code = "import sys, rdjepa, rdjepa.reporting.figures, rdjepa.reporting.card, rdjepa.data.build; rdjepa.simulate; "
+    code = "import sys, rdjepa, rdjepa.viz.figures, rdjepa.io.cards, rdjepa.data.build; rdjepa.simulate; "
     done = subprocess.run(
         [sys.executable, "-c", code + "print('torch' in sys.modules)"], capture_output=True, text=True, check=True
     )

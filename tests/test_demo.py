@@ -2,8 +2,8 @@ import contextlib
 import json
 
 from rdjepa.demo import DemoConfig, run
+from rdjepa.io import checkpoint
 from rdjepa.models.rdjepa import build
-from rdjepa.training import checkpoint
 
 
 @contextlib.contextmanager

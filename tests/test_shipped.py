@@ -7,7 +7,7 @@ import pytest
 import rdjepa
 from rdjepa import api
 from rdjepa.data.normalization import Normalizer
-from rdjepa.training import checkpoint
+from rdjepa.io import checkpoint
 
 NAMES = sorted(checkpoint.shipped())
 

@@ -14,15 +14,16 @@ from rdjepa.version import __version__
 
 if TYPE_CHECKING:
     from rdjepa import forecasters, systems
+    from rdjepa.adaptation.forecaster import Forecaster, load_forecaster
+    from rdjepa.adaptation.loss import forecast_loss
     from rdjepa.api import adapt, evaluate, load, pretrain
     from rdjepa.data.normalization import Normalizer
     from rdjepa.data.simulate import simulate
     from rdjepa.data.trajectory import Trajectory
     from rdjepa.evaluation import metrics
+    from rdjepa.io.hub import push as push_to_hub
     from rdjepa.models.rdjepa import build
-    from rdjepa.training import losses
-    from rdjepa.training.forecaster import Forecaster, load_forecaster
-    from rdjepa.training.hub import push as push_to_hub
+    from rdjepa.pretraining.loss import jepa_loss
 
 __all__ = [
     "Forecaster",
@@ -32,10 +33,11 @@ __all__ = [
     "adapt",
     "build",
     "evaluate",
+    "forecast_loss",
     "forecasters",
+    "jepa_loss",
     "load",
     "load_forecaster",
-    "losses",
     "metrics",
     "pretrain",
     "push_to_hub",
@@ -44,19 +46,20 @@ __all__ = [
 ]
 
 _HOME = {
-    "Forecaster": "rdjepa.training.forecaster:Forecaster",
+    "Forecaster": "rdjepa.adaptation.forecaster:Forecaster",
     "Normalizer": "rdjepa.data.normalization:Normalizer",
     "Trajectory": "rdjepa.data.trajectory:Trajectory",
     "adapt": "rdjepa.api:adapt",
+    "forecast_loss": "rdjepa.adaptation.loss:forecast_loss",
+    "jepa_loss": "rdjepa.pretraining.loss:jepa_loss",
     "build": "rdjepa.models.rdjepa:build",
     "evaluate": "rdjepa.api:evaluate",
     "forecasters": "rdjepa.forecasters",
     "load": "rdjepa.api:load",
-    "load_forecaster": "rdjepa.training.forecaster:load_forecaster",
-    "losses": "rdjepa.training.losses",
+    "load_forecaster": "rdjepa.adaptation.forecaster:load_forecaster",
     "metrics": "rdjepa.evaluation.metrics",
     "pretrain": "rdjepa.api:pretrain",
-    "push_to_hub": "rdjepa.training.hub:push",
+    "push_to_hub": "rdjepa.io.hub:push",
     "simulate": "rdjepa.data.simulate:simulate",
     "systems": "rdjepa.systems",
 }

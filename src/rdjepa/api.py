@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
+from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data import readers
 from rdjepa.data.fields import DataError, channels_first, validate
 from rdjepa.data.normalization import Normalizer
@@ -18,26 +20,26 @@ from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.evaluation.evaluate import Row
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
-from rdjepa.experiments.leaks import fingerprint
-from rdjepa.experiments.protocol import SOURCES
-from rdjepa.experiments.provenance import software
+from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.linear import Corrected, Linear
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.io import cards, checkpoint
 from rdjepa.io.atomic import write_bytes
-from rdjepa.models.base import ForecastModel
+from rdjepa.io.provenance import fingerprint, software
+from rdjepa.models.device import device_named
 from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, with_fresh_decoder
-from rdjepa.reporting import card, figures
-from rdjepa.training import checkpoint, distributed, profiles
-from rdjepa.training.adapt import PROFILES, AdaptConfig, train, windows
-from rdjepa.training.board import Board
-from rdjepa.training.diagnostics import diagnose
-from rdjepa.training.engine import Engine, fastest, saying_what_to_lower
-from rdjepa.training.forecaster import Forecaster
-from rdjepa.training.frames import Frames
-from rdjepa.training.pretrain import pretrain as _pretrain
-from rdjepa.training.source import Source
-from rdjepa.training.targets import TargetConfig
+from rdjepa.pretraining import config as profiles
+from rdjepa.pretraining import processes
+from rdjepa.pretraining.dataset import Source
+from rdjepa.pretraining.diagnostics import diagnose
+from rdjepa.pretraining.engine import Engine, fastest, saying_what_to_lower
+from rdjepa.pretraining.frames import Frames
+from rdjepa.pretraining.loop import pretrain as _pretrain
+from rdjepa.pretraining.targets import TargetConfig
+from rdjepa.pretraining.tensorboard import Board
+from rdjepa.systems import SOURCES
+from rdjepa.viz import figures
 
 Progress = Callable[[int, int], None]
 
@@ -109,10 +111,10 @@ def pretrain(
         config = dataclasses.replace(config, precision=precision)
     if ema is not None:
         config = dataclasses.replace(config, ema=ema)
-    where = checkpoint.device_named(device)
+    where = device_named(device)
     engine = engine or fastest(where)
     started = time.perf_counter()
-    with distributed.joined(where) as ranks, saying_what_to_lower():
+    with processes.joined(where) as ranks, saying_what_to_lower():
         where = ranks.device(where)
         dtype = torch.bfloat16 if config.precision == "bfloat16" else torch.float32
         mapped = run / "frames" if engine.frames == "mapped" else None
@@ -172,7 +174,7 @@ def _finish(
     for name in ("data.json", "metrics.jsonl"):
         write_bytes(folder / name, (run / name).read_bytes())
     figures.curves(metrics, folder / "curves.png")
-    checkpoint.save(model, folder, record, card.model_card(preset, record))
+    checkpoint.save(model, folder, record, cards.model_card(preset, record))
 
 
 def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer]) -> float:
@@ -230,7 +232,7 @@ def adapt(
     """
     if base not in BASES:
         raise ValueError(f"expected a base among {', '.join(BASES)}, got {base!r}")
-    where = checkpoint.device_named(device)
+    where = device_named(device)
     contender, weights = _contender(model, seed)
     given = readers.load(trajectories)
     support = fit_fields(given, contender.grid)

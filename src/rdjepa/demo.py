@@ -22,8 +22,8 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.io.atomic import write_bytes
-from rdjepa.reporting import figures
-from rdjepa.training.checkpoint import read_config
+from rdjepa.io.checkpoint import read_config
+from rdjepa.viz import figures
 
 POOL_SIZE = 1_000
 METRICS = ("relative_l2", "gradient_l1")
@@ -71,7 +71,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
     Args:
         config: what to run.
         out: directory; trajectories already there are used again.
-        bar: makes a progress bar from a label, as `rdjepa.console.progress`.
+        bar: makes a progress bar from a label, as `rdjepa.cli.console.progress`.
 
     Returns:
         The content of `result.json`: settings, timings, fingerprint, versions and errors by contender, metric and

@@ -6,11 +6,11 @@ import torch
 
 import rdjepa
 from rdjepa import forecasters
+from rdjepa.adaptation.adapt import AdaptConfig, train, windows
 from rdjepa.data.normalization import Normalizer
 from rdjepa.forecasters import cnext_unet, fno, lno, no_latent, revit, riesz_no
-from rdjepa.models.base import ForecastModel
+from rdjepa.forecasters.base import ForecastModel
 from rdjepa.models.rdjepa import ModelConfig
-from rdjepa.training.adapt import AdaptConfig, train, windows
 
 TINY = ModelConfig(
     32, 1, (1, 1, 1, 1, 1), modes=4, temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=64, patch=8

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from rdjepa import forecasters
+from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 from rdjepa.forecasters.linear import Corrected, Linear
-from rdjepa.models.base import CONTEXT, HORIZONS, ForecastModel
 
 
 def oscillation(frames=20, points=16, step=0.4, seed=0):

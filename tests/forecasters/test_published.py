@@ -6,9 +6,9 @@ import torch
 
 from rdjepa import forecasters
 from rdjepa.forecasters import fno, lno, revit, riesz_no
+from rdjepa.forecasters.fourier import DenseSpectralConvolution, real_inverse
 from rdjepa.forecasters.persistence import Extrapolation, Persistence, extrapolation, persistence
 from rdjepa.models.decoder import Decoder
-from rdjepa.models.fourier import DenseSpectralConvolution, real_inverse
 
 
 def count(model):

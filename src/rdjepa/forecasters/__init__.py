@@ -1,10 +1,11 @@
-"""The contenders of the benchmark, one file each, all behind `rdjepa.models.base.ForecastModel`."""
+"""The contenders of the benchmark, one file each, all behind `rdjepa.forecasters.base.ForecastModel`."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 
+from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.cnext_unet import CNextUNet
 from rdjepa.forecasters.fno import FNO
 from rdjepa.forecasters.lno import LNO
@@ -14,7 +15,6 @@ from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.forecasters.revit import ReViT
 from rdjepa.forecasters.riesz_no import RieszNO
 from rdjepa.forecasters.scratch import Scratch
-from rdjepa.models.base import ForecastModel
 
 _CONTENDERS: dict[str, type[ForecastModel]] = {
     "rd-jepa": RDJEPAForecaster,

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rdjepa.models.joint import JointForecaster
+from rdjepa.forecasters.joint import JointForecaster
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rdjepa.models.fourier import DenseSpectralConvolution
-from rdjepa.models.joint import JointForecaster, coordinates
+from rdjepa.forecasters.fourier import DenseSpectralConvolution
+from rdjepa.forecasters.joint import JointForecaster, coordinates
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from rdjepa.models.base import CONTEXT, HORIZONS, ForecastModel
+from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 
 RIDGE = 1e-6  # weight of ||a||^2 against the mean squared error: four frames of slow fields are nearly collinear
 SMALLEST_SCALE = 1e-6

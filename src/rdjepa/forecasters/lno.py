@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rdjepa.models.joint import JointForecaster, coordinates
+from rdjepa.forecasters.joint import JointForecaster, coordinates
 
 
 @dataclass(frozen=True)

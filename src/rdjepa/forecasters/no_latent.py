@@ -11,7 +11,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from rdjepa.models.base import HORIZONS, ForecastModel, preset_of
+from rdjepa.forecasters.base import HORIZONS, ForecastModel, preset_of
 from rdjepa.models.decoder import Decoder
 from rdjepa.models.embeddings import LeadTimeEmbedding
 

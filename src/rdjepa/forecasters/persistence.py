@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rdjepa.models.base import HORIZONS, ForecastModel
+from rdjepa.forecasters.base import HORIZONS, ForecastModel
 
 
 def persistence(context: np.ndarray, horizons: int = HORIZONS) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor
 
-from rdjepa.models.base import HORIZONS, ForecastModel
+from rdjepa.forecasters.base import HORIZONS, ForecastModel
 from rdjepa.models.rdjepa import RDJEPA, ModelConfig
 from rdjepa.models.rdjepa import build as build_model
 

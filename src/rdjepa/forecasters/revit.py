@@ -20,8 +20,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rdjepa.forecasters.joint import JointForecaster
 from rdjepa.models.attention import Attention, mlp
-from rdjepa.models.joint import JointForecaster
 
 OCTAVES = 3  # of the position within a patch
 SMALLEST = 1e-7  # a shorter reference vector gives the frame of the grid

@@ -6,27 +6,19 @@ from pathlib import Path
 
 from rdjepa.pde.system import System
 
-_NAMES = (
-    "gray-scott",
-    "fitzhugh-nagumo",
-    "brusselator",
-    "ginzburg-landau",
-    "schnakenberg",
-    "lambda-omega",
-    "barkley",
-    "oregonator",
-)
-_WALLS = ("barkley-neumann", "barkley-robin", "barkley-dirichlet")
+SOURCES = ("gray-scott", "fitzhugh-nagumo", "brusselator", "ginzburg-landau", "schnakenberg")
+HELD_OUT = ("lambda-omega", "barkley", "oregonator")
+WALLS = ("barkley-neumann", "barkley-robin", "barkley-dirichlet")
 
 
 def names() -> tuple[str, ...]:
     """Return the names of the eight periodic systems."""
-    return _NAMES
+    return SOURCES + HELD_OUT
 
 
 def wall_names() -> tuple[str, ...]:
     """Return the names of the three variants between walls."""
-    return _WALLS
+    return WALLS
 
 
 def get(name: str) -> System:
@@ -40,13 +32,14 @@ def get(name: str) -> System:
     """
     if name.endswith(".py"):
         return _from_file(Path(name))
-    if name in _WALLS:
+    if name in WALLS:
         from rdjepa.systems.barkley_walls import SYSTEMS
 
         return SYSTEMS[name]
-    if name not in _NAMES:
+    if name not in SOURCES + HELD_OUT:
         raise ValueError(
-            f"expected the name of a system, got {name!r}; known: {', '.join(_NAMES + _WALLS)}, or a .py file"
+            f"expected the name of a system, got {name!r}; "
+            f"known: {', '.join(SOURCES + HELD_OUT + WALLS)}, or a .py file"
         )
     return import_module(f"rdjepa.systems.{name.replace('-', '_')}").SYSTEM
 
@@ -62,6 +55,6 @@ def _from_file(path: Path) -> System:
     system = getattr(module, "SYSTEM", None)
     if not isinstance(system, System):
         raise ValueError(f"expected {path} to define SYSTEM, an rdjepa.pde.system.System, got {type(system).__name__}")
-    if system.name in _NAMES + _WALLS:
+    if system.name in SOURCES + HELD_OUT + WALLS:
         raise ValueError(f"expected a name of its own in {path}, got {system.name!r}, which is taken; rename SYSTEM")
     return system

@@ -1,0 +1,144 @@
+"""Adaptation to a few trajectories: one loop and one objective for every forecaster (S2.6, S3.3)."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rdjepa.adaptation.loss import forecast_loss
+from rdjepa.data.fields import channels_first
+from rdjepa.data.normalization import Normalizer
+from rdjepa.data.windows import FORECASTING
+from rdjepa.forecasters.base import ForecastModel
+from rdjepa.models.device import autocast
+
+
+@dataclass(frozen=True)
+class AdaptConfig:
+    """Optimisation of adaptation; the defaults are the paper's (Table S5). Learning rates belong to the forecaster.
+
+    Attributes:
+        steps: parameter updates; the last one is kept, nothing is selected.
+        batch: windows an update.
+        weight_decay: AdamW's, on every trained parameter.
+        betas: AdamW's.
+        clip: global norm that gradients are clipped to.
+        seed: of fresh weights and of the order of windows.
+        precision: "float32", or "bfloat16" for autocast, twice as fast on processors that have it.
+    """
+
+    steps: int = 5_000
+    batch: int = 4
+    weight_decay: float = 1e-4
+    betas: tuple[float, float] = (0.9, 0.95)
+    clip: float = 1.0
+    seed: int = 777
+    precision: str = "float32"
+
+
+PROFILES = {
+    "paper": AdaptConfig(),
+    "small": AdaptConfig(),
+    "nano": AdaptConfig(steps=400, batch=2),
+}
+
+
+@dataclass(frozen=True)
+class Windows:
+    """All forecasting windows of a support set, standardized.
+
+    Attributes:
+        features: what the forecaster's `features` returned, (n, ...) each, computed once.
+        targets: (n, 5, C, H, W) future fields.
+    """
+
+    features: tuple[Tensor, ...]
+    targets: Tensor
+
+
+def windows(
+    model: ForecastModel,
+    support: Sequence[np.ndarray],
+    normalizer: Normalizer,
+    device: torch.device,
+    report: Callable[[int, int], None] | None = None,
+) -> Windows:
+    """Cut every window out of support trajectories (T, H, W, C) and compute the constant features of each."""
+    features: list[tuple[Tensor, ...]] = []
+    targets: list[Tensor] = []
+    for number, fields in enumerate(support):
+        standard = torch.from_numpy(channels_first(normalizer.standardize(fields)))
+        starts = FORECASTING.starts(len(standard))
+        middle = FORECASTING.context
+        context = torch.stack([standard[i : i + middle] for i in starts]).to(device)
+        targets.append(torch.stack([standard[i + middle : i + FORECASTING.length] for i in starts]).to(device))
+        with torch.no_grad():
+            features.extend(model.features(part) for part in context.split(8))
+        if report:
+            report(number + 1, len(support))
+    return Windows(tuple(torch.cat(parts) for parts in zip(*features, strict=True)), torch.cat(targets))
+
+
+class WindowOrder:
+    """The endless sequence of batches of window indices: shuffled passes over all windows, the same for every model."""
+
+    def __init__(self, count: int, batch: int, rng: np.random.Generator) -> None:
+        self.count, self.batch, self.rng = count, batch, rng
+        self.queue = np.empty(0, dtype=np.int64)
+
+    def next(self) -> np.ndarray:
+        """(batch,) indices."""
+        while len(self.queue) < self.batch:
+            self.queue = np.concatenate([self.queue, self.rng.permutation(self.count)])
+        drawn, self.queue = self.queue[: self.batch], self.queue[self.batch :]
+        return drawn
+
+
+def train(
+    model: ForecastModel,
+    data: Windows,
+    config: AdaptConfig,
+    report: Callable[[int, float], None] | None = None,
+) -> list[float]:
+    """Train a forecaster in place for `config.steps` updates.
+
+    Args:
+        model: any forecaster, on the device of `data`.
+        data: the support windows.
+        config: optimisation settings.
+        report: called after every update with its number and loss.
+
+    Returns:
+        The loss of every update; none for a model without parameters.
+
+    Raises:
+        FloatingPointError: the loss is not finite; the weights are those before that update.
+    """
+    groups = model.parameter_groups()
+    if not groups:
+        return []
+    optimizer = torch.optim.AdamW(groups, betas=config.betas, weight_decay=config.weight_decay, fused=True)
+    trained = [p for group in optimizer.param_groups for p in group["params"]]
+    order = WindowOrder(len(data.targets), config.batch, np.random.default_rng(config.seed))
+    losses: list[float] = []
+    model.train()
+    for step in range(1, config.steps + 1):
+        index = torch.from_numpy(order.next()).to(data.targets.device)
+        with autocast(data.targets.device, config.precision):
+            prediction = model.predict(*(part[index] for part in data.features))
+        loss = forecast_loss(prediction, data.targets[index])
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise FloatingPointError(f"expected a finite loss, got {value} at update {step}; lower the learning rates")
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(trained, config.clip)
+        optimizer.step()
+        losses.append(value)
+        if report:
+            report(step, value)
+    model.eval()
+    return losses

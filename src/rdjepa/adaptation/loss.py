@@ -1,0 +1,35 @@
+"""The objective of adaptation: the forecast loss (S2.6)."""
+
+import torch
+from torch import Tensor
+
+RELATIVE_WEIGHT = 0.50
+GRADIENT_WEIGHT = 0.10
+SPECTRUM_WEIGHT = 0.05
+
+
+def forecast_loss(prediction: Tensor, target: Tensor) -> Tensor:
+    """MSE + 0.50 relative + 0.10 first-difference + 0.05 log-spectrum loss, all offsets weighted equally (S2.6).
+
+    Args:
+        prediction: (..., C, H, W) fields in standardized units, usually (B, N, C, H, W).
+        target: fields of the same shape.
+
+    Returns:
+        A scalar, computed in float32. The relative term divides by max(norm, 1e-8), unlike the metric.
+    """
+    if prediction.shape != target.shape:
+        raise ValueError(f"expected equal shapes, got {tuple(prediction.shape)} and {tuple(target.shape)}")
+    prediction, target = prediction.float(), target.float()
+    error = prediction - target
+    square = error.square()
+    norm = target.square().sum(dim=(-3, -2, -1)).sqrt().clamp_min(1e-8)
+    relative = (square.sum(dim=(-3, -2, -1)).sqrt() / norm).mean()
+    gradient = error.diff(dim=-2).abs().mean() + error.diff(dim=-1).abs().mean()
+    spectrum = (_log_magnitude(prediction) - _log_magnitude(target)).abs().mean()
+    return square.mean() + RELATIVE_WEIGHT * relative + GRADIENT_WEIGHT * gradient + SPECTRUM_WEIGHT * spectrum
+
+
+def _log_magnitude(fields: Tensor) -> Tensor:
+    """log(1 + |F(u)|) of the real transform over the last two axes, scaled by 1/sqrt(H W)."""
+    return torch.fft.rfft2(fields, norm="ortho").abs().log1p()

@@ -1,0 +1,1 @@
+"""The command line: parsing and printing only, each verb calls one function."""

@@ -1,0 +1,85 @@
+"""The command line's verbs for the benchmark's data: parsing and printing only."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rdjepa.cli.console import console, progress
+from rdjepa.data import manifest
+from rdjepa.data.trajectory import SPLITS
+from rdjepa.study import dataset, protocol
+
+app = typer.Typer(no_args_is_help=True, help="Make, verify and describe the benchmark's trajectories.")
+
+Base = Annotated[Path, typer.Argument(help="Dataset directory with a manifest.")]
+
+
+@app.command()
+def build(
+    out: Annotated[Path, typer.Option(help="Dataset directory; what is whole there is kept.")] = Path("datasets"),
+    systems: Annotated[
+        str, typer.Option(help="Names of systems, or .py files that define one, separated by commas; all by default.")
+    ] = ",".join(protocol.SYSTEMS),
+    splits: Annotated[str, typer.Option(help="Splits, separated by commas.")] = ",".join(SPLITS),
+    scale: Annotated[float, typer.Option(help="Share of the paper's counts, rounded up; 1 is all 11,625.")] = 1.0,
+    count: Annotated[int | None, typer.Option(help="At most this many of every split and regime.")] = None,
+    workers: Annotated[int, typer.Option(help="Local processes, one thread each.")] = 1,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a running Dask scheduler, used instead of local processes.")
+    ] = None,
+) -> None:
+    """Simulate the benchmark, or a part of it; a build that was stopped goes on where it was."""
+    with progress("simulate") as update:
+        built = dataset.build_dataset(
+            out,
+            systems_=[name.strip() for name in systems.split(",") if name.strip()],
+            splits=[name.strip() for name in splits.split(",") if name.strip()],
+            scale=scale,
+            count=count,
+            workers=workers,
+            scheduler=scheduler,
+            progress=update,
+        )
+    console.print(f"{built.made} made, {built.kept} kept; manifest {out / manifest.MANIFEST}")
+    for key, reason in built.failed.items():
+        console.print(f"failed: {key}: {reason}", markup=False)
+    if built.failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def verify(base: Base) -> None:
+    """Read every trajectory and compare it with the manifest; exit status 1 if anything differs."""
+    with progress("verify") as update:
+        verdict = manifest.verify(base, update)
+    for key, reason in verdict.wrong.items():
+        console.print(f"wrong: {key}: {reason}", markup=False)
+    for key in verdict.unlisted:
+        console.print(f"not in the manifest: {key}", markup=False)
+    console.print(f"{verdict.whole} whole, {len(verdict.wrong)} wrong, {len(verdict.unlisted)} not in the manifest")
+    if not verdict.good:
+        raise typer.Exit(1)
+
+
+@app.command()
+def card(
+    base: Base,
+    systems: Annotated[str | None, typer.Option(help="Systems, separated by commas; all there by default.")] = None,
+) -> None:
+    """Write a card and a contact sheet for every system: equation, ranges, numerics, counts, rejections, errors."""
+    names = None if systems is None else [name.strip() for name in systems.split(",") if name.strip()]
+    with progress("cards") as update:
+        paths = dataset.write_cards(base, names, update)
+    for path in paths:
+        console.print(str(path))
+
+
+@app.command()
+def sample(
+    base: Base,
+    out: Annotated[Path, typer.Option(help="Directory for the sample.")],
+    share: Annotated[float, typer.Option(help="Share of every split and regime, at least one of each.")] = 0.01,
+) -> None:
+    """Copy the first trajectories of every part of a data set."""
+    console.print(f"{len(dataset.sample(base, out, share))} trajectories in {out}")

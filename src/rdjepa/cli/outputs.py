@@ -1,0 +1,67 @@
+"""What a command line's `--out` may not do: replace what is read, or a file that another command made."""
+
+import json
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rdjepa.errors import CheckpointError, OutputError
+from rdjepa.io.tensors import read_record
+
+
+def refuse_overwriting(
+    out: Path, inputs: Sequence[Path], *, kind: str, same_kind: Callable[[Path], bool], force: bool
+) -> None:
+    """Refuse an output that is an input, or that would replace a file of another kind.
+
+    Args:
+        out: where a command will write.
+        inputs: files and directories that it reads.
+        kind: what the command makes, in words.
+        same_kind: whether an existing file is of that kind, which may be made again.
+        force: replace a file of another kind all the same; never an input.
+
+    Raises:
+        OutputError: the output may not be written.
+    """
+    if out.is_dir():
+        raise OutputError(f"expected a file name for the {kind}, got the directory {out}; name a file in it")
+    if not out.exists():
+        return
+    for given in inputs:
+        if given.exists() and (out.samefile(given) or given.resolve() in out.resolve().parents):
+            raise OutputError(
+                f"expected an output that is not an input, got {out}, which is read here; choose another --out"
+            )
+    if not force and not same_kind(out):
+        raise OutputError(
+            f"expected no other file in the place of the {kind}, got one at {out}; "
+            "choose another --out, or replace it with --force"
+        )
+
+
+def is_forecaster(path: Path) -> bool:
+    """Whether `rdjepa adapt` made a file."""
+    try:
+        return read_record(path).get("kind") == "forecaster"
+    except CheckpointError:
+        return False
+
+
+def is_forecast(path: Path) -> bool:
+    """Whether `rdjepa forecast` made a file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {"context.npy", "forecast.npy"} <= set(archive.namelist())
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def is_rows(path: Path) -> bool:
+    """Whether `rdjepa evaluate` made a file."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            line = json.loads(file.readline(10_000))
+    except (OSError, ValueError):
+        return False
+    return isinstance(line, dict) and {"forecaster", "metric", "horizon", "value"} <= line.keys()

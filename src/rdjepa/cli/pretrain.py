@@ -1,0 +1,105 @@
+"""The command line's verbs for pretrained models: parsing and printing only."""
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from rdjepa import api
+from rdjepa.cli.console import console, progress, training_line
+from rdjepa.evaluation.probe import ProbeConfig, record
+from rdjepa.evaluation.probe import probe as run_probe
+from rdjepa.evaluation.probe_table import probe_markdown, probe_table
+from rdjepa.io.atomic import write_bytes
+from rdjepa.models.device import device_named
+from rdjepa.models.rdjepa import PRESETS
+from rdjepa.pretraining import processes
+from rdjepa.pretraining.engine import MODES, PLACES, Engine, fastest
+from rdjepa.systems import get
+
+Device = Annotated[str, typer.Option(help="Where to compute: auto (a GPU when there is one), cpu or cuda.")]
+
+
+def pretrain(
+    preset: Annotated[str, typer.Option(help=f"Model size: {', '.join(PRESETS)}.")] = "nano",
+    data: Annotated[Path, typer.Option(help="Directory with trajectories of the five source systems.")] = Path(
+        "datasets"
+    ),
+    out: Annotated[Path, typer.Option(help="Run directory; the model is written to its folder `model`.")] = Path(
+        "runs/pretrain"
+    ),
+    steps: Annotated[int | None, typer.Option(min=1, help="Length of the run; the preset's own by default.")] = None,
+    precision: Annotated[str | None, typer.Option(help="float32 or bfloat16; the preset's own by default.")] = None,
+    ema: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            help="Averaging coefficient of the target encoder; the preset's own by default.", metavar="FIRST LAST"
+        ),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the newest valid state in --out.")] = False,
+    stop_at: Annotated[int | None, typer.Option(min=1, help="Save and stop at this step; --resume goes on.")] = None,
+    compile: Annotated[
+        str | None, typer.Option(help=f"Compile the networks: {', '.join(MODES)}; what suits the device by default.")
+    ] = None,
+    accumulate: Annotated[int, typer.Option(min=1, help="Passes that divide a batch, to take less memory.")] = 1,
+    frames: Annotated[
+        str | None, typer.Option(help=f"Where the data live: {', '.join(PLACES)}; what suits the device by default.")
+    ] = None,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write for TensorBoard too.")] = False,
+    device: Device = "auto",
+) -> None:
+    """Pretrain an encoder and a predictor by predicting future states in latent space.
+
+    For several devices, start it by torchrun: torchrun --nproc-per-node 2 -m rdjepa pretrain ...
+    """
+    suited = fastest(device_named(device), accumulate)
+    engine = Engine(compile or suited.compile, accumulate, frames or suited.frames)
+    leads = processes.environment().leads
+    with progress(f"pretrain {preset}") if leads else contextlib.nullcontext() as update:
+        api.pretrain(
+            preset,
+            data,
+            out,
+            steps=steps,
+            precision=precision,
+            ema=ema,
+            engine=engine,
+            resume=resume,
+            stop_at=stop_at,
+            tensorboard=tensorboard,
+            device=device,
+            progress=update and (lambda step, total, metrics: update(step, total, training_line(metrics))),
+        )
+    if leads:
+        console.print(f"model in {out / 'model'}, curves in {out / 'model' / 'curves.png'}")
+
+
+def probe(
+    model: Annotated[str, typer.Argument(help="Shipped checkpoint, directory of one, or hub id.")],
+    data: Annotated[
+        Path, typer.Option(help="Dataset directory; trajectories that it lacks are simulated into it.")
+    ] = Path("datasets"),
+    out: Annotated[Path | None, typer.Option(help="Directory for probes.json and probes.md.")] = None,
+    systems: Annotated[str, typer.Option(help="Systems, separated by commas.")] = ",".join(ProbeConfig.systems),
+    train: Annotated[int, typer.Option(min=5, help="Pool trajectories of each system to fit on.")] = ProbeConfig.train,
+    test: Annotated[int, typer.Option(min=2, help="Test trajectories of each system and regime.")] = ProbeConfig.test,
+    device: Device = "auto",
+) -> None:
+    """Read coefficients and the system's name linearly from a frozen encoder: R^2, and share named correctly."""
+    pretrained = api.load(model)
+    config = ProbeConfig(tuple(get(name.strip()).name for name in systems.split(",")), train, test)
+    with progress("probe") as update:
+        rows = run_probe(pretrained, data, config, device_named(device), update)
+    result = record(rows, config, pretrained.fingerprint)
+    heading, *lines = probe_table(result["rows"])
+    table = Table(*heading)
+    for line in lines:
+        table.add_row(*line)
+    console.print(table)
+    if out is not None:
+        write_bytes(out / "probes.json", json.dumps(result, indent=1).encode())
+        write_bytes(out / "probes.md", probe_markdown(result["rows"]).encode())
+        console.print(f"probes in {out / 'probes.md'}")

@@ -1,0 +1,264 @@
+"""What a frozen encoder knows, read out linearly from its latents: coefficients, the system's name, the coming change.
+
+Every trajectory gives a few windows of four frames. A window's features are the mean and the standard deviation over
+patches of its latent tokens. A ridge regression from features to coefficients is fitted on pool trajectories of one
+system and tested on that system's test trajectories; a prediction is the mean over a trajectory's windows. The same
+is done from an encoder with random weights and from principal components of the raw fields, as many as the encoder
+has features. System identification is a ridge regression to one-hot names, over all systems together.
+
+What a forecast needs most is local: how a patch will change. So a second regression goes from single tokens to the
+change of their own patch's mean over the next h frames, beside principal components of that patch in the four frames,
+as many as a token has components.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from rdjepa.data.cache import Cache
+from rdjepa.data.fields import channels_first
+from rdjepa.data.normalization import Normalizer
+from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.data.windows import FORECASTING
+from rdjepa.evaluation.ridge import fit_cross_validated, r_squared
+from rdjepa.models.encoder import Encoder
+from rdjepa.models.rdjepa import RDJEPA, build
+from rdjepa.systems import HELD_OUT, SOURCES, get
+
+REGIMES = ("id", "coeff-ood")
+FEATURES = ("pretrained", "random", "pca")
+IDENTIFICATION = "system"
+LEADS = (1, 5)  # frames over which changes are read
+COARSE = 4  # points a side that raw fields are averaged over before their principal components
+
+
+@dataclass(frozen=True)
+class ProbeConfig:
+    """How much is probed.
+
+    Attributes:
+        systems: names; those held out of pretraining may be among them.
+        train: pool trajectories of each system that the probes are fitted on.
+        test: test trajectories of each system and regime.
+        windows: windows of each trajectory, evenly spaced.
+        patches: patches of each window whose changes are read.
+        seed: of the random encoder and of the choice of patches.
+    """
+
+    systems: tuple[str, ...] = SOURCES + HELD_OUT
+    train: int = 60
+    test: int = 20
+    windows: int = 4
+    patches: int = 64
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class ProbeRow:
+    """One result.
+
+    Attributes:
+        system: whose trajectories; "all" for system identification.
+        target: a coefficient, "change h=1" or "change h=5", or "system" for identification.
+        regime: of the test trajectories.
+        features: "pretrained", "random" or "pca".
+        value: R^2 of a coefficient or of a change (mean over components); share named correctly for identification.
+    """
+
+    system: str
+    target: str
+    regime: str
+    features: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Part:
+    """Windows of the trajectories of one system.
+
+    Attributes:
+        features: (n, p) by kind.
+        groups: (n,) trajectory of each window.
+        coefficients: (n, q) of that trajectory.
+        tokens: (n m, p) of the m drawn patches of each window, by kind.
+        changes: (n m, leads C) change of the patch means over the next h frames, in standardized units.
+    """
+
+    features: dict[str, np.ndarray]
+    groups: np.ndarray
+    coefficients: np.ndarray
+    tokens: dict[str, np.ndarray]
+    changes: np.ndarray
+
+    def per_trajectory(self, values: np.ndarray) -> np.ndarray:
+        """Mean over the windows of each trajectory."""
+        return np.stack([values[self.groups == group].mean(axis=0) for group in np.unique(self.groups)])
+
+
+def probe(
+    model: RDJEPA,
+    data: Path | str,
+    config: ProbeConfig = ProbeConfig(),
+    device: torch.device | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[ProbeRow]:
+    """Probe the encoder of a pretrained model.
+
+    Args:
+        model: its encoder is only read.
+        data: dataset directory; trajectories that it lacks are simulated and kept there.
+        config: how much.
+        device: where to encode; the CPU when None.
+        progress: called with (system, systems).
+    """
+    device = device or torch.device("cpu")
+    cache = Cache(data, sys.maxsize)
+    encoders = {"pretrained": model.encoder, "random": build(model.config, seed=config.seed).encoder}
+    for encoder in encoders.values():
+        encoder.to(device).eval()
+    parts: dict[tuple[str, str], Part] = {}
+    names: dict[str, list[str]] = {}
+    for number, system in enumerate(config.systems):
+        learning = [cache.get(Key(system, "pool", "id", i)) for i in range(config.train)]
+        normalizer = Normalizer.fit([trajectory.fields for trajectory in learning])
+        names[system] = [n for n in learning[0].coefficients if len({t.coefficients[n] for t in learning}) > 1]
+        parts[system, "train"] = _part(learning, names[system], encoders, normalizer, config, device)
+        for regime in (r for r in REGIMES if r in get(system).regimes):
+            unseen = [cache.get(Key(system, "test", regime, i)) for i in range(config.test)]
+            parts[system, regime] = _part(unseen, names[system], encoders, normalizer, config, device)
+        if progress:
+            progress(number + 1, len(config.systems))
+    _add_principal_components(parts)
+    rows = _coefficients(parts, names)
+    for system in config.systems:
+        rows += _changes(system, {split: part for (name, split), part in parts.items() if name == system})
+    return rows + _identification(parts, config.systems)
+
+
+def _part(
+    trajectories: Sequence[Trajectory],
+    names: Sequence[str],
+    encoders: dict[str, Encoder],
+    normalizer: Normalizer,
+    config: ProbeConfig,
+    device: torch.device,
+) -> Part:
+    """Cut windows and compute what the encoders make of them; under "raw", coarse fields and patches as they are."""
+    found: dict[str, list[np.ndarray]] = {name: [] for name in (*encoders, "raw")}
+    tokens: dict[str, list[np.ndarray]] = {name: [] for name in (*encoders, "raw")}
+    changes: list[np.ndarray] = []
+    cut = next(iter(encoders.values())).tokenizer.patches
+    rng = np.random.default_rng(config.seed)
+    for trajectory in trajectories:
+        standard = torch.from_numpy(channels_first(normalizer.standardize(trajectory.fields)))
+        valid = FORECASTING.starts(len(standard))
+        starts = [valid[i] for i in np.linspace(0, len(valid) - 1, config.windows).astype(int)]
+        context = torch.stack([standard[start : start + FORECASTING.context] for start in starts])
+        patches = cut(context)  # (windows, T, C, S, patch^2)
+        drawn = torch.from_numpy(rng.permutation(patches.shape[-2])[: config.patches])
+        for name, encoder in encoders.items():
+            with torch.no_grad():
+                latent = encoder(context.to(device)).float().cpu()
+            found[name].append(torch.cat([latent.mean(1), latent.std(1)], dim=-1).numpy())
+            tokens[name].append(latent[:, drawn].flatten(0, 1).numpy())
+        found["raw"].append(torch.nn.functional.avg_pool2d(context.flatten(1, 2), COARSE).flatten(1).numpy())
+        tokens["raw"].append(patches[:, :, :, drawn].permute(0, 3, 1, 2, 4).flatten(0, 1).flatten(1).numpy())
+        means = cut(standard).mean(-1)[:, :, drawn]  # (frames, C, m)
+        newest = torch.tensor(starts) + FORECASTING.context - 1
+        change = torch.stack([means[newest + lead] - means[newest] for lead in LEADS])
+        changes.append(change.permute(1, 3, 0, 2).flatten(0, 1).flatten(1).numpy())
+    values = np.array([[t.coefficients[name] for name in names] for t in trajectories])
+    return Part(
+        {name: np.concatenate(each) for name, each in found.items()},
+        np.repeat(np.arange(len(trajectories)), config.windows),
+        np.repeat(values, config.windows, axis=0),
+        {name: np.concatenate(each) for name, each in tokens.items()},
+        np.concatenate(changes),
+    )
+
+
+def _principal_axes(rows: np.ndarray, count: int) -> np.ndarray:
+    """Directions (p, count) of largest variance of centred rows (n, p), from the smaller of the two Gram matrices."""
+    wide = len(rows) < rows.shape[1]
+    values, vectors = np.linalg.eigh(rows @ rows.T if wide else rows.T @ rows)
+    largest = slice(None, -count - 1, -1)
+    if not wide:
+        return vectors[:, largest]
+    return rows.T @ (vectors[:, largest] / np.sqrt(np.maximum(values[largest], 1e-9)))
+
+
+def _add_principal_components(parts: dict[tuple[str, str], Part]) -> None:
+    """Replace raw fields by their scores on the principal components of all training windows."""
+    raw = np.concatenate([part.features["raw"] for (_, split), part in parts.items() if split == "train"])
+    mean = raw.mean(axis=0)
+    count = min(next(iter(parts.values())).features["pretrained"].shape[1], len(raw) - 1)
+    axes = _principal_axes(raw - mean, count)
+    for part in parts.values():
+        part.features["pca"] = (part.features.pop("raw") - mean) @ axes
+
+
+def _changes(system: str, parts: dict[str, Part]) -> list[ProbeRow]:
+    """R^2 of the change of a patch's mean, by lead, regime and features."""
+    train = parts["train"]
+    raw, patches = train.tokens["raw"], len(train.changes) // len(train.groups)
+    mean = raw.mean(axis=0)
+    axes = _principal_axes(raw - mean, min(train.tokens["pretrained"].shape[1], raw.shape[1]))
+    for part in parts.values():
+        part.tokens["pca"] = (part.tokens.pop("raw") - mean) @ axes
+    rows = []
+    for kind in FEATURES:
+        ridge = fit_cross_validated(train.tokens[kind], train.changes, np.repeat(train.groups, patches))
+        for regime in (r for r in REGIMES if r in parts):
+            scores = r_squared(ridge.predict(parts[regime].tokens[kind]), parts[regime].changes)
+            rows += [
+                ProbeRow(system, f"change h={lead}", regime, kind, float(each.mean()))
+                for lead, each in zip(LEADS, np.split(scores, len(LEADS)), strict=True)
+            ]
+    return rows
+
+
+def _coefficients(parts: dict[tuple[str, str], Part], names: dict[str, list[str]]) -> list[ProbeRow]:
+    """R^2 of every coefficient that varies, by system, regime and features."""
+    rows = []
+    for system, coefficients in names.items():
+        train = parts[system, "train"]
+        for kind in FEATURES:
+            ridge = fit_cross_validated(train.features[kind], train.coefficients, train.groups)
+            for regime in (r for r in REGIMES if (system, r) in parts):
+                part = parts[system, regime]
+                predicted = part.per_trajectory(ridge.predict(part.features[kind]))
+                scores = r_squared(predicted, part.per_trajectory(part.coefficients))
+                rows += [
+                    ProbeRow(system, name, regime, kind, float(score))
+                    for name, score in zip(coefficients, scores, strict=True)
+                ]
+    return rows
+
+
+def _identification(parts: dict[tuple[str, str], Part], systems: Sequence[str]) -> list[ProbeRow]:
+    """Share of test trajectories whose system is named correctly, by regime and features."""
+    trains = [parts[system, "train"] for system in systems]
+    truth = np.repeat(np.eye(len(systems)), [len(part.groups) for part in trains], axis=0)
+    firsts = np.cumsum([0, *(part.groups.max() + 1 for part in trains[:-1])])
+    groups = np.concatenate([part.groups + first for part, first in zip(trains, firsts, strict=True)])
+    rows = []
+    for kind in FEATURES:
+        ridge = fit_cross_validated(np.concatenate([part.features[kind] for part in trains]), truth, groups)
+        for regime in REGIMES:
+            right = [
+                part.per_trajectory(ridge.predict(part.features[kind])).argmax(axis=1) == number
+                for number, system in enumerate(systems)
+                if (part := parts.get((system, regime))) is not None
+            ]
+            if right:
+                rows.append(ProbeRow("all", IDENTIFICATION, regime, kind, float(np.concatenate(right).mean())))
+    return rows
+
+
+def record(rows: Sequence[ProbeRow], config: ProbeConfig, fingerprint: str) -> dict:
+    """JSON values: the rows, how they were made, and the weights that they belong to."""
+    return {"fingerprint": fingerprint, "config": asdict(config), "rows": [asdict(row) for row in rows]}

@@ -1,0 +1,83 @@
+"""What the supervised contenders share: four frames stacked as channels in, five horizons as channels out."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor
+
+from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel, preset_of
+
+
+class JointForecaster(ForecastModel):
+    """A network from stacked context frames (B, 4 C, H, W) to stacked horizons (B, 5 C, H, W), trained as a whole.
+
+    Channels are frame-major, u and v of the oldest frame first, and horizon-major on the way out.
+
+    Args:
+        config: frozen dataclass with at least `rate` (learning rate of every parameter), `grid` and `components`.
+
+    Attributes:
+        presets: name -> configuration.
+    """
+
+    presets: ClassVar[Mapping[str, Any]]
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        self.config, self.grid, self.components = config, config.grid, config.components
+
+    @classmethod
+    def from_preset(cls, preset: Any) -> Self:
+        """Build with fresh weights from the name of a preset or from a configuration."""
+        return cls(preset_of(cls.presets, preset))
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """Build with fresh weights from what `settings` returned."""
+        return cls(type(cls.presets["paper"])(**settings))
+
+    def settings(self) -> dict[str, Any]:
+        """The configuration as JSON values."""
+        return asdict(self.config)
+
+    @property
+    def channels_in(self) -> int:
+        """4 C."""
+        return CONTEXT * self.components
+
+    @property
+    def channels_out(self) -> int:
+        """5 C."""
+        return HORIZONS * self.components
+
+    @abstractmethod
+    def network(self, stacked: Tensor) -> Tensor:
+        """Map (B, 4 C, H, W) to (B, 5 C, H, W)."""
+
+    def predict(self, *features: Tensor) -> Tensor:
+        """Forecast (B, 5, C, H, W) from the context (B, 4, C, H, W).
+
+        Raises:
+            ValueError: another number of frames or components, or another grid than the model was built for.
+        """
+        (context,) = features
+        wanted = (CONTEXT, self.components, self.grid, self.grid)
+        if context.ndim != 5 or tuple(context.shape[1:]) != wanted:
+            raise ValueError(
+                f"expected a context (B, {', '.join(map(str, wanted))}), got {tuple(context.shape)}; "
+                "build the model for that grid or resample the fields"
+            )
+        return self.network(context.flatten(1, 2)).unflatten(1, (HORIZONS, self.components))
+
+    def parameter_groups(self) -> list[dict]:
+        """One group of everything that can be trained."""
+        return [{"params": [p for p in self.parameters() if p.requires_grad], "lr": self.config.rate}]
+
+
+def coordinates(height: int, width: int) -> Tensor:
+    """x = j / W and y = i / H at every point, (2, H, W): the end of a periodic domain is left out."""
+    y, x = torch.meshgrid(torch.arange(height) / height, torch.arange(width) / width, indexing="ij")
+    return torch.stack([x, y])

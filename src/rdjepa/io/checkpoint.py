@@ -1,0 +1,130 @@
+"""Pretrained models as directories: weights, configuration, manifest of the data, curves and a model card.
+
+    model.safetensors   encoder and predictor, half precision, with their own checksum
+    config.json         sizes, pretraining settings and the run's versions
+    data.json           normalisation and checksum of every trajectory that pretraining was given
+    metrics.jsonl       the run's curves
+    README.md           the model card
+
+A directory is a shipped one (by name), any path, or one of the hub (by "owner/name"), all with the same files; nothing
+in it is a pickle.
+"""
+
+import json
+from importlib import resources
+from pathlib import Path
+
+from rdjepa.io.atomic import write_bytes
+from rdjepa.io.hub import fetch, is_hub_id
+from rdjepa.io.tensors import CheckpointError, load_tensors, save_tensors
+from rdjepa.models.rdjepa import PRESETS, RDJEPA, ModelConfig
+
+WEIGHTS, CONFIG = "model.safetensors", "config.json"
+VERSION = 1
+
+
+def shipped() -> dict[str, Path]:
+    """Checkpoints that come with the package, and in a checkout of the repository those of its folder `checkpoints`.
+
+    Returns:
+        name -> directory.
+    """
+    package = Path(str(resources.files("rdjepa")))
+    roots = (package / "checkpoints", package.parents[1] / "checkpoints")
+    return {path.parent.name: path.parent for root in roots for path in sorted(root.glob(f"*/{CONFIG}"))}
+
+
+def locate(source: str | Path) -> Path:
+    """Directory of a checkpoint: shipped name, then path, then hub id.
+
+    Raises:
+        CheckpointError: there is no such checkpoint; the sentence says what there is, or how to get it.
+    """
+    name = str(source)
+    directory = shipped().get(name, Path(source))
+    if (directory / CONFIG).is_file():
+        return directory
+    if name in PRESETS:
+        raise CheckpointError(
+            f"expected the checkpoint {name} in the folder checkpoints of a checkout of the repository, got none; "
+            f"run from a checkout that has it, or make one with: rdjepa pretrain --preset {name}"
+        )
+    if is_hub_id(name) and not directory.exists():
+        return fetch(name)
+    known = ", ".join(shipped()) or "none"
+    raise CheckpointError(
+        f"expected a shipped checkpoint ({known}) or a directory with {CONFIG}, got {name!r}; check the name"
+    )
+
+
+def save(model: RDJEPA, directory: Path, pretraining: dict, card: str) -> str:
+    """Write a pretrained model; the decoder is not part of it, since adaptation starts a fresh one.
+
+    Args:
+        model: a model whose encoder and predictor are pretrained.
+        directory: where; existing files of the same names are replaced.
+        pretraining: JSON values that say how it was made.
+        card: Markdown text of the model card.
+
+    Returns:
+        The fingerprint of the weights.
+    """
+    tensors = {
+        f"{part}.{name}": value.half()
+        for part, module in (("encoder", model.encoder), ("predictor", model.predictor))
+        for name, value in module.state_dict().items()
+    }
+    fingerprint = save_tensors(directory / WEIGHTS, tensors, {"kind": "model"})
+    record = {
+        "format": "rdjepa-model",
+        "version": VERSION,
+        "name": model.name,
+        "sha256": fingerprint,
+        "model": model.config.to_dict(),
+        "pretraining": pretraining,
+    }
+    write_bytes(directory / CONFIG, json.dumps(record, indent=2).encode())
+    write_bytes(directory / "README.md", card.encode())
+    return fingerprint
+
+
+def read_config(source: str | Path) -> tuple[Path, dict]:
+    """Directory and configuration of a checkpoint, by shipped name, path or hub id.
+
+    Raises:
+        CheckpointError: there is no such checkpoint, or its configuration is not one of this package.
+    """
+    directory = locate(source)
+    path = directory / CONFIG
+    try:
+        record = json.loads(path.read_text())
+        usable = record["format"] == "rdjepa-model" and record["version"] == VERSION
+    except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError):
+        usable = False
+    if not usable:
+        raise CheckpointError(f"expected a {CONFIG} of a model of this package, got another in {directory}")
+    return directory, record
+
+
+def load(source: str | Path) -> RDJEPA:
+    """Load a pretrained model: encoder and predictor as saved, decoder with fresh weights.
+
+    Args:
+        source: name of a shipped checkpoint, a directory, or a hub id "owner/name".
+
+    Raises:
+        CheckpointError: missing, damaged or foreign; nothing is ever loaded in part.
+    """
+    directory, record = read_config(source)
+    tensors, header = load_tensors(directory / WEIGHTS)
+    if header["sha256"] != record["sha256"]:
+        raise CheckpointError(f"expected weights {record['sha256'][:12]}, got {header['sha256'][:12]} in {directory}")
+    model = RDJEPA(ModelConfig.from_dict(record["model"]), record["name"])
+    for part in ("encoder", "predictor"):
+        state = {k.removeprefix(f"{part}."): v.float() for k, v in tensors.items() if k.startswith(f"{part}.")}
+        try:
+            getattr(model, part).load_state_dict(state)
+        except RuntimeError as error:
+            raise CheckpointError(f"expected the weights of its configuration, got others in {directory}") from error
+    model.fingerprint = header["sha256"]
+    return model

@@ -1,0 +1,63 @@
+"""Checkpoints on the Hugging Face hub: the same files as in a local directory."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+from rdjepa.io.tensors import CheckpointError
+
+HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
+NEEDED = ("model.safetensors", "config.json", "data.json", "README.md")
+FILES = ("model.safetensors", "config.json", "data.json", "metrics.jsonl", "probes.json", "*.md", "*.png")
+
+
+def is_hub_id(source: str) -> bool:
+    """Whether a text looks like "owner/name"."""
+    return HUB_ID.fullmatch(source) is not None
+
+
+def fetch(repository: str) -> Path:
+    """Download a checkpoint, or find it in the local cache, and return its directory.
+
+    Raises:
+        CheckpointError: huggingface_hub is not installed, or the hub does not have it or cannot be reached.
+    """
+    _need_hub(f"fetch {repository!r}, which is no local directory")
+    import huggingface_hub  # an extra
+
+    try:
+        return Path(huggingface_hub.snapshot_download(repository, allow_patterns=list(FILES)))
+    except (OSError, ValueError, RuntimeError) as error:  # what the hub raises derives from these
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise CheckpointError(
+            f"expected a directory or a checkpoint of the hub, got {repository!r} ({reason}); check name and connection"
+        ) from error
+
+
+def push(directory: Path | str, repository: str, private: bool = False) -> str:
+    """Upload a checkpoint directory as it is, and return its address.
+
+    Args:
+        directory: with weights, configuration and card, as `rdjepa.pretrain` writes it.
+        repository: "owner/name"; made if it is not there. The hub's own login is used.
+        private: whether a new repository is private.
+
+    Raises:
+        CheckpointError: huggingface_hub is not installed, or the directory lacks a file.
+    """
+    folder = Path(directory)
+    missing = [name for name in NEEDED if not (folder / name).is_file()]
+    if missing:
+        raise CheckpointError(f"expected a whole checkpoint in {folder}, got no {', '.join(missing)}; save it again")
+    _need_hub(f"push {folder}")
+    import huggingface_hub  # an extra
+
+    huggingface_hub.create_repo(repository, private=private, exist_ok=True)
+    return str(huggingface_hub.upload_folder(repo_id=repository, folder_path=folder, allow_patterns=list(FILES)))
+
+
+def _need_hub(purpose: str) -> None:
+    if importlib.util.find_spec("huggingface_hub") is None:
+        raise CheckpointError(
+            f"expected the package huggingface_hub to {purpose}, got none; install it with: pip install rdjepa[hub]"
+        )

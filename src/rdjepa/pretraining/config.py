@@ -1,0 +1,61 @@
+"""Optimisation settings of pretraining and the three profiles (S2.5, Table S4)."""
+
+from dataclasses import dataclass, field, replace
+
+from rdjepa.pretraining.targets import TargetConfig
+
+
+@dataclass(frozen=True)
+class PretrainConfig:
+    """Optimisation of pretraining; the defaults are the paper's (Table S4).
+
+    Attributes:
+        steps: optimiser steps of the whole run; the schedules end with it.
+        batch: samples a step.
+        peak: learning rate after warm-up.
+        minimum: learning rate at the end.
+        warmup: steps of linear warm-up.
+        weight_decay: AdamW's, on every parameter.
+        betas: AdamW's.
+        clip: global norm that gradients are clipped to.
+        ema: averaging coefficient of the target encoder, first and last.
+        seed: of the weights and of the sequence of batches.
+        precision: "float32", or "bfloat16" for autocast (weights, optimiser and spectral layers stay float32).
+        save_every: steps between saved states.
+        log_every: steps between lines of metrics.jsonl.
+        diagnose_every: steps between diagnostics on validation trajectories.
+        targets: sampling of regions, offsets, queries and masks.
+    """
+
+    steps: int = 200_000
+    batch: int = 4
+    peak: float = 7e-5
+    minimum: float = 1e-6
+    warmup: int = 5_000
+    weight_decay: float = 0.05
+    betas: tuple[float, float] = (0.9, 0.95)
+    clip: float = 1.0
+    ema: tuple[float, float] = (0.996, 0.99995)
+    seed: int = 1234
+    precision: str = "float32"
+    save_every: int = 1_000
+    log_every: int = 50
+    diagnose_every: int = 1_000
+    targets: TargetConfig = field(default_factory=TargetConfig)
+
+    def __post_init__(self) -> None:
+        """Refuse averaging that would never move, or overshoot."""
+        if not all(0 <= coefficient < 1 for coefficient in self.ema):
+            raise ValueError(f"expected averaging coefficients of at least 0 and below 1, got {self.ema}")
+
+
+PROFILES = {
+    "paper": PretrainConfig(precision="bfloat16"),
+    "small": PretrainConfig(precision="bfloat16", peak=3e-4, batch=16, steps=100_000, warmup=2_000),
+    "nano": PretrainConfig(peak=8e-4, batch=8, steps=12_000, warmup=600, save_every=500, diagnose_every=500),
+}
+
+
+def scaled(config: PretrainConfig, steps: int) -> PretrainConfig:
+    """The same profile over another number of steps; the warm-up keeps its share, schedules end with the run."""
+    return replace(config, steps=steps, warmup=max(1, round(config.warmup * steps / config.steps)))

@@ -1,0 +1,169 @@
+"""What pretraining reads: windows of stored trajectories of several systems, balanced over the systems (S2.3)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rdjepa.data import store
+from rdjepa.data.normalization import Normalizer
+from rdjepa.data.windows import PRETRAINING
+from rdjepa.pretraining.frames import Frames, read_frames
+from rdjepa.pretraining.targets import TargetConfig, sample_queries
+
+EVERY = slice(None)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One step's input, standardized, channels first.
+
+    Attributes:
+        systems: (B,) name of each sample's system.
+        context: (B, T, C, H, W) frames.
+        futures: (n, C, H, W), each distinct target frame of each sample once.
+        patches: (B, M) queried patches.
+        offsets: (B, M) queried offsets.
+        frame_of_query: (B, M) row of `futures` that answers each query.
+        mask: (B, T, S) hidden context tokens.
+    """
+
+    systems: tuple[str, ...]
+    context: Tensor
+    futures: Tensor
+    patches: Tensor
+    offsets: Tensor
+    frame_of_query: Tensor
+    mask: Tensor
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch on a device."""
+        moved = {name: value.to(device, non_blocking=True) for name, value in vars(self).items() if name != "systems"}
+        return Batch(self.systems, **moved)
+
+    def pinned(self) -> "Batch":
+        """The same batch in page-locked memory, from where a GPU fetches it while it computes."""
+        return Batch(self.systems, **{n: value.pin_memory() for n, value in vars(self).items() if n != "systems"})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A batch before any frame is touched: `Batch` with the rows of its frames instead of the frames.
+
+    Attributes:
+        systems, patches, offsets, frame_of_query, mask: as in `Batch`.
+        context: (B, T) rows of the context frames.
+        futures: (n,) rows of the target frames.
+    """
+
+    systems: tuple[str, ...]
+    context: Tensor
+    futures: Tensor
+    patches: Tensor
+    offsets: Tensor
+    frame_of_query: Tensor
+    mask: Tensor
+
+
+class Source:
+    """Trajectories of several systems, standardized, from which batches are cut.
+
+    Batch number i of a seed is a pure function of (seed, i), so a resumed run continues the same sequence.
+
+    Attributes:
+        frames: the standardized frames of all trajectories.
+        normalizers: system -> the statistics that they were standardized with.
+        checksums: key -> checksum of every trajectory; the manifest of the run.
+    """
+
+    def __init__(
+        self, frames: Frames, normalizers: Mapping[str, Normalizer], checksums: Mapping[str, str] | None = None
+    ) -> None:
+        self.frames, self.normalizers, self.checksums = frames, dict(normalizers), dict(checksums or {})
+
+    @classmethod
+    def open(
+        cls,
+        base: Path | str,
+        systems: Sequence[str],
+        split: str = "pool",
+        limit: int | None = None,
+        *,
+        dtype: torch.dtype = torch.float32,
+        mapped: Path | None = None,
+    ) -> "Source":
+        """Read the in-distribution trajectories of `split` ("pool" or "validation") of several systems.
+
+        Args:
+            base: dataset directory.
+            systems: names of systems.
+            split: which split; never the test split.
+            limit: at most this many trajectories of each system, the first ones.
+            dtype: as for `read_frames`.
+            mapped: as for `read_frames`.
+
+        Raises:
+            ValueError: the test split is asked for, or a system has no trajectory there.
+            DataError: trajectories that do not fit together or are too short.
+            InsufficientMemoryError: more frames than the machine has memory for.
+        """
+        if split not in ("pool", "validation"):
+            raise ValueError(f"expected the split pool or validation, got {split!r}; training never reads test data")
+        keys = {name: store.keys(base, system=name, split=split, regime="id")[:limit] for name in systems}
+        for name, found in keys.items():
+            if not found:
+                raise ValueError(
+                    f"expected trajectories of {name} ({split}) under {base}, got none; "
+                    f"make some with: rdjepa simulate {name} --split {split} --count 100 --out {base}"
+                )
+        opened = read_frames(base, keys, dtype, mapped)
+        return cls(opened.frames, opened.normalizers, opened.checksums)
+
+    def plan(self, seed: int, index: int, size: int, side: int, config: TargetConfig, part: slice = EVERY) -> Plan:
+        """Draw batch number `index` of the sequence `seed`: a system, a trajectory, a window and queries per sample.
+
+        Args:
+            seed: of the sequence.
+            index: number of the batch.
+            size: samples of the whole batch.
+            side: tokens a side of the latent grid.
+            config: the distributions of the queries.
+            part: which of the samples are wanted; the draws are those of the whole batch.
+        """
+        rng = np.random.default_rng([seed, index])
+        names = list(self.frames.spans)
+        drawn = []
+        for _ in range(size):
+            name = names[rng.integers(len(names))]
+            spans = self.frames.spans[name]
+            row, length = spans[int(rng.integers(len(spans)))]
+            start = row + rng.integers(PRETRAINING.count(length))
+            drawn.append((name, start, sample_queries(rng, side, PRETRAINING.context, config)))
+        futures, answers, count = [], [], 0
+        for _, start, queries in drawn[part]:
+            distinct, answer = np.unique(queries.offsets, return_inverse=True)
+            futures.append(start + PRETRAINING.context - 1 + distinct)
+            answers.append(answer + count)
+            count += len(distinct)
+        names_, starts, wanted = zip(*drawn[part], strict=True)
+        return Plan(
+            names_,
+            torch.from_numpy(np.array(starts)[:, None] + np.arange(PRETRAINING.context)),
+            torch.from_numpy(np.concatenate(futures)),
+            torch.from_numpy(np.stack([queries.patches for queries in wanted])),
+            torch.from_numpy(np.stack([queries.offsets for queries in wanted])),
+            torch.from_numpy(np.stack(answers)),
+            torch.from_numpy(np.stack([queries.mask for queries in wanted])),
+        )
+
+    def cut(self, plan: Plan) -> Batch:
+        """Take the frames of a plan from wherever they live."""
+        frames = {"context": self.frames.take(plan.context), "futures": self.frames.take(plan.futures)}
+        return Batch(**{**vars(plan), **frames})
+
+    def batch(self, seed: int, index: int, size: int, side: int, config: TargetConfig) -> Batch:
+        """Batch number `index` of the sequence `seed`, whole."""
+        return self.cut(self.plan(seed, index, size, side, config))

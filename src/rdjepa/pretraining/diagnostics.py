@@ -1,0 +1,112 @@
+"""Is a JEPA learning or collapsing? Latent skill, spread and rank on fixed batches that training never uses.
+
+The loss alone cannot tell: it falls when targets collapse, and it may rise while they fill with content.
+"""
+
+from collections.abc import Mapping
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rdjepa.models.jepa import JEPA
+from rdjepa.pretraining.dataset import Batch
+from rdjepa.pretraining.loss import jepa_loss
+
+POSITIONS = 16  # patches at which spread and rank are measured, evenly spaced over the grid
+LEAST_STD, LEAST_RANK, LARGEST_COSINE, LEAST_SKILL = 0.1, 3.0, 0.95, 0.0
+
+
+def rankme(features: Tensor) -> float:
+    """Effective rank exp(entropy of the normalised singular values) of centred features (n, d).
+
+    The singular values are the roots of the eigenvalues of the smaller Gram matrix, in float64. Source: Garrido et
+    al., RankMe, ICML 2023, here of centred features.
+    """
+    centred = (features - features.mean(0, keepdim=True)).double()
+    gram = centred @ centred.T if centred.shape[0] < centred.shape[1] else centred.T @ centred
+    values = torch.linalg.eigvalsh(gram).clamp_min(0.0).sqrt()
+    share = values / values.sum().clamp_min(1e-12)
+    return float(torch.exp(-(share * share.clamp_min(1e-12).log()).sum()))
+
+
+def normalised(latent: Tensor) -> Tensor:
+    """Feature-normalised latent vectors (..., d) in float32, as the loss sees them (S2.5)."""
+    return F.layer_norm(latent.float(), latent.shape[-1:])
+
+
+def positions(tokens: int, count: int = POSITIONS) -> Tensor:
+    """Indices of `count` patches, evenly spaced over `tokens`."""
+    return torch.linspace(0, tokens - 1, count).long()
+
+
+def spread(features: Tensor) -> dict[str, float]:
+    """How much normalised latent vectors (n, P, d) differ across n samples, position by position.
+
+    Returns:
+        target_std: standard deviation across samples, averaged over positions and features.
+        target_rank: centred RankMe across samples, averaged over positions; at most n - 1.
+        target_cosine: mean cosine between different samples at the same position.
+    """
+    unit = F.normalize(features, dim=-1)
+    count = features.shape[0]
+    pairwise = (unit.sum(0).square().sum(-1) - count) / (count * (count - 1))
+    return {
+        "target_std": float(features.std(0).mean()),
+        "target_rank": sum(map(rankme, features.unbind(1))) / features.shape[1],
+        "target_cosine": float(pairwise.mean()),
+    }
+
+
+@torch.no_grad()
+def diagnose(jepa: JEPA, batches: list[Batch]) -> dict[str, float]:
+    """Measure the model on held-out batches.
+
+    Returns:
+        latent_loss: the pretraining loss of `batches`.
+        mean_loss: loss of predicting, at each patch position, the mean target there; the first reference.
+        persistence_loss: loss of predicting the newest context frame's own target; the second reference.
+        skill_mean, skill_persistence: 1 - latent_loss / reference; 1 is perfect, 0 no better than the reference.
+        target_std, target_rank, target_cosine: as in `spread`, of the newest frames' targets.
+    """
+    predicted, wanted, current, position, grids = [], [], [], [], []
+    for batch in batches:
+        prediction = jepa(batch.context, batch.patches, batch.offsets, batch.mask)
+        latent = jepa.targets(batch.futures)
+        newest = jepa.targets(batch.context[:, -1])
+        predicted.append(prediction.float())
+        wanted.append(latent[batch.frame_of_query, batch.patches].float())
+        current.append(newest.gather(1, batch.patches[..., None].expand(-1, -1, newest.shape[-1])).float())
+        position.append(batch.patches)
+        grids.append(normalised(newest))
+    target, grid = torch.cat(wanted), torch.cat(grids)  # (n, M, d), (n, S, d)
+    loss = float(jepa_loss(torch.cat(predicted), target))
+    mean = float(jepa_loss(grid.mean(0)[torch.cat(position)], target))
+    persistence = float(jepa_loss(torch.cat(current), target))
+    return {
+        "latent_loss": loss,
+        "mean_loss": mean,
+        "persistence_loss": persistence,
+        "skill_mean": 1 - loss / max(mean, 1e-12),
+        "skill_persistence": 1 - loss / max(persistence, 1e-12),
+        **spread(grid[:, positions(grid.shape[1]).to(grid.device)]),
+    }
+
+
+def signs_of_collapse(metrics: Mapping[str, float]) -> list[str]:
+    """What in the results of `diagnose` or `spread` looks like collapse or like no learning; empty when all is well.
+
+    The signs: standard deviation of the targets across samples below 0.1 (unrelated targets have 1, targets that know
+    only their position 0), effective rank below 3, mean cosine between samples above 0.95, and latent skill against
+    the mean target of 0 or less. All of them are normal in the first steps of a run.
+    """
+    signs = []
+    if metrics.get("target_std", 1.0) < LEAST_STD:
+        signs.append(f"targets hardly differ between samples (standard deviation {metrics['target_std']:.3f})")
+    if metrics.get("target_rank", LEAST_RANK) < LEAST_RANK:
+        signs.append(f"targets span few directions (rank {metrics['target_rank']:.1f})")
+    if metrics.get("target_cosine", 0.0) > LARGEST_COSINE:
+        signs.append(f"targets of different samples point the same way (cosine {metrics['target_cosine']:.3f})")
+    if metrics.get("skill_mean", 1.0) <= LEAST_SKILL:
+        signs.append(f"predictions are no better than the mean target (skill {metrics['skill_mean']:.2f})")
+    return signs

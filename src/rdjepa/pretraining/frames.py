@@ -1,0 +1,156 @@
+"""The frames that pretraining draws from: rows of one tensor, in memory, mapped from a file, or on the device."""
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rdjepa.data import store
+from rdjepa.data.fields import COMPONENTS, DataError, channels_first
+from rdjepa.data.normalization import Normalizer
+from rdjepa.data.trajectory import Key
+from rdjepa.data.windows import PRETRAINING
+from rdjepa.io.atomic import write_bytes
+from rdjepa.pretraining.engine import InsufficientMemoryError
+
+Spans = Mapping[str, Sequence[tuple[int, int]]]
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Standardized frames of many trajectories.
+
+    Attributes:
+        table: (F, C, H, W), the frames of one trajectory after the other, wherever the tensor lives.
+        spans: system -> (first row, number of frames) of each of its trajectories.
+    """
+
+    table: Tensor
+    spans: Spans
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Sequence[np.ndarray]]) -> "Frames":
+        """Gather standardized (T, C, H, W) arrays, system by system."""
+        spans = spans_of({name: [len(each) for each in arrays] for name, arrays in fields.items()})
+        return cls(torch.from_numpy(np.concatenate([x for arrays in fields.values() for x in arrays])), spans)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of trajectories of each system."""
+        return {name: len(spans) for name, spans in self.spans.items()}
+
+    def take(self, rows: Tensor) -> Tensor:
+        """Frames (..., C, H, W) of the given rows (...), float32, on the table's device."""
+        return self.table[rows.to(self.table.device)].float()
+
+    def to(self, device: torch.device) -> "Frames":
+        """The same frames on a device."""
+        return Frames(self.table.to(device), self.spans)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What `read_frames` read: the frames, the statistics of each system, and key -> checksum of every trajectory."""
+
+    frames: Frames
+    normalizers: dict[str, Normalizer]
+    checksums: dict[str, str]
+
+
+def spans_of(lengths: Mapping[str, Sequence[int]]) -> dict[str, list[tuple[int, int]]]:
+    """First row and number of frames of every trajectory when all lie one after the other."""
+    spans: dict[str, list[tuple[int, int]]] = {}
+    row = 0
+    for name, counts in lengths.items():
+        spans[name] = []
+        for count in counts:
+            spans[name].append((row, count))
+            row += count
+    return spans
+
+
+def read_frames(
+    base: Path | str, keys: Mapping[str, Sequence[Key]], dtype: torch.dtype, mapped: Path | None = None
+) -> Opened:
+    """Read stored trajectories and standardize each system with the statistics of these trajectories alone.
+
+    Args:
+        base: dataset directory.
+        keys: system -> keys of its trajectories.
+        dtype: of the table; bfloat16 loses nothing where the first layer works in bfloat16 anyway.
+        mapped: directory for a file that the table is mapped from instead of being held in memory; a file made of
+            the same trajectories before is used again, and processes of one machine share its pages.
+
+    Raises:
+        DataError: a trajectory is too short for a window, or of another grid than the first.
+        InsufficientMemoryError: the machine has less memory than the table takes.
+    """
+    records = {key: store.read_record(store.path_of(base, key)) for each in keys.values() for key in each}
+    grid = next(iter(records.values())).shape[1:]
+    for key, record in records.items():
+        PRETRAINING.count(record.shape[0])
+        if record.shape[1:] != grid:
+            raise DataError(f"expected trajectories on one grid {grid}, got {record.shape[1:]} in {key}; resample them")
+    spans = spans_of({name: [records[key].shape[0] for key in each] for name, each in keys.items()})
+    checksums = {str(key): record.checksum for key, record in records.items()}
+    shape = (sum(record.shape[0] for record in records.values()), COMPONENTS, *grid)
+    if mapped is None:
+        refuse_if_too_large(shape, dtype)
+        table = torch.empty(shape, dtype=dtype)
+        normalizers = _fill(table, base, keys, spans)
+    else:
+        table, normalizers = _mapped(mapped, shape, dtype, checksums, lambda empty: _fill(empty, base, keys, spans))
+    return Opened(Frames(table, spans), normalizers, checksums)
+
+
+def refuse_if_too_large(shape: Sequence[int], dtype: torch.dtype) -> None:
+    """Say what to lower when a table would take more than the memory of the machine.
+
+    Raises:
+        InsufficientMemoryError: it would.
+    """
+    need, there = math.prod(shape) * dtype.itemsize, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if need > there:
+        raise InsufficientMemoryError(
+            f"expected at least {need / 2**30:.1f} GiB of memory for the frames, got {there / 2**30:.1f}; "
+            "map them from a file (--frames mapped), or give fewer trajectories"
+        )
+
+
+def _fill(table: Tensor, base: Path | str, keys: Mapping[str, Sequence[Key]], spans: Spans) -> dict[str, Normalizer]:
+    """Read, standardize and store one system after the other; returns the statistics."""
+    normalizers = {}
+    for name, each in keys.items():
+        physical = [store.read(store.path_of(base, key)).fields for key in each]
+        normalizers[name] = Normalizer.fit(physical)
+        for fields, (row, count) in zip(physical, spans[name], strict=True):
+            table[row : row + count] = torch.from_numpy(channels_first(normalizers[name].standardize(fields)))
+    return normalizers
+
+
+def _mapped(
+    folder: Path,
+    shape: Sequence[int],
+    dtype: torch.dtype,
+    checksums: Mapping[str, str],
+    fill: Callable[[Tensor], dict[str, Normalizer]],
+) -> tuple[Tensor, dict[str, Normalizer]]:
+    """The table mapped from a file named after its content; the statistics beside it mark the file as whole."""
+    name = hashlib.sha256(json.dumps([sorted(checksums.items()), str(dtype)]).encode()).hexdigest()[:16]
+    path, record = folder / f"{name}.frames", folder / f"{name}.json"
+    if not record.exists() or not path.exists() or path.stat().st_size != math.prod(shape) * dtype.itemsize:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        normalizers = fill(torch.from_file(str(path), shared=True, size=math.prod(shape), dtype=dtype).view(*shape))
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+        write_bytes(record, json.dumps({key: n.to_dict() for key, n in normalizers.items()}).encode())
+    table = torch.from_file(str(path), shared=False, size=math.prod(shape), dtype=dtype).view(*shape)
+    return table, {key: Normalizer.from_dict(values) for key, values in json.loads(record.read_text()).items()}

@@ -1,0 +1,210 @@
+"""Predictive latent pretraining: a resumable loop from trajectories to encoder and predictor (S2.3-S2.5)."""
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import torch
+
+from rdjepa.io.atomic import write_bytes
+from rdjepa.models.device import autocast
+from rdjepa.models.rdjepa import PRESETS, RDJEPA, build
+from rdjepa.pretraining.config import PretrainConfig
+from rdjepa.pretraining.dataset import Batch, Source
+from rdjepa.pretraining.diagnostics import diagnose, signs_of_collapse
+from rdjepa.pretraining.engine import Engine, saying_what_to_lower
+from rdjepa.pretraining.monitor import averaging_distance, gates, gradient_norms
+from rdjepa.pretraining.prefetch import Reader
+from rdjepa.pretraining.processes import Ranks
+from rdjepa.pretraining.state import Pretraining, newest_state, resume
+
+VALIDATION_SEED = 4321
+VALIDATION_BATCHES, VALIDATION_BATCH = 8, 16
+
+Line = Callable[[Mapping], None]
+
+
+def pretrain(
+    preset: str,
+    source: Source,
+    run: Path,
+    config: PretrainConfig,
+    *,
+    validation: Source | None = None,
+    device: torch.device | None = None,
+    engine: Engine | None = None,
+    ranks: Ranks | None = None,
+    resuming: bool = False,
+    report: Callable[[int, dict], None] | None = None,
+    line: Line | None = None,
+    stop_at: int | None = None,
+) -> RDJEPA:
+    """Pretrain a preset, or go on with a run.
+
+    The run directory receives `metrics.jsonl` (one line per `log_every` steps), `state/` (the two newest states),
+    `data.json` (normalisation and checksums of every trajectory used) and nothing else; write the finished model
+    with `rdjepa.io.checkpoint.save`.
+
+    Args:
+        preset: "paper", "small" or "nano".
+        source: trajectories of the source systems.
+        run: run directory.
+        config: optimisation settings.
+        validation: trajectories for the held-out diagnostics; none are computed without.
+        device: where to train; CPU when None.
+        engine: how to compute; plain when None.
+        ranks: this process among those of the run; alone when None.
+        resuming: go on from the newest valid state in `run`, if there is one.
+        report: called by the leading process after every step with the step count and the latest metrics.
+        line: called with every line that goes to `metrics.jsonl`.
+        stop_at: end early at this step with the state saved; the schedules do not change.
+
+    Returns:
+        The model with the online encoder and the predictor of the last step, and a fresh decoder.
+
+    Raises:
+        ValueError: unknown preset, a used directory without `resuming`, or a run of another configuration or data.
+        FloatingPointError: loss or gradient is not finite; the saved states are those before.
+        InsufficientMemoryError: a `MemoryError`; the sentence says what to lower.
+    """
+    if preset not in PRESETS:
+        raise ValueError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}")
+    device, engine, ranks = device or torch.device("cpu"), engine or Engine(), ranks or Ranks()
+    parts = ranks.parts(config.batch, engine.accumulate)
+    with saying_what_to_lower():
+        training = Pretraining(preset, config, device, engine, ranks)
+        if ranks.leads:
+            _claim(run, source, resuming)
+        if resuming:
+            resume(training, run)
+        ranks.refuse_unless_same(training.step, "step")
+        held_out = _held_out(validation, training) if validation and ranks.leads else []
+        log = run / "metrics.jsonl"
+        if ranks.leads:
+            _trim(log, training.step)
+        _loop(training, source, parts, held_out, run, min(config.steps, stop_at or config.steps), report, line)
+    ranks.wait()
+    model = build(preset, seed=config.seed)
+    model.encoder.load_state_dict(training.jepa.encoder.state_dict())
+    model.predictor.load_state_dict(training.jepa.predictor.state_dict())
+    return model
+
+
+def _loop(
+    training: Pretraining,
+    source: Source,
+    parts: list[slice],
+    held_out: list[Batch],
+    run: Path,
+    last: int,
+    report: Callable[[int, dict], None] | None,
+    line: Line | None,
+) -> None:
+    """Train up to step `last`; the leading process measures, writes and reports."""
+    config, leads = training.config, training.ranks.leads
+    clock = Clock(training.step)
+    latest: dict = {}
+    window: list[float] = []
+    with Reader(source, config, training.side, parts, training.device, training.step) as reader:
+        while training.step < last:
+            metrics: dict = training.update(reader.next())
+            if not leads:
+                continue
+            window.append(metrics["loss"])
+            step = training.step
+            log, measure, save = (
+                step % every == 0 or step == last
+                for every in (config.log_every, config.diagnose_every, config.save_every)
+            )
+            if log or measure:
+                metrics |= {"loss": sum(window) / len(window)} | clock.read(step, reader.waited)
+                metrics |= _measure(training, metrics["gradient_norm"], held_out if measure else None)
+                window = []
+                _write(run / "metrics.jsonl", {"step": step} | metrics)
+                if line:
+                    line({"step": step} | metrics)
+            if save:
+                training.save(run / "state" / f"step-{step:08d}.safetensors")
+                for old in newest_state(run)[2:]:
+                    old.unlink()
+            if measure:
+                latest.pop("warnings", None)
+            latest |= metrics
+            if report:
+                report(step, latest)
+
+
+def _held_out(validation: Source, training: Pretraining) -> list[Batch]:
+    """The fixed batches of the diagnostics."""
+    targets = training.config.targets
+    return [
+        validation.batch(VALIDATION_SEED, i, VALIDATION_BATCH, training.side, targets).to(training.device)
+        for i in range(VALIDATION_BATCHES)
+    ]
+
+
+def _measure(training: Pretraining, norm: float, held_out: list[Batch] | None) -> dict:
+    """What only reads the state: cheap quantities always, the rest when batches (or an empty list) are given."""
+    jepa, config = training.jepa, training.config
+    found: dict = {
+        "averaging_distance": averaging_distance(jepa),
+        "gates": gates(jepa.predictor),
+        "gradient_norms": gradient_norms(jepa, norm, config.clip),
+    }
+    if held_out is None:
+        return found
+    measured: dict = {}
+    if held_out:
+        with autocast(training.device, config.precision), training.engine.eager():
+            measured = diagnose(jepa, held_out)
+    queue = training.queue.measure()
+    found |= measured | {"queue": queue}
+    signs = signs_of_collapse(queue | measured) if training.step >= config.warmup else []
+    return found | ({"warnings": signs} if signs else {})
+
+
+class Clock:
+    """Speed of a session, from its first step on."""
+
+    def __init__(self, first: int) -> None:
+        self.first, self.began = first, time.perf_counter()
+
+    def read(self, step: int, waited: float) -> dict[str, float]:
+        """Steps a second, and the share of the time that went into waiting for data."""
+        passed = time.perf_counter() - self.began
+        return {"steps_per_second": (step - self.first) / passed, "data_wait": waited / passed}
+
+
+def _write(path: Path, record: Mapping) -> None:
+    """Append one line."""
+    with path.open("a") as file:
+        file.write(json.dumps(record) + "\n")
+
+
+def _claim(run: Path, source: Source, resuming: bool) -> None:
+    """Record the data of a new run, or check that a resumed run gets the same data."""
+    record = {
+        "normalizers": {name: n.to_dict() for name, n in source.normalizers.items()},
+        "trajectories": source.checksums,
+    }
+    path = run / "data.json"
+    if path.exists():
+        if not resuming:
+            raise ValueError(f"expected an empty run directory, got a run at {run}; resume it or choose another")
+        if json.loads(path.read_text())["trajectories"] != source.checksums:
+            raise ValueError(f"expected the trajectories that {run} was started with, got others; use the same data")
+    else:
+        write_bytes(path, json.dumps(record, indent=1).encode())
+
+
+def _trim(path: Path, step: int) -> None:
+    """Drop the lines of steps after the state that a resumed run starts from."""
+    if path.exists():
+        kept = []
+        for line in path.read_text().splitlines():
+            with contextlib.suppress(json.JSONDecodeError):
+                if json.loads(line)["step"] <= step:
+                    kept.append(line + "\n")
+        write_bytes(path, "".join(kept).encode())

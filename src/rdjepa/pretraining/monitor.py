@@ -1,0 +1,82 @@
+"""What a running pretraining tells of itself: its own targets, gates, gradient norms, distance of the average.
+
+Everything here only reads, so a run ends with the same bits whether it is watched or not.
+"""
+
+from collections import defaultdict, deque
+
+import torch
+from torch import Tensor
+
+from rdjepa.models.jepa import JEPA
+from rdjepa.models.predictor import Predictor
+from rdjepa.pretraining.dataset import Batch
+from rdjepa.pretraining.diagnostics import normalised, positions, spread
+
+QUEUE = 256  # samples; a batch of four alone has no rank to speak of
+QUEUE_POSITIONS = 8
+
+
+class TargetQueue:
+    """Targets of the latest training samples at a few patches, one frame of each sample.
+
+    It belongs to the process and is not part of a run's state: after a resume it fills again.
+
+    Args:
+        size: samples kept.
+    """
+
+    def __init__(self, size: int = QUEUE) -> None:
+        self.kept: deque[tuple[str, Tensor]] = deque(maxlen=size)
+
+    @torch.no_grad()
+    def push(self, latent: Tensor, batch: Batch) -> None:
+        """Add the samples of a batch, given the target latents (n, S, d) of its futures."""
+        where = positions(latent.shape[1], QUEUE_POSITIONS).to(latent.device)
+        first = normalised(latent[batch.frame_of_query[:, :1], where])  # (B, P, d)
+        self.kept.extend(zip(batch.systems, first, strict=True))
+
+    def measure(self) -> dict:
+        """`spread` over all samples, their number, and under "systems" the same for each system that has two."""
+        by_system = defaultdict(list)
+        for system, features in self.kept:
+            by_system[system].append(features)
+        if len(self.kept) < 2:
+            return {"samples": len(self.kept), "systems": {}}
+        systems = {name: spread(torch.stack(each)) for name, each in sorted(by_system.items()) if len(each) > 1}
+        pooled = spread(torch.stack([features for _, features in self.kept]))
+        return {"samples": len(self.kept), **pooled, "systems": systems}
+
+
+def gates(predictor: Predictor) -> dict[str, list[float]]:
+    """The diffusion and reaction gates of every predictor block (S2.4); both start at 0.25."""
+    return {
+        name: torch.stack([getattr(block, f"gate_{name}").detach() for block in predictor.blocks]).tolist()
+        for name in ("diffusion", "reaction")
+    }
+
+
+@torch.no_grad()
+def averaging_distance(jepa: JEPA) -> float:
+    """||theta - xi|| / ||theta|| over all parameters of the online and the target encoder."""
+    online: list[Tensor] = list(jepa.encoder.parameters())
+    target: list[Tensor] = list(jepa.target_encoder.parameters())
+    apart = torch.stack(torch._foreach_norm(torch._foreach_sub(online, target)))
+    return float(apart.norm() / torch.stack(torch._foreach_norm(online)).norm())
+
+
+def gradient_norms(jepa: JEPA, total: float, clip: float) -> dict[str, float]:
+    """Norm of the gradient of every module, as it was before clipping.
+
+    Args:
+        jepa: after a backward pass whose gradients were clipped.
+        total: global norm before clipping.
+        clip: the norm that it was clipped to.
+    """
+    squares: dict[str, list[Tensor]] = defaultdict(list)
+    for name, parameter in jepa.named_parameters():
+        if parameter.grad is not None:
+            squares[".".join(name.split(".")[:2])].append(parameter.grad.detach().float().square().sum())
+    undone = max(1.0, total / clip)
+    norms = torch.stack([torch.stack(each).sum() for each in squares.values()]).sqrt() * undone
+    return dict(zip(squares, norms.tolist(), strict=True))

@@ -1,0 +1,173 @@
+"""The state of a pretraining, one optimiser step of it (S2.5), and its files."""
+
+import contextlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from rdjepa.io.tensors import CheckpointError, load_tensors, save_tensors
+from rdjepa.models.device import autocast
+from rdjepa.models.jepa import JEPA
+from rdjepa.models.rdjepa import build
+from rdjepa.pretraining.config import PretrainConfig
+from rdjepa.pretraining.dataset import Batch
+from rdjepa.pretraining.engine import Engine
+from rdjepa.pretraining.loss import jepa_loss
+from rdjepa.pretraining.monitor import TargetQueue
+from rdjepa.pretraining.processes import Ranks
+from rdjepa.pretraining.schedules import ema_momentum, learning_rate
+
+FREE = ("save_every", "log_every", "diagnose_every")  # settings that a resumed run may change
+
+
+class Pretraining:
+    """Model, optimiser and step count; each step is a pure function of (state, step index).
+
+    Args:
+        preset: name of the model's sizes.
+        config: what is computed.
+        device: where.
+        engine: how it is computed.
+        ranks: this process among those of the run.
+
+    Attributes:
+        jepa: the three networks.
+        queue: targets of the latest samples, for the diagnostics.
+        step: optimiser steps done.
+    """
+
+    def __init__(
+        self,
+        preset: str,
+        config: PretrainConfig,
+        device: torch.device,
+        engine: Engine = Engine(),  # noqa: B008 - a frozen record
+        ranks: Ranks = Ranks(),  # noqa: B008
+    ) -> None:
+        self.preset, self.config, self.device, self.step = preset, config, device, 0
+        self.engine, self.ranks, self.queue = engine, ranks, TargetQueue()
+        model = build(preset, seed=config.seed)
+        self.side = model.config.side
+        self.jepa = JEPA(model.encoder, model.predictor).to(device)
+        self.engine.prepare(self.jepa)
+        self.online = ranks.wrap(self.jepa)
+        self.names = [n for n, p in self.jepa.named_parameters() if p.requires_grad]
+        self.optimizer = torch.optim.AdamW(
+            self.jepa.trainable(), lr=config.peak, betas=config.betas, weight_decay=config.weight_decay, fused=True
+        )
+
+    def update(self, parts: Sequence[Batch]) -> dict[str, float]:
+        """One optimiser step and one EMA step; returns loss, gradient norm and the schedules' values.
+
+        Args:
+            parts: this process's samples of one batch, in as many passes as the engine accumulates.
+
+        Raises:
+            FloatingPointError: the loss or a gradient is not finite; weights are those before this step.
+        """
+        config = self.config
+        rate = learning_rate(self.step, config.steps, config.warmup, config.peak, config.minimum)
+        momentum = ema_momentum(self.step, config.steps, *config.ema)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.zero_grad(set_to_none=True)
+        total = torch.zeros((), device=self.device)
+        for number, part in enumerate(parts, 1):
+            with self._averaging(number == len(parts)):
+                loss = self._loss(part) / len(parts)
+                loss.backward()
+            total += loss.detach()
+        norm = nn.utils.clip_grad_norm_(self.jepa.trainable(), config.clip)
+        value, size = torch.stack([self.ranks.mean(total), norm.to(total)]).tolist()
+        if not math.isfinite(value) or not math.isfinite(size):
+            systems = sorted({system for part in parts for system in part.systems})
+            raise FloatingPointError(
+                f"expected a finite loss and gradient, got {value} and {size} at step {self.step} on "
+                f"{', '.join(systems)}; lower the peak learning rate and resume from the last saved state"
+            )
+        self.optimizer.step()
+        self.jepa.update_target(momentum)
+        self.step += 1
+        return {"loss": value, "gradient_norm": size, "learning_rate": rate, "momentum": momentum}
+
+    def _loss(self, batch: Batch) -> Tensor:
+        """The predictive latent objective of some samples; their targets join the queue."""
+        self.engine.begin()
+        with autocast(self.device, self.config.precision):
+            latent = self.jepa.targets(self.engine.futures(batch.futures, len(batch.context)))
+            predicted = self.online(batch.context, batch.patches, batch.offsets, batch.mask)
+            loss = jepa_loss(predicted, latent[batch.frame_of_query, batch.patches])
+        self.queue.push(latent, batch)
+        return loss
+
+    def _averaging(self, last: bool) -> contextlib.AbstractContextManager:
+        """A block after whose backward pass gradients are averaged over processes, if it is the last of a step."""
+        if isinstance(self.online, DistributedDataParallel) and not last:
+            return self.online.no_sync()
+        return contextlib.nullcontext()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Weights, target weights and both moments of every parameter, by name."""
+        tensors = {f"jepa.{name}": value for name, value in self.jepa.state_dict().items()}
+        for name, parameter in zip(self.names, self.jepa.trainable(), strict=True):
+            state = self.optimizer.state.get(parameter, {})
+            for moment in ("exp_avg", "exp_avg_sq"):
+                if moment in state:
+                    tensors[f"{moment}.{name}"] = state[moment]
+        return tensors
+
+    def save(self, path: Path) -> None:
+        """Write the whole state as one file, atomically."""
+        save_tensors(path, self.tensors(), {"step": self.step, "preset": self.preset, "config": asdict(self.config)})
+
+    def load(self, path: Path) -> None:
+        """Restore a state written by `save`.
+
+        Raises:
+            CheckpointError: the file is damaged.
+            ValueError: it belongs to another configuration; the differing keys are named.
+        """
+        tensors, record = load_tensors(path)
+        mine = json.loads(json.dumps({"preset": self.preset, **asdict(self.config)}))
+        theirs = {"preset": record["preset"], **record["config"]}
+        differing = sorted(k for k in mine.keys() | theirs.keys() if k not in FREE and mine.get(k) != theirs.get(k))
+        if differing:
+            raise ValueError(
+                f"expected a run of the same configuration, got other values of {', '.join(differing)} in {path}; "
+                "use another run directory"
+            )
+        self.jepa.load_state_dict({k[5:]: v for k, v in tensors.items() if k.startswith("jepa.")})
+        for name, parameter in zip(self.names, self.jepa.trainable(), strict=True):
+            self.optimizer.state[parameter] = {
+                "step": torch.tensor(float(record["step"]), device=self.device),
+                "exp_avg": tensors[f"exp_avg.{name}"].to(self.device),
+                "exp_avg_sq": tensors[f"exp_avg_sq.{name}"].to(self.device),
+            }
+        self.step = record["step"]
+
+
+def newest_state(run: Path) -> list[Path]:
+    """Saved states of a run directory, newest first."""
+    return sorted((run / "state").glob("step-*.safetensors"), reverse=True)
+
+
+def resume(training: Pretraining, run: Path) -> None:
+    """Restore the newest valid state of a run; a damaged file is passed over for the one before it.
+
+    Raises:
+        CheckpointError: there are states, and every one is damaged.
+    """
+    damaged: list[str] = []
+    for path in newest_state(run):
+        try:
+            return training.load(path)
+        except CheckpointError as error:
+            damaged.append(str(error))
+    if damaged:
+        raise CheckpointError(f"expected a valid state under {run / 'state'}, got only damaged ones: {damaged[0]}")

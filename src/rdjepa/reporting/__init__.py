@@ -1,1 +1,0 @@
-"""Tables, figures and cards from result rows and arrays; never imports torch."""

@@ -1,0 +1,262 @@
+"""One cell of a study: adapt a contender to a support set, evaluate it on the test trajectories (S3.1-S3.4)."""
+
+import hashlib
+import io
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from rdjepa import forecasters, systems
+from rdjepa.adaptation.adapt import train, windows
+from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.data import manifest, store
+from rdjepa.data.normalization import Normalizer
+from rdjepa.data.splits import support
+from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.data.windows import FORECASTING
+from rdjepa.evaluation.evaluate import Forecast, evaluate
+from rdjepa.evaluation.metrics import METRICS
+from rdjepa.evaluation.spectra import RadialSpectra
+from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.persistence import extrapolation, persistence
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.io import checkpoint
+from rdjepa.io.provenance import fingerprint, software
+from rdjepa.models.rdjepa import parameter_count, with_fresh_decoder
+from rdjepa.study import protocol
+from rdjepa.study.directory import RECORD, VERSION
+from rdjepa.study.profiles import Profile
+
+PRETRAINED = "rd-jepa"
+TRIVIAL: Mapping[str, Forecast] = {"persistence": persistence, "extrapolation": extrapolation}
+ROWS, SPECTRA, EXAMPLE = "rows.parquet", "spectra.parquet", "example.npz"
+
+Get = Callable[[Key], Trajectory]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One adapted model of a study.
+
+    Attributes:
+        study: "heldout", "source" or "boundary".
+        system: a system of that study.
+        k: support trajectories K.
+        support_seed: which support set.
+        contender: a name of `rdjepa.forecasters.names()`.
+    """
+
+    study: str
+    system: str
+    k: int
+    support_seed: int
+    contender: str
+
+    def __str__(self) -> str:
+        """Return "study/system/K/support seed/contender"."""
+        return f"{self.study}/{self.system}/K={self.k}/{self.support_seed}/{self.contender}"
+
+    @property
+    def trained(self) -> bool:
+        """Whether there is anything to adapt."""
+        return self.contender not in TRIVIAL
+
+    def support(self) -> list[Key]:
+        """The support trajectories: the first K of the pool's permutation under the support seed."""
+        pool = protocol.counts(self.system)["pool", "id"]
+        return [Key(self.system, "pool", "id", i) for i in support(pool, self.k, self.support_seed)]
+
+    def test(self, count: int) -> list[Key]:
+        """The test trajectories, `count` in equal shares of the system's regimes, the same for every cell of it."""
+        regimes = [regime for split, regime in protocol.counts(self.system) if split == "test"]
+        each = max(1, count // len(regimes))
+        return [Key(self.system, "test", regime, i) for regime in regimes for i in range(each)]
+
+
+def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
+    """Everything that decides the result of a cell, as JSON values.
+
+    Raises:
+        CheckpointError: the profile's checkpoint is missing (the sentence says what makes it), or of another size.
+    """
+    preset = profile.preset_of(cell.contender)
+    return {
+        "version": VERSION,
+        "cell": asdict(cell),
+        "profile": profile.name,
+        "preset": preset,
+        "settings": _settings(cell.contender, preset),
+        "adapt": json.loads(json.dumps(asdict(profile.adapt))) if cell.trained else {},
+        "test": profile.test,
+        "statistics": profile.statistics,
+        "checkpoint": checkpoint_fingerprint(profile) if cell.contender == PRETRAINED else "",
+        "data": recipe_fingerprint(cell.system),
+    }
+
+
+def identifier(content: Mapping[str, Any]) -> str:
+    """First 16 hexadecimal digits of the SHA-256 of canonical JSON."""
+    return _digest(content)[:16]
+
+
+def checkpoint_fingerprint(profile: Profile) -> str:
+    """SHA-256 of the weights that RD-JEPA starts from.
+
+    Raises:
+        CheckpointError: there is no such checkpoint, or it is of another size than the profile's.
+    """
+    try:
+        _, record = checkpoint.read_config(profile.checkpoint)
+    except checkpoint.CheckpointError as error:
+        raise checkpoint.CheckpointError(
+            f"{error}, or make it with: rdjepa pretrain --preset {profile.preset} --data datasets "
+            f"--out runs/{profile.preset}, and give --model runs/{profile.preset}/model"
+        ) from error
+    if record["name"] != profile.preset:
+        raise checkpoint.CheckpointError(
+            f"expected a checkpoint of preset {profile.preset}, got one of {record['name']!r} at {profile.checkpoint}; "
+            "give another --model or another --profile"
+        )
+    return record["sha256"]
+
+
+@cache
+def recipe_fingerprint(system: str) -> str:
+    """SHA-256 of everything that decides the trajectories of a system."""
+    return _digest(manifest.recipe_of(systems.get(system)))
+
+
+@cache
+def _settings(contender: str, preset: str) -> dict[str, Any]:
+    with torch.device("meta"):  # sizes without weights
+        return forecasters.build(contender, preset).settings()
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, device: torch.device) -> dict[str, bytes]:
+    """Run one cell; the contents of its files by name.
+
+    Args:
+        cell: what to run.
+        profile: how.
+        get: gives a trajectory by key.
+        normalizer: field statistics of the system, the same for all of its cells.
+        device: where to compute.
+    """
+    watch, content = _Watch(), identity(cell, profile)
+    seen: dict[str, str] = {}
+
+    def read(keys: Iterable[Key]) -> list[Trajectory]:
+        found = [get(key) for key in keys]
+        seen.update({str(t.key): store.checksum(t.fields) for t in found})
+        return found
+
+    learning = read(cell.support())
+    watch.lap("support")
+    forecast, made = (
+        _adapt(cell, profile, [t.fields for t in learning], normalizer, device, watch)
+        if cell.trained
+        else (TRIVIAL[cell.contender], {"parameters": 0, "trained": 0})
+    )
+    tests = cell.test(profile.test)
+    spectra = RadialSpectra(normalizer.mean, normalizer.scale)
+    rows = []
+    for key in tests:  # one at a time, so that memory does not grow with their number
+        trajectory = read([key])
+        watch.lap("test")
+        rows += evaluate(forecast, trajectory, metrics=tuple(METRICS), observe=spectra.add)
+        watch.lap("evaluate")
+    files = {
+        ROWS: _parquet([vars(row) for row in rows]),
+        SPECTRA: _parquet([vars(row) for row in spectra.rows()]),
+        EXAMPLE: _example(forecast, get(tests[0])),
+    }
+    counts = pd.Series([key.regime for key in tests]).value_counts(sort=False).to_dict()
+    record = {
+        "id": identifier(content),
+        "identity": content,
+        **asdict(cell),
+        "profile": profile.name,
+        "updates": profile.adapt.steps if cell.trained else 0,
+        "test": counts,
+        "support": [str(key) for key in cell.support()],
+        "settings": content["settings"],
+        "config": content["adapt"],
+        "checkpoint": content["checkpoint"],
+        "data": content["data"],
+        "trajectories": fingerprint(seen),
+        "normalizer": normalizer.to_dict(),
+        **made,
+        "software": software() | {"accelerator": str(device)},
+        "threads": torch.get_num_threads(),
+        "seconds": {name: round(value, 3) for name, value in watch.seconds.items()},
+        "rows": hashlib.sha256(files[ROWS]).hexdigest(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    return files | {RECORD: json.dumps(record, indent=1).encode()}
+
+
+def contender(name: str, profile: Profile) -> ForecastModel:
+    """A fresh trainable forecaster; RD-JEPA has the checkpoint's encoder and predictor (S2.6)."""
+    if name == PRETRAINED:
+        return RDJEPAForecaster(with_fresh_decoder(checkpoint.load(profile.checkpoint), profile.adapt.seed))
+    return forecasters.build(name, profile.preset_of(name), seed=profile.adapt.seed)
+
+
+def _adapt(
+    cell: Cell,
+    profile: Profile,
+    learning: Sequence[np.ndarray],
+    normalizer: Normalizer,
+    device: torch.device,
+    watch: "_Watch",
+) -> tuple[Forecast, dict[str, Any]]:
+    """The adapted forecast function, and what the record says of the model."""
+    model = contender(cell.contender, profile).to(device)
+    data = windows(model, learning, normalizer, device)
+    watch.lap("features")
+    losses = train(model, data, profile.adapt)
+    watch.lap("adapt")
+    trained = sum(parameter.numel() for group in model.parameter_groups() for parameter in group["params"])
+    made = {"parameters": parameter_count(model), "trained": trained, "loss": [losses[0], losses[-1]]}
+    return Forecaster(model, normalizer, {}).forecast, made
+
+
+def _example(forecast: Forecast, trajectory: Trajectory) -> bytes:
+    """Newest frame, reference and forecast of the middle window, float32 in physical units."""
+    starts = FORECASTING.starts(len(trajectory.fields))
+    window = FORECASTING.cut(trajectory.fields, starts[len(starts) // 2])
+    stream = io.BytesIO()
+    predicted = np.asarray(forecast(window.context[None])[0], np.float32)
+    np.savez_compressed(stream, newest=window.context[-1], reference=window.targets, forecast=predicted)
+    return stream.getvalue()
+
+
+def _parquet(rows: list[dict[str, Any]]) -> bytes:
+    stream = io.BytesIO()
+    pd.DataFrame(rows).to_parquet(stream, index=False)
+    return stream.getvalue()
+
+
+class _Watch:
+    """Seconds by part: each lap is added to the part it is given to."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.last = time.perf_counter()
+
+    def lap(self, part: str) -> None:
+        now = time.perf_counter()
+        self.seconds[part] = self.seconds.get(part, 0.0) + now - self.last
+        self.last = now

@@ -1,0 +1,198 @@
+"""The rows of a study, from its cells or from the few files that committed results are kept in.
+
+<root>/cells/<id>/...                                  a study directory
+<root>/rows.parquet, records.json, spectra.parquet     what `export` makes of it
+"""
+
+import hashlib
+import io
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rdjepa.io.atomic import write_bytes
+from rdjepa.study.cell import EXAMPLE, ROWS, SPECTRA, Cell, identifier
+from rdjepa.study.directory import RECORD, VERSION, Directory, StudyError
+from rdjepa.study.runner import STUDIES
+
+CELL = ["study", "profile", "system", "k", "support_seed", "contender"]
+RECORDS = "records.json"
+ROW_COLUMNS = [*CELL, "regime", "metric", "horizon", "trajectory", "value", "run"]
+SPECTRUM_COLUMNS = [*CELL, "regime", "horizon", "wavenumber", "error", "reference", "run"]
+CATEGORIES = ("study", "profile", "system", "contender", "regime", "metric", "run")
+
+
+def collect(root: Path | str, study: str | None = None, profile: str | None = None) -> pd.DataFrame:
+    """Every error of every finished cell: one line per metric, horizon, regime and trajectory, in physical units.
+
+    Args:
+        root: study directory, or a directory that `export` wrote.
+        study: narrow to one study. "scratch" takes RD-JEPA and the control from the held-out cells, under its name.
+        profile: narrow to one profile.
+
+    Returns:
+        Columns study, profile, system, k, support_seed, contender, regime, metric, horizon, trajectory, value, run.
+
+    Raises:
+        StudyError: no cells, a cell that is not what its name says, or cells of different settings together.
+    """
+    return _table(root, ROWS, ROW_COLUMNS, study, profile)
+
+
+def spectra(root: Path | str, study: str | None = None, profile: str | None = None) -> pd.DataFrame:
+    """Radially binned energies of errors and references of every finished cell; arguments as for `collect`.
+
+    Returns:
+        Columns study, profile, system, k, support_seed, contender, regime, horizon, wavenumber, error, reference, run.
+    """
+    return _table(root, SPECTRA, SPECTRUM_COLUMNS, study, profile)
+
+
+def records(root: Path | str) -> pd.DataFrame:
+    """One line per finished cell: the content of its record, columns as its keys."""
+    return pd.DataFrame(read_records(root))
+
+
+def example(root: Path | str, run: str) -> dict[str, np.ndarray] | None:
+    """Newest frame, reference and forecast of one window of a cell; None where they were not kept."""
+    path = Path(root) / "cells" / run / EXAMPLE
+    if not path.is_file():
+        return None
+    with np.load(path) as arrays:
+        return dict(arrays)
+
+
+def read_records(root: Path | str) -> list[dict[str, Any]]:
+    """The records of the finished cells, each checked against its name, and all against each other.
+
+    Raises:
+        StudyError: see `collect`.
+    """
+    root = Path(root)
+    if not _has_cells(root):
+        path = root / RECORDS
+        if not path.is_file():
+            raise StudyError(
+                f"expected a study directory or exported rows in {root}, got neither; make some with: "
+                f"rdjepa study run heldout --root {root}"
+            )
+        found = json.loads(path.read_text())
+    else:
+        Directory(root).read()
+        found = []
+        for path in sorted((root / "cells").glob(f"[!.]*/{RECORD}")):
+            record = json.loads(path.read_text())
+            if record.get("id") != path.parent.name:
+                raise _foreign(path.parent, "a record of another name")
+            found.append(record)
+    for record in found:
+        where = root / "cells" / str(record.get("id"))
+        content = record.get("identity", {})
+        if content.get("version") != VERSION or identifier(content) != record["id"]:
+            raise _foreign(where, "a record of another protocol version or with other settings than its name says")
+        if any(record[key] != value for key, value in content["cell"].items()):
+            raise _foreign(where, "a record whose cell is not that of its settings")
+    _refuse_mixtures(found)
+    return found
+
+
+def export(root: Path | str, out: Path | str) -> None:
+    """Write the rows, spectra and records of a study as three small files: categories, values in single precision.
+
+    Args:
+        root: study directory.
+        out: directory for rows.parquet, spectra.parquet and records.json.
+    """
+    out = Path(out)
+    for name, table in ((ROWS, collect(root)), (SPECTRA, spectra(root))):
+        kinds = {column: "category" for column in CATEGORIES if column in table}
+        kinds |= {column: "float32" for column in ("value", "error", "reference") if column in table}
+        kinds |= {column: "int16" for column in ("k", "support_seed", "horizon", "trajectory", "wavenumber")}
+        small = table.astype({column: kind for column, kind in kinds.items() if column in table})
+        stream = io.BytesIO()
+        small.to_parquet(stream, index=False, compression="zstd")
+        write_bytes(out / name, stream.getvalue())
+    write_bytes(out / RECORDS, json.dumps(read_records(root), indent=1).encode())
+
+
+def _table(root: Path | str, name: str, columns: list[str], study: str | None, profile: str | None) -> pd.DataFrame:
+    root, found = Path(root), read_records(root)
+    if study is not None and study not in STUDIES:
+        raise StudyError(f"expected a study among {', '.join(STUDIES)}, got {study!r}")
+    if _has_cells(root):
+        chosen = [record for record in found if _belongs(record, study, profile)]
+        table = pd.concat([_of_cell(root, record, name) for record in chosen]) if chosen else pd.DataFrame()
+        table = table.reindex(columns=columns)
+    else:
+        table = pd.read_parquet(root / name)
+        _check_export(root / name, table, found)
+        chosen = [record["id"] for record in found if _belongs(record, study, profile)]
+        table = table[table["run"].isin(chosen)].astype({column: str for column in CATEGORIES if column in table})
+    if study is not None:
+        table = table.assign(study=study)
+    return table.reset_index(drop=True)
+
+
+def _of_cell(root: Path, record: dict[str, Any], name: str) -> pd.DataFrame:
+    """The rows of one cell, with its columns in front."""
+    folder = root / "cells" / record["id"]
+    content = (folder / name).read_bytes()
+    if name == ROWS and hashlib.sha256(content).hexdigest() != record["rows"]:
+        raise _foreign(folder, "other rows than its record was written with")
+    return pd.read_parquet(io.BytesIO(content)).assign(run=record["id"], **{key: record[key] for key in CELL})
+
+
+def _belongs(record: dict[str, Any], study: str | None, profile: str | None) -> bool:
+    if profile not in (None, record["profile"]):
+        return False
+    if study is None:
+        return True
+    plan = STUDIES[study]
+    return record["study"] == plan.cells and record["contender"] in plan.contenders
+
+
+def _check_export(path: Path, table: pd.DataFrame, found: list[dict[str, Any]]) -> None:
+    """Refuse exported rows whose runs are not those of the records beside them."""
+    strange = set(table["run"].astype(str)) ^ {record["id"] for record in found}
+    if strange:
+        raise StudyError(
+            f"expected the runs of {RECORDS} in {path}, got others such as {min(strange)}; export the study again"
+        )
+
+
+def _refuse_mixtures(found: Iterable[dict[str, Any]]) -> None:
+    """Refuse cells of one profile that were run with different settings: their means would mean nothing."""
+    cells: dict[tuple, str] = {}
+    settings: dict[tuple, tuple[str, Any]] = {}
+    for record in found:
+        content, run = record["identity"], record["id"]
+        name = (record["profile"], *content["cell"].values())
+        if name in cells:
+            raise StudyError(
+                f"expected one run of {Cell(**content['cell'])} at {record['profile']}, got {cells[name]} and {run}; "
+                "move one of their cells away"
+            )
+        cells[name] = run
+        for scope, value in (
+            (("protocol",), (content["test"], content["statistics"])),
+            (("system", record["system"]), content["data"]),
+            (("contender", record["contender"]), (content["settings"], content["adapt"], content["checkpoint"])),
+        ):
+            first = settings.setdefault((record["profile"], *scope), (run, value))
+            if first[1] != value:
+                raise StudyError(
+                    f"expected cells of the same settings at profile {record['profile']}, got {first[0]} and {run} "
+                    f"of different {scope[0]} settings; move the cells of one of the two away"
+                )
+
+
+def _foreign(folder: Path, what: str) -> StudyError:
+    return StudyError(f"expected the cell {folder.name} in {folder}, got {what}; move the folder away")
+
+
+def _has_cells(root: Path) -> bool:
+    return (root / "cells").is_dir()

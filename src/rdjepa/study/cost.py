@@ -1,0 +1,204 @@
+"""What a study will cost on this machine, from a few measured updates and forecasts of every contender."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+import torch
+
+from rdjepa.adaptation.adapt import train, windows
+from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.data.normalization import Normalizer
+from rdjepa.data.simulate import simulate
+from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.data.windows import FORECASTING
+from rdjepa.evaluation.evaluate import evaluate
+from rdjepa.evaluation.metrics import METRICS
+from rdjepa.evaluation.spectra import RadialSpectra
+from rdjepa.io.atomic import write_bytes
+from rdjepa.io.provenance import software
+from rdjepa.study.cell import TRIVIAL, Cell, contender
+from rdjepa.study.profiles import Profile
+from rdjepa.study.supply import TRAJECTORY_BYTES, Supply, keys_of, pool_keys
+
+Result = TypeVar("Result")
+
+TIMINGS = "timings.json"
+FRAMES = 40
+TIMED_WINDOWS = 4
+TIMED_UPDATES = 2
+CELL_BYTES = 2**21  # of one finished cell's files while none is there to be measured
+
+
+@dataclass(frozen=True)
+class Step:
+    """Measured seconds of one contender.
+
+    Attributes:
+        support: features of one support trajectory, all windows.
+        update: one parameter update.
+        test: forecasts and metrics of one test trajectory, all windows.
+    """
+
+    support: float
+    update: float
+    test: float
+
+    def of(self, cell: Cell, profile: Profile) -> float:
+        """Seconds of a cell."""
+        updates = profile.adapt.steps if cell.trained else 0
+        return self.support * cell.k + self.update * updates + self.test * len(cell.test(profile.test))
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What is missing of a study.
+
+    Attributes:
+        seconds: of computing it, by contender.
+        data_seconds: of simulating what it reads.
+        data_bytes: of trajectories that will be kept.
+        cell_bytes: of its results.
+    """
+
+    seconds: Mapping[str, float]
+    data_seconds: float
+    data_bytes: int
+    cell_bytes: int
+
+    @property
+    def hours(self) -> float:
+        """Of one worker, data included."""
+        return (sum(self.seconds.values()) + self.data_seconds) / 3600
+
+
+def cost(
+    missing: Sequence[Cell],
+    profile: Profile,
+    supply: Supply,
+    device: torch.device,
+    report: Callable[[int, int, str], None] | None = None,
+) -> Cost:
+    """Expected cost of some cells, one after the other on one device.
+
+    Args:
+        missing: the cells.
+        profile: how they are run.
+        supply: where their trajectories come from; its study directory keeps what was measured.
+        device: where to measure.
+        report: called with a number done, their total and what is being timed.
+    """
+    names = list(dict.fromkeys(cell.contender for cell in missing))
+    places = list(dict.fromkeys(cell.system for cell in missing))
+    remembered = _Remembered(supply, device)
+    total = len(names) + len(places)
+
+    def say(number: int, text: str) -> None:
+        if report:
+            report(number, total, text)
+
+    steps, draws = {}, {}
+    for number, name in enumerate(names):
+        say(number, name)
+        what = f"{name} {profile.preset_of(name)} {profile.adapt.batch} {profile.adapt.precision}"
+        steps[name] = Step(**remembered.get(what, partial(measure, name, profile, device)))
+    for number, system in enumerate(places):
+        say(len(names) + number, system)
+        draws[system] = remembered.get(f"simulate {system}", partial(draw, system))["draw"]
+    say(total, "")
+    seconds = dict.fromkeys(names, 0.0)
+    for cell in missing:
+        seconds[cell.contender] += steps[cell.contender].of(cell, profile)
+    lacking = supply.lacks(keys_of(missing, profile))
+    simulated = lacking + [
+        key
+        for system in places
+        if not supply.has_statistics(system, profile.statistics)
+        for key in supply.lacks(pool_keys(system, profile.statistics))
+    ]
+    return Cost(
+        seconds,
+        sum(draws[key.system] for key in simulated),
+        min(len(lacking) * TRAJECTORY_BYTES, supply.limit),
+        len(missing) * _bytes_of_a_cell(supply),
+    )
+
+
+def measure(name: str, profile: Profile, device: torch.device) -> dict[str, float]:
+    """The seconds of a `Step`, from a few windows of noise, after one of each to warm up."""
+    frames = FORECASTING.length + TIMED_WINDOWS - 1
+    fields = np.random.default_rng(0).standard_normal((frames, 128, 128, 2)).astype(np.float32)
+    share = FORECASTING.count(FRAMES) / TIMED_WINDOWS
+    normalizer = Normalizer((0.0, 0.0), (1.0, 1.0))
+    support = update = 0.0
+    if name in TRIVIAL:
+        forecast = TRIVIAL[name]
+    else:
+        model = contender(name, profile).to(device)
+        windows(model, [fields], normalizer, device)
+        support, data = _timed(lambda: windows(model, [fields], normalizer, device), device)
+        train(model, data, replace(profile.adapt, steps=1))
+        timed = replace(profile.adapt, steps=TIMED_UPDATES)
+        update, _ = _timed(lambda: train(model, data, timed), device)
+        forecast = Forecaster(model, normalizer, {}).forecast
+    trajectory = Trajectory(fields, np.arange(frames, dtype=np.float64), key=Key("noise"))
+    spectra = RadialSpectra(normalizer.mean, normalizer.scale)
+    test, _ = _timed(lambda: evaluate(forecast, [trajectory], metrics=tuple(METRICS), observe=spectra.add), device)
+    return {"support": support * share, "update": update / TIMED_UPDATES, "test": test * share}
+
+
+def draw(system: str) -> dict[str, float]:
+    """Seconds of one draw of a trajectory, compilation left out, under "draw"."""
+    simulate(system)
+    started = time.perf_counter()
+    trajectory = simulate(system)
+    return {"draw": (time.perf_counter() - started) / (trajectory.attempt + 1)}
+
+
+def left(missing: Iterable[Cell], records: Sequence[Mapping]) -> float | None:
+    """Seconds that cells will take, from the records of finished ones; None where there is nothing to go by.
+
+    A cell is expected to take as long as the mean of the finished ones of its contender, or of all.
+    """
+    taken: dict[str, list[float]] = {}
+    for record in records:
+        taken.setdefault(record["contender"], []).append(sum(record["seconds"].values()))
+    everything = [value for values in taken.values() for value in values]
+    if not everything:
+        return None
+    return float(sum(np.mean(taken.get(cell.contender, everything)) for cell in missing))
+
+
+class _Remembered:
+    """What was measured on a device, kept in timings.json of the study directory."""
+
+    def __init__(self, supply: Supply, device: torch.device) -> None:
+        self.path = supply.root / TIMINGS
+        self.device = f"{software()['device']}, {device.type}, {torch.get_num_threads()} threads"
+        self.known = json.loads(self.path.read_text()) if self.path.is_file() else {}
+
+    def get(self, what: str, measured: Callable[[], dict[str, float]]) -> dict[str, float]:
+        here = self.known.setdefault(self.device, {})
+        if what not in here:
+            here[what] = measured()
+            write_bytes(self.path, json.dumps(self.known, indent=1).encode())
+        return here[what]
+
+
+def _bytes_of_a_cell(supply: Supply) -> int:
+    sizes = [path.stat().st_size for path in (supply.root / "cells").glob("*/*")]
+    folders = len(list((supply.root / "cells").glob("*/record.json")))
+    return sum(sizes) // folders if folders else CELL_BYTES
+
+
+def _timed(function: Callable[[], Result], device: torch.device) -> tuple[float, Result]:
+    """Seconds of a call, and its result."""
+    started = time.perf_counter()
+    result = function()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter() - started, result

@@ -1,0 +1,205 @@
+"""The benchmark's data as one object on disk: build it, describe it, and take a small sample of it."""
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from rdjepa import systems
+from rdjepa.data import manifest, store
+from rdjepa.data.build import Built, Progress, build
+from rdjepa.data.fields import DataError
+from rdjepa.data.simulate import simulate
+from rdjepa.data.splits import coinciding_seeds, support_set
+from rdjepa.data.trajectory import SPLITS, Key, Trajectory
+from rdjepa.evaluation.aggregate import per_horizon
+from rdjepa.evaluation.evaluate import evaluate
+from rdjepa.forecasters.persistence import persistence
+from rdjepa.io.atomic import write_bytes
+from rdjepa.pde.system import System
+from rdjepa.study import data_card, protocol
+from rdjepa.viz import figures
+
+SUPPORT = "support.json"
+SHEET_ROWS = 6
+PERSISTENCE_SAMPLE = 50
+
+
+def build_dataset(
+    out: Path | str,
+    *,
+    systems_: Sequence[str] = protocol.SYSTEMS,
+    splits: Sequence[str] = SPLITS,
+    scale: float = 1.0,
+    count: int | None = None,
+    workers: int = 1,
+    scheduler: str | None = None,
+    progress: Progress | None = None,
+) -> Built:
+    """Make the benchmark's trajectories, or a part, with recipe, manifest, statistics and support sets.
+
+    Args:
+        out: dataset directory.
+        systems_: names of systems, or .py files that define one.
+        splits: among pool, validation and test.
+        scale: share of every count of the paper, rounded up.
+        count: at most this many trajectories of every split and regime.
+        workers: local processes.
+        scheduler: address of a running Dask scheduler, instead of local processes.
+        progress: called with the number of trajectories done and their total.
+
+    Raises:
+        ValueError: unknown names, a count of zero, or a directory of another configuration.
+    """
+    found: dict[str, System] = {}
+    sources: dict[str, str] = {}
+    for name in systems_:
+        system = systems.get(name)
+        found[system.name] = system
+        if name.endswith(".py"):
+            sources[system.name] = str(Path(name).resolve())
+    keys = [key for key in protocol.keys(list(found), splits, scale, count) if key.regime in found[key.system].regimes]
+    manifest.claim(out, {name: manifest.recipe_of(system) for name, system in found.items()})
+    built = build(out, keys, sources=sources, workers=workers, scheduler=scheduler, progress=progress)
+    for name in found:
+        if store.keys(out, name, "pool"):
+            store.write_stats(Path(out) / name)
+            write_support(out, name)
+    manifest.write(out)
+    return built
+
+
+def write_support(base: Path | str, system: str) -> Path:
+    """Write the support sets of a system: the pool's order under each of its three seeds, shared by all contenders.
+
+    A smaller support set is the beginning of a larger one. Pairs of seeds that select the same trajectory at K = 1 are
+    listed; a study refuses them.
+    """
+    pool = len(store.keys(base, system, "pool", "id"))
+    if not pool:
+        raise DataError(f"expected pool trajectories of {system} in {base}, got none; build some first")
+    seeds, largest = protocol.support_seeds(system), max(protocol.budgets(system))
+    content = {
+        "pool": pool,
+        "order": {str(seed): support_set(pool, seed).order[:largest] for seed in seeds},
+        "coinciding_at_1": coinciding_seeds(pool, 1, seeds),
+    }
+    path = Path(base) / system / SUPPORT
+    write_bytes(path, json.dumps(content, indent=1).encode())
+    return path
+
+
+def sample(base: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
+    """Copy the first trajectories of every part of a data set, a share of each and at least one.
+
+    Raises:
+        ValueError: a share outside (0, 1], or no data.
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"expected a share above 0 and up to 1, got {share:g}")
+    groups: dict[tuple[str, str, str], list[Key]] = {}
+    for key in manifest.read(base):
+        groups.setdefault((key.system, key.split, key.regime), []).append(key)
+    chosen = [key for keys in groups.values() for key in keys[: max(1, round(share * len(keys)))]]
+    write_bytes(Path(out) / manifest.RECIPE, (Path(base) / manifest.RECIPE).read_bytes())
+    for key in chosen:
+        store.write(out, store.read(store.path_of(base, key)))
+    for name in dict.fromkeys(key.system for key in chosen if key.split == "pool"):
+        store.write_stats(Path(out) / name)
+        write_support(out, name)
+    manifest.write(out)
+    return chosen
+
+
+def write_cards(
+    base: Path | str, names: Sequence[str] | None = None, progress: Callable[[int, int], None] | None = None
+) -> list[Path]:
+    """Write `card.md` and `contact.png` of every system in a data set; return the cards' paths.
+
+    Args:
+        base: dataset directory with a manifest.
+        names: systems, or .py files that define one; those of the package that are in the data by default.
+        progress: called with the number of systems done and their total.
+    """
+    entries = manifest.read(base)
+    present = list(dict.fromkeys(key.system for key in entries))
+    known = [*systems.names(), *systems.wall_names()]
+    chosen = [systems.get(name) for name in (names or [name for name in present if name in known])]
+    paths = []
+    for number, system in enumerate(chosen):
+        mine = {key: entry for key, entry in entries.items() if key.system == system.name}
+        if not mine:
+            raise ValueError(f"expected data of {system.name} in {base}, got none; in it: {', '.join(present)}")
+        folder = Path(base) / system.name
+        figures.contact_sheet(
+            {_label(t): t.fields for t in _shown(base, list(mine))},
+            folder / "contact.png",
+            title=f"{system.title}: first trajectories of every split and regime",
+        )
+        text = data_card.data_card(system, summarize(base, system, mine), "contact.png")
+        write_bytes(folder / "card.md", text.encode())
+        paths.append(folder / "card.md")
+        if progress:
+            progress(number + 1, len(chosen))
+    return paths
+
+
+def summarize(base: Path | str, system: System, entries: Mapping[Key, manifest.Entry]) -> data_card.Summary:
+    """Count and measure the stored trajectories of one system."""
+    counts: dict[str, int] = {}
+    draws: dict[str, int] = {}
+    families: dict[str, int] = {}
+    parts: dict[str, list[Key]] = {}
+    for key, entry in entries.items():
+        part = f"{key.split}/{key.regime}"
+        counts[part] = counts.get(part, 0) + 1
+        draws[part] = draws.get(part, 0) + 1 + len(entry.rejected)
+        families[entry.initial_condition] = families.get(entry.initial_condition, 0) + 1
+        parts.setdefault(part, []).append(key)
+    errors, sampled = {}, {}
+    for part, keys in parts.items():
+        some = store.Stored(tuple(store.path_of(base, key) for key in keys[:PERSISTENCE_SAMPLE]))
+        rows = evaluate(persistence, some, metrics=("relative_l2",))
+        errors[part], sampled[part] = list(per_horizon(rows, "relative_l2").values()), len(some)
+    first = next(iter(entries))
+    support = Path(base) / system.name / SUPPORT
+    orders = json.loads(support.read_text()) if support.is_file() else {"order": {}, "coinciding_at_1": []}
+    return data_card.Summary(
+        counts=counts,
+        draws=draws,
+        reasons=manifest.reasons(entries.values()),
+        families=families,
+        persistence=errors,
+        sampled=sampled,
+        seconds=_seconds(system, first),
+        bytes=sum(store.path_of(base, key).stat().st_size for key in entries),
+        support={int(seed): tuple(order) for seed, order in orders["order"].items()},
+        coinciding=tuple((a, b) for a, b in orders["coinciding_at_1"]),
+        software=store.read_record(store.path_of(base, first)).software,
+    )
+
+
+def _seconds(system: System, key: Key) -> float:
+    """Processor seconds of one draw, compilation left out; not measured for a system from a user's file."""
+    known = system.name in (*systems.names(), *systems.wall_names())
+    if not known:
+        return float("nan")
+    simulate(system.name, key.index, key.regime, key.split)
+    started = time.process_time()
+    trajectory = simulate(system.name, key.index, key.regime, key.split)
+    return (time.process_time() - started) / (trajectory.attempt + 1)
+
+
+def _shown(base: Path | str, keys: Sequence[Key]) -> list[Trajectory]:
+    """The first few trajectories of every split and regime, at most `SHEET_ROWS` in all."""
+    groups: dict[tuple[str, str], list[Key]] = {}
+    for key in keys:
+        groups.setdefault((key.split, key.regime), []).append(key)
+    each = max(1, SHEET_ROWS // len(groups))
+    return [store.read(store.path_of(base, key)) for group in groups.values() for key in group[:each]]
+
+
+def _label(trajectory: Trajectory) -> str:
+    key = trajectory.key
+    assert key is not None
+    return f"{key.split}/{key.regime}\n{key.index}: {trajectory.initial_condition}"

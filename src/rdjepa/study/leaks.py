@@ -1,0 +1,52 @@
+"""Proof that pretraining saw nothing it may not see: every trajectory it was given is named in its checkpoint."""
+
+import json
+from collections.abc import Mapping
+
+from rdjepa.data.trajectory import Key
+from rdjepa.io import checkpoint
+from rdjepa.io.provenance import fingerprint
+from rdjepa.systems import SOURCES
+
+
+def leaks(trajectories: Mapping[str, str], forbidden: Mapping[str, str] | None = None) -> list[str]:
+    """Trajectories that pretraining may not have been given.
+
+    Args:
+        trajectories: key -> checksum, as in a checkpoint's `data.json`.
+        forbidden: key -> checksum of data to be evaluated on; a trajectory with one of these checksums is a leak
+            under whatever key it was given.
+
+    Returns:
+        One line per leak: of a system that is no source, not of the pool, out of distribution, or evaluated on.
+    """
+    evaluated = {checksum: key for key, checksum in (forbidden or {}).items()}
+    found = []
+    for text, checksum in trajectories.items():
+        key = Key.parse(text)
+        if key.system not in SOURCES:
+            found.append(f"{text}: {key.system} is held out")
+        elif key.split != "pool" or key.regime != "id":
+            found.append(f"{text}: not of the pool in distribution")
+        elif checksum in evaluated:
+            found.append(f"{text}: equal to {evaluated[checksum]}")
+    return found
+
+
+def of_checkpoint(source: str) -> tuple[str, list[str]]:
+    """Fingerprint of the data of a checkpoint, by name or directory, and its leaks.
+
+    Raises:
+        CheckpointError: there is no such checkpoint, or it does not name its data.
+    """
+    directory, record = checkpoint.read_config(source)
+    path = directory / "data.json"
+    if not path.is_file():
+        raise checkpoint.CheckpointError(f"expected the list of its data in {path}, got no file; pretrain it again")
+    trajectories = json.loads(path.read_text())["trajectories"]
+    found = leaks(trajectories)
+    mark = fingerprint(trajectories)
+    recorded = record["pretraining"].get("data", mark)
+    if recorded != mark:
+        found.append(f"data.json: its fingerprint is {mark[:12]}, the run recorded {recorded[:12]}")
+    return mark, found

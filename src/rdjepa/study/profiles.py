@@ -1,0 +1,59 @@
+"""Three sizes of the same study: the paper's, one for a single GPU, one for two processor cores."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from rdjepa.adaptation import adapt
+from rdjepa.adaptation.adapt import AdaptConfig
+
+PRETRAINED = ("rd-jepa", "scratch", "no-latent")  # the contenders that come in the size of the checkpoint
+POOL = 1_000
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How every cell of a study is run; what a cell is does not depend on it.
+
+    Attributes:
+        name: of the profile.
+        checkpoint: pretrained model, by name or directory.
+        preset: sizes and learning rates of RD-JEPA and its two controls.
+        external_preset: sizes and learning rates of the other contenders.
+        adapt: optimisation; its `steps` are the updates of every cell, its `seed` the model-training seed (S3.3).
+        test: test trajectories of a system, shared equally among its regimes.
+        statistics: pool trajectories that a system's field statistics are taken from, as far as the pool goes.
+    """
+
+    name: str
+    checkpoint: str
+    preset: str
+    external_preset: str
+    adapt: AdaptConfig
+    test: int = 300
+    statistics: int = POOL
+
+    def preset_of(self, contender: str) -> str:
+        """Sizes of a contender."""
+        return self.preset if contender in PRETRAINED else self.external_preset
+
+    def settings(self) -> dict[str, Any]:
+        """All of it as JSON values, without the place of the checkpoint, which says nothing of what is in it."""
+        return {name: value for name, value in asdict(self).items() if name != "checkpoint"}
+
+
+PROFILES = {
+    "paper": Profile("paper", "runs/paper/model", "paper", "paper", adapt.PROFILES["paper"]),
+    "small": Profile("small", "runs/small/model", "small", "paper", adapt.PROFILES["small"]),
+    "nano": Profile("nano", "nano", "nano", "nano", replace(adapt.PROFILES["nano"], steps=40), test=2, statistics=50),
+}
+
+
+def profile(name: str, checkpoint: str | None = None) -> Profile:
+    """A profile by name, with another checkpoint than its own if one is given.
+
+    Raises:
+        ValueError: unknown name.
+    """
+    if name not in PROFILES:
+        raise ValueError(f"expected a profile among {', '.join(PROFILES)}, got {name!r}")
+    return PROFILES[name] if checkpoint is None else replace(PROFILES[name], checkpoint=checkpoint)

@@ -1,0 +1,75 @@
+"""The paper's lists and counts: which systems pretrain, which are held out, how many trajectories each has (S1.1)."""
+
+import math
+from collections.abc import Sequence
+
+from rdjepa.data.trajectory import SPLITS, Key
+from rdjepa.systems import HELD_OUT, SOURCES, WALLS
+
+SYSTEMS = SOURCES + HELD_OUT + WALLS
+
+SUPPORT_SEEDS = (777, 778, 779)
+WALL_SUPPORT_SEEDS = (777, 778, 780)
+BUDGETS = {"source": (5, 10, 20), "held-out": (1, 5, 10), "wall": (1, 5, 10)}
+
+Part = tuple[str, str]  # split, regime
+
+_SOURCE: dict[Part, int] = {
+    ("pool", "id"): 1000,
+    ("validation", "id"): 50,
+    ("test", "id"): 100,
+    ("test", "coeff-ood"): 100,
+    ("test", "ic-ood"): 100,
+}
+_HELD_OUT: dict[Part, int] = {("pool", "id"): 1000, ("test", "id"): 300}
+_WALL: dict[Part, int] = {("pool", "id"): 20, ("validation", "id"): 5, ("test", "id"): 300}
+
+
+def role(system: str) -> str:
+    """Whether a system is a "source", "held-out" or a "wall" variant; a user's own is "held-out"."""
+    return "source" if system in SOURCES else "wall" if system in WALLS else "held-out"
+
+
+def counts(system: str) -> dict[Part, int]:
+    """Number of trajectories by split and regime in the full benchmark; 11,625 over `SYSTEMS`."""
+    return dict({"source": _SOURCE, "held-out": _HELD_OUT, "wall": _WALL}[role(system)])
+
+
+def support_seeds(system: str) -> tuple[int, ...]:
+    """The three support seeds of a system's study (S3.1)."""
+    return WALL_SUPPORT_SEEDS if role(system) == "wall" else SUPPORT_SEEDS
+
+
+def budgets(system: str) -> tuple[int, ...]:
+    """The numbers K of support trajectories in a system's study (S3.1)."""
+    return BUDGETS[role(system)]
+
+
+def keys(
+    systems: Sequence[str] = SYSTEMS, splits: Sequence[str] = SPLITS, scale: float = 1.0, count: int | None = None
+) -> list[Key]:
+    """The keys of the benchmark, or of a part of it, in a fixed order.
+
+    Args:
+        systems: names of systems.
+        splits: among pool, validation and test.
+        scale: share of every count, rounded up, so that no part is empty; above 0.
+        count: at most this many of every part.
+
+    Raises:
+        ValueError: an unknown split, a scale that is not in (0, 1], or a count below one.
+    """
+    unknown = [split for split in splits if split not in SPLITS]
+    if unknown or not splits:
+        raise ValueError(f"expected splits among {', '.join(SPLITS)}, got {', '.join(splits)!r}; name some of them")
+    if not 0 < scale <= 1:
+        raise ValueError(f"expected a scale above 0 and up to 1, got {scale:g}; 1 is the full benchmark")
+    if count is not None and count < 1:
+        raise ValueError(f"expected a count of at least one trajectory, got {count}; raise it")
+    found = []
+    for system in systems:
+        for (split, regime), full in counts(system).items():
+            number = math.ceil(full * scale - 1e-9)
+            if split in splits:
+                found += [Key(system, split, regime, i) for i in range(min(number, count or number))]
+    return found

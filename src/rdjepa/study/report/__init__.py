@@ -1,0 +1,1 @@
+"""Tables, figures and the page of a study, from recorded rows alone; never imports torch."""

@@ -1,0 +1,154 @@
+"""Errors as pictures: against the horizon, the number of support trajectories, the system and the wavenumber."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.colors import TwoSlopeNorm
+
+from rdjepa.study.report.labels import METRICS, label
+from rdjepa.viz.style import LOOK, logarithmic
+
+HORIZONS = ("1", "2", "3", "4", "5")
+Known = dict[tuple, dict[str, Any]]  # what `summary.over_runs` returned, by coordinates
+
+
+def by_horizon(axes: Any, known: Known, system: str, k: int, contenders: Sequence[str]) -> None:
+    """Mean relative L² error and deviation at every horizon, a line per contender; logarithmic."""
+    places = {name: [(system, k, name, "relative_l2", h, "all") for h in HORIZONS] for name in contenders}
+    _lines(axes, known, places, [int(h) for h in HORIZONS])
+    axes.set_xticks([int(h) for h in HORIZONS])
+    logarithmic(axes.yaxis)
+
+
+def by_budget(axes: Any, known: Known, system: str, budgets: Sequence[int], contenders: Sequence[str]) -> None:
+    """Relative L² error at the longest horizon against K, a line per contender; both axes logarithmic."""
+    places = {name: [(system, k, name, "relative_l2", HORIZONS[-1], "all") for k in budgets] for name in contenders}
+    _lines(axes, known, places, budgets)
+    for axis in (axes.xaxis, axes.yaxis):
+        logarithmic(axis)
+    axes.set_xticks(budgets)
+
+
+def reduction_bars(
+    axes: Any, known: Known, systems: Sequence[str], k: int, against: Sequence[str], metric: str
+) -> None:
+    """Paired percentage reductions of RD-JEPA's error against others', a group of bars per system."""
+    width = 0.8 / len(against)
+    for number, name in enumerate(against):
+        results = [known.get((system, k, f"rd-jepa/{name}", metric, "mean", "all")) for system in systems]
+        means, deviations = ([100 * r[key] if r else math.nan for r in results] for key in ("mean", "sd"))
+        positions = np.arange(len(systems)) + (number - (len(against) - 1) / 2) * width
+        axes.bar(positions, means, width * 0.92, color=LOOK[name]["color"], label=label("contender", name))
+        axes.errorbar(positions, means, deviations, fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
+    axes.axhline(0, color="black", lw=0.6)
+    axes.set_xticks(range(len(systems)), [label("system", system) for system in systems])
+    axes.tick_params(axis="x", length=0)
+    axes.set_ylabel(f"reduction of\n{METRICS[metric]} error (%)")
+
+
+def dots(
+    axes: Any, known: Known, systems: Sequence[str], k: int, contenders: Sequence[str], metric: str, horizon: str
+) -> None:
+    """Errors of all contenders, a row per system; the horizontal axis is logarithmic."""
+    offsets = np.linspace(-0.3, 0.3, len(contenders)) if len(contenders) > 1 else [0.0]
+    for name, offset in zip(contenders, offsets, strict=True):
+        results = [known.get((system, k, name, metric, horizon, "all")) for system in systems]
+        shown = [(row + offset, r["mean"], r["sd"]) for row, r in enumerate(results) if r]
+        if shown:
+            rows, means, deviations = (np.array(column, dtype=float) for column in zip(*shown, strict=True))
+            look = LOOK[name] | {"ls": "none"}
+            axes.errorbar(
+                means, rows, xerr=_below(means, deviations), label=label("contender", name), elinewidth=0.8, **look
+            )
+    axes.set_yticks(range(len(systems)), [label("system", system) for system in systems])
+    axes.set_ylim(len(systems) - 0.5, -0.5)
+    for row in range(len(systems) - 1):
+        axes.axhline(row + 0.5, color="0.85", lw=0.5)
+    axes.tick_params(axis="y", length=0)
+    logarithmic(axes.xaxis)
+
+
+def heat(axes: Any, table: np.ndarray, rows: Sequence[str], columns: Sequence[str], text: str, *, signed: bool) -> None:
+    """A table as colours with its numbers written in; signed ones around a white zero, blue where positive."""
+    if signed:
+        largest = max(float(np.nanmax(np.abs(table))), 1e-9) if np.isfinite(table).any() else 1.0
+        colours: dict[str, Any] = {"cmap": "RdBu", "norm": TwoSlopeNorm(0, -largest, largest)}
+    else:
+        colours = {"cmap": "cividis_r"}
+    image = axes.imshow(table, aspect="auto", **colours)
+    for (row, column), value in np.ndenumerate(table):
+        if math.isfinite(value):
+            red, green, blue, _ = image.cmap(image.norm(value))
+            dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+            axes.text(
+                column, row, format(value, text), ha="center", va="center", fontsize=7, color="w" if dark else "k"
+            )
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def spectrum(axes: Any, spectra: pd.DataFrame, contenders: Sequence[str]) -> None:
+    """Energy of the reference and of errors by radial wavenumber, mean over runs, a line per contender.
+
+    Args:
+        axes: to draw on; both axes become logarithmic.
+        spectra: lines of one system, K and horizon.
+        contenders: which ones, in order.
+    """
+    means = (
+        spectra[spectra["wavenumber"] > 0]
+        .groupby(["contender", "wavenumber"], observed=True)[["error", "reference"]]
+        .mean()
+    )
+    found = [name for name in contenders if name in means.index]
+    if not found:
+        missing(axes)
+        return
+    reference = means.loc[found[0], "reference"]
+    axes.plot(reference.index, reference, color="black", lw=1.6, label="Reference")
+    for name in found:
+        error = means.loc[name, "error"]
+        axes.plot(error.index, error, label=label("contender", name), **LOOK[name] | {"marker": ""})
+    largest = float(means.max(axis=None))
+    axes.set_yscale("log")
+    axes.set_ylim(1e-8 * largest, 3 * largest)
+    logarithmic(axes.xaxis)
+
+
+def missing(axes: Any) -> None:
+    """Say in a panel that there is nothing to show yet."""
+    axes.text(0.5, 0.5, "not computed", ha="center", va="center", color="0.5", transform=axes.transAxes)
+
+
+def legend(figure: Any, axes: Any, **place: Any) -> None:
+    """One legend for a figure, with every contender that any of its axes shows, in the usual order."""
+    found: dict[str, Any] = {}
+    for each in np.ravel(axes):
+        handles, names = each.get_legend_handles_labels()
+        found |= dict(zip(names, handles, strict=True))
+    order = ["Reference", *(label("contender", name) for name in LOOK)]
+    names = sorted(found, key=order.index)
+    if names:
+        figure.legend([found[name] for name in names], names, ncols=min(len(names), 5), **place)
+
+
+def _lines(axes: Any, known: Known, places: dict[str, list[tuple]], x: Sequence[float]) -> None:
+    for name, line in places.items():
+        results = [(at, known[place]) for at, place in zip(x, line, strict=True) if place in known]
+        if results:
+            means, deviations = (np.array([r[key] for _, r in results], dtype=float) for key in ("mean", "sd"))
+            bars = {"elinewidth": 0.8, "capsize": 1.5, "yerr": _below(means, deviations)}
+            axes.errorbar([at for at, _ in results], means, label=label("contender", name), **bars, **LOOK[name])
+    if not axes.lines:
+        missing(axes)
+
+
+def _below(means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+    """(2, n) lengths of error bars that stay above zero, so that a logarithmic axis can show them."""
+    known = np.nan_to_num(deviations)
+    return np.stack([np.minimum(known, 0.9 * means), known])

@@ -1,0 +1,93 @@
+"""Two contenders on the same forecasts: paired differences with bootstrap intervals, and how often one wins."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from rdjepa.study.report.labels import heading, label, ordered
+from rdjepa.study.report.sheet import NOTHING, Sheet, Text
+
+COLUMNS = ["system", "k", "supports", "trajectories", "difference", "low", "high", "won", "runs"]
+
+
+def paired(
+    rows: pd.DataFrame, contender: str, against: str, metric: str, resamples: int = 2000, seed: int = 0
+) -> pd.DataFrame:
+    """Mean of E_contender - E_against over matched forecasts, for every system and K that both have.
+
+    A matched forecast is a test trajectory under one support selection; its error is the mean over horizons. The
+    interval holds the middle 95 % of the means when support selections and test trajectories are drawn again with
+    replacement, independently, because all selections are tested on the same trajectories (the pigeonhole bootstrap of
+    Owen, Annals of Applied Statistics 1, 2007). With one selection it measures the choice of trajectories alone.
+
+    Args:
+        rows: trajectory errors, as `summary.prepare` returns them.
+        contender: whose error is wanted below the other's.
+        against: the other.
+        metric: which rows to take.
+        resamples: number of bootstrap draws.
+        seed: of the draws.
+
+    Returns:
+        system, k, supports, trajectories, difference, low, high in the metric's units, won: the share of matched
+        forecasts in which the contender's error is lower, and runs: ids of all runs behind them.
+    """
+    chosen = rows[(rows["metric"] == metric) & rows["contender"].isin([contender, against])]
+    keys = ["system", "k", "support_seed", "regime", "trajectory"]
+    errors = chosen.groupby([*keys, "contender"])["value"].mean().unstack("contender")
+    if not {contender, against} <= set(errors.columns):
+        return pd.DataFrame(columns=COLUMNS)
+    differences = (errors[contender] - errors[against]).dropna()
+    random = np.random.default_rng(seed)
+    found = []
+    for (system, k), part in differences.groupby(level=["system", "k"], sort=False):
+        table = part.droplevel(["system", "k"]).unstack("support_seed").to_numpy()  # (trajectories, supports)
+        low, high = np.quantile(_means(table, resamples, random), [0.025, 0.975])
+        runs = " ".join(chosen.loc[(chosen["system"] == system) & (chosen["k"] == k), "run"].unique())
+        found.append((system, k, table.shape[1], table.shape[0], table.mean(), low, high, (table < 0).mean(), runs))
+    return pd.DataFrame(found, columns=COLUMNS)
+
+
+def against_all(rows: pd.DataFrame, contender: str, metrics: tuple[str, ...]) -> pd.DataFrame:
+    """`paired` of one contender with every other under every metric, with columns metric and against in front."""
+    others = [name for name in ordered("contender", rows["contender"]) if name != contender]
+    parts = [
+        paired(rows, contender, other, metric).assign(metric=metric, against=other)
+        for metric, other in product(metrics, others)
+    ]
+    return pd.concat(parts, ignore_index=True)[["metric", "against", *COLUMNS]] if parts else pd.DataFrame()
+
+
+def comparison_sheet(found: pd.DataFrame, metric: str, caption: str) -> Sheet:
+    """The differences of one metric, times 100, with their intervals, and the share won in percent.
+
+    Args:
+        found: what `against_all` returned.
+        metric: which lines to show.
+        caption: in full.
+    """
+    lines = found[found["metric"] == metric].set_index(["system", "against", "k"])
+    systems, others = ordered("system", found["system"]), ordered("contender", found["against"])
+    budgets = sorted(found["k"].unique())
+    rows = []
+    for system, other in product(systems, others):
+        texts = []
+        for k in budgets:
+            line = lines.loc[(system, other, k)] if (system, other, k) in lines.index else None
+            texts += [Text(NOTHING)] * 2 if line is None else _texts(line)
+        rows.append(((label("system", system), label("contender", other)), tuple(texts)))
+    columns = tuple((label("k", k), part) for k in budgets for part in ("difference [95 %]", "won"))
+    return Sheet(caption, (heading("system"), "Against"), columns, tuple(rows))
+
+
+def _means(table: np.ndarray, resamples: int, random: np.random.Generator) -> np.ndarray:
+    """(resamples,) means of the table with its rows and columns drawn again."""
+    counts = [random.multinomial(size, np.full(size, 1 / size), size=resamples) / size for size in table.shape]
+    return np.einsum("rt,ts,rs->r", counts[0], table, counts[1], optimize=True)
+
+
+def _texts(line: pd.Series) -> list[Text]:
+    """Difference with its interval, bold where the interval holds no zero and the difference is negative; share won."""
+    numbers = [f"{100 * line[name]:.2f}".replace("-", "−") for name in ("difference", "low", "high")]
+    return [Text(f"{numbers[0]} [{numbers[1]}, {numbers[2]}]", bool(line["high"] < 0)), Text(f"{line['won']:.0%}")]

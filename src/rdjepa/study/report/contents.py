@@ -1,0 +1,112 @@
+"""What a report of a study says: its tables and findings, before they are written in some form."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from rdjepa.study.report import comparison, runs, summary, tables
+from rdjepa.study.report.labels import label
+from rdjepa.study.report.layouts import Layout, further_tables, paper_tables
+from rdjepa.study.report.sheet import Sheet
+
+CONTENDER = "rd-jepa"  # whose results the reports are about
+METRICS = ("relative_l2", "gradient_l1")
+COMPARABLE = "paper"  # the profile whose sizes and updates are the paper's
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table with its twins.
+
+    Attributes:
+        name: of its files.
+        title: its heading.
+        sheets: the table, then what the paper prints, then the differences.
+        lines: every value with the ids of its runs.
+    """
+
+    name: str
+    title: str
+    sheets: tuple[Sheet, ...]
+    lines: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The tables of a study.
+
+    Attributes:
+        rows: trajectory errors, checked.
+        records: of the runs in the rows, flat.
+        values: run-level values.
+        source: profile, updates, test trajectories and seeds, as a sentence without a full stop.
+        findings: sentences that say in how many settings RD-JEPA is lowest.
+        sections: the paper's tables, then those beyond it.
+    """
+
+    rows: pd.DataFrame
+    records: pd.DataFrame
+    values: pd.DataFrame
+    source: str
+    findings: tuple[str, ...]
+    sections: tuple[Section, ...]
+
+
+def contents(rows: pd.DataFrame, records: pd.DataFrame, study: str) -> Contents:
+    """Aggregate the rows of one study and profile and put them in their places.
+
+    Raises:
+        ValueError: unknown study, rows that do not belong together (see `summary.prepare`), or a run without a record.
+    """
+    layouts = paper_tables(study)
+    rows = summary.prepare(rows)
+    records = runs.of_rows(rows, records)
+    values = summary.run_values(rows)
+    source = runs.sentence(rows, records)
+    profile = rows["profile"].iloc[0]
+    sections, findings = [], []
+    for layout in [*layouts, *further_tables(study, values["contender"].unique())]:
+        found, paper = tables.results(values, layout), tables.printed(layout)
+        sheets = _sheets(layout, found, paper, source, profile)
+        sections.append(
+            Section(layout.name, layout.title, sheets, tables.lines(layout, found, comparable=profile == COMPARABLE))
+        )
+        if not layout.name.startswith("skill"):
+            findings.append(tables.finding(layout.title, found, paper, CONTENDER))
+    sections += _paired(rows, source)
+    return Contents(rows, records, values, source, tuple(findings), tuple(sections))
+
+
+def _sheets(layout: Layout, found: dict, paper: dict, source: str, profile: str) -> tuple[Sheet, ...]:
+    """The table, what the paper prints in its place, and the differences if the profile is the paper's."""
+    few = any(0 < len(result.seeds.split()) < tables.SELECTIONS for result in found.values())
+    counts = f" [n]: from n of {tables.SELECTIONS} selections." if few else ""
+    caption = f"{layout.caption}. {source}.{counts}"
+    sheets = [tables.sheet(layout, found, f"{layout.title}. {caption}")]
+    if paper:
+        apart = "" if profile == COMPARABLE else f"; profile {profile} is not the paper's, so no difference is formed"
+        sheets.append(tables.sheet(layout, paper, f"{layout.title} as published{apart}."))
+    if paper and profile == COMPARABLE:
+        differences = tables.differences(found, paper)
+        sheets.append(
+            tables.sheet(layout, differences, f"{layout.title}, ours minus published, times 100.", signed=True)
+        )
+    return tuple(sheets)
+
+
+def _paired(rows: pd.DataFrame, source: str) -> list[Section]:
+    """A section of the paired differences of RD-JEPA from every other contender, if there is one."""
+    found = comparison.against_all(rows, CONTENDER, METRICS)
+    if found.empty:
+        return []
+    sheets = tuple(
+        comparison.comparison_sheet(
+            found,
+            metric,
+            f"{label('metric', metric)} of RD-JEPA minus that of another, times 100, averaged over h = 1..5, with 95 % "
+            "bootstrap intervals over support selections and test trajectories, bold where they lie below zero; "
+            f"share of matched forecasts in which RD-JEPA is lower. {source}.",
+        )
+        for metric in METRICS
+    )
+    return [Section("paired", "Paired differences", sheets, found)]

@@ -1,0 +1,114 @@
+"""Forecast fields beside their references: the qualitative figures of the paper (Figures 2 and 4)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rdjepa.study.report.charts import missing
+from rdjepa.study.report.labels import CONTENDERS, label
+from rdjepa.viz.style import ERROR_COLOURS, FIELD_COLOURS, LOOK
+
+HORIZONS = (1, 3, 5)
+COMPONENTS = ("u", "v")
+Example = Mapping[str, np.ndarray]  # newest (H, W, C), reference and forecast (5, H, W, C), physical units
+Find = Callable[[str, int, str], Example | None]  # system, K, contender
+
+
+def component_block(panel: Any, example: Example, component: int) -> None:
+    """Reference, forecast and absolute error of one component, a row per horizon, each error with its own scale."""
+    reference, forecast = (example[key][..., component] for key in ("reference", "forecast"))
+    low, high = float(reference.min()), float(reference.max())
+    axes = panel.subplots(len(HORIZONS), 3)
+    for line, h in zip(axes, HORIZONS, strict=True):
+        error = np.abs(forecast[h - 1] - reference[h - 1])
+        for axis, image in zip(line[:2], (reference[h - 1], forecast[h - 1]), strict=True):
+            field(axis, image, low, high)
+        shade = field(line[2], error, 0.0, float(error.max()), ERROR_COLOURS)
+        bar = panel.colorbar(shade, ax=line[2], shrink=0.9, pad=0.02)
+        bar.ax.tick_params(labelsize=6, length=1.5)
+        bar.outline.set_linewidth(0.4)
+        line[0].set_ylabel(f"h = {h}")
+    for axis, title in zip(axes[0], ("Reference", "RD-JEPA", "|Error|"), strict=True):
+        axis.set_title(f"{COMPONENTS[component]}, {title}" if title == "Reference" else title)
+
+
+def comparison_grid(panel: Any, find: Find, systems: Sequence[str], k: int, contenders: Sequence[str]) -> None:
+    """The first component at the longest horizon: reference and contenders, a row per system with one scale."""
+    axes = panel.subplots(len(systems), 1 + len(contenders), squeeze=False)
+    for line, system in zip(axes, systems, strict=True):
+        examples = [find(system, k, name) for name in contenders]
+        known = next((example for example in examples if example is not None), None)
+        for axis in line:
+            empty(axis)
+        line[0].set_ylabel(label("system", system), fontsize=7)
+        if known is not None:
+            truth = known["reference"][-1, ..., 0]
+            low, high = float(truth.min()), float(truth.max())
+            field(line[0], truth, low, high)
+            for axis, example in zip(line[1:], examples, strict=True):
+                if example is not None:
+                    field(axis, example["forecast"][-1, ..., 0], low, high)
+    for axis, title in zip(axes[0], ("Reference", *(_short(name) for name in contenders)), strict=True):
+        axis.set_title(title, fontsize=7)
+
+
+def horizon_strip(panel: Any, example: Example | None, title: str) -> int:
+    """Reference above forecast of the first component at h = 1, 3 and 5, one scale; the row that `transect` shows.
+
+    A dashed line marks that row, the one along which the last reference varies most.
+    """
+    axes = panel.subplots(2, len(HORIZONS))
+    panel.suptitle(title, fontsize=8)
+    for axis in axes.flat:
+        empty(axis)
+    axes[0, 0].set_ylabel("Reference")
+    axes[1, 0].set_ylabel("RD-JEPA")
+    if example is None:
+        missing(axes[0, 1])
+        return 0
+    reference, forecast = example["reference"][..., 0], example["forecast"][..., 0]
+    row = int(reference[-1].var(axis=1).argmax())
+    for column, h in enumerate(HORIZONS):
+        for axis, fields in zip(axes[:, column], (reference, forecast), strict=True):
+            shade = field(axis, fields[h - 1], float(reference.min()), float(reference.max()))
+        axes[1, column].set_xlabel(f"h = {h}")
+    axes[0, -1].axhline(row, color="white", lw=2.0)
+    axes[0, -1].axhline(row, color="black", lw=1.0, ls=(0, (3, 2)))
+    bar = panel.colorbar(shade, ax=axes, orientation="horizontal", shrink=0.7, pad=0.02, aspect=30)
+    bar.ax.tick_params(labelsize=6, length=1.5)
+    bar.outline.set_linewidth(0.4)
+    return row
+
+
+def transect(axes: Any, examples: Mapping[str, Example | None], row: int) -> None:
+    """The first component along one row at the longest horizon: reference in black, a line per contender."""
+    known = [example for example in examples.values() if example is not None]
+    if known:
+        truth = known[0]["reference"][-1, row, :, 0]
+        x = (np.arange(len(truth)) + 0.5) / len(truth)
+        axes.plot(x, truth, color="black", lw=1.4, label="Reference")
+        for name, example in examples.items():
+            if example is not None:
+                look = LOOK[name] | {"marker": ""}
+                axes.plot(x, example["forecast"][-1, row, :, 0], label=label("contender", name), **look)
+    else:
+        missing(axes)
+        axes.set_yticks([])
+    axes.set(xlabel="x / L", xlim=(0, 1))
+
+
+def field(axes: Any, image: np.ndarray, low: float, high: float, colours: str = FIELD_COLOURS) -> Any:
+    """One field as a picture without ticks; small pictures of it stay small in a vector file."""
+    empty(axes)
+    return axes.imshow(image, origin="lower", cmap=colours, vmin=low, vmax=high, interpolation="nearest")
+
+
+def empty(axes: Any) -> None:
+    """Axes without ticks, for a picture or where there is none."""
+    axes.set(xticks=[], yticks=[], aspect="equal")
+    axes.spines[:].set_visible(False)
+
+
+def _short(name: str) -> str:
+    return {"no-latent": "No latent"}.get(name, CONTENDERS.get(name, name))

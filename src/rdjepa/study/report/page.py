@@ -1,0 +1,72 @@
+"""The report of a study as one HTML page that asks for no other file."""
+
+import base64
+from importlib import resources
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import jinja2
+import numpy as np
+
+from rdjepa.study.report import figures, runs, sheet
+from rdjepa.study.report.contents import CONTENDER, Contents
+from rdjepa.study.report.figures import Material
+from rdjepa.study.report.labels import label
+from rdjepa.viz.figures import animation
+
+TITLES = {
+    "heldout": "Systems held out of pretraining",
+    "source": "Source systems",
+    "boundary": "Barkley between walls",
+    "scratch": "The same architecture from scratch",
+}
+
+
+def page(content: Contents, material: Material, study: str) -> str:
+    """The text of the page; pictures stand in it as data.
+
+    Args:
+        content: tables and findings.
+        material: what the figures are drawn from.
+        study: name of the study.
+    """
+    with TemporaryDirectory() as folder:
+        drawn = [
+            {"name": each.name, "title": each.title, "caption": each.caption, "data": _data(paths[-1])}
+            for each, paths in figures.draw(material, Path(folder), study)
+        ]
+        movies = _animations(material, Path(folder))
+    records = content.records.sort_values(["system", "k", "support_seed", "contender"])
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(resources.files(__package__).joinpath("report.html").read_text(encoding="utf-8"))
+    return template.render(
+        title=TITLES[study],
+        content=content,
+        sections=[(each, [sheet.hypertext(one) for one in each.sheets]) for each in content.sections],
+        figures=drawn,
+        movies=movies,
+        costs=sheet.hypertext(runs.costs(content.records)),
+        facts=runs.facts(content.records),
+        cells=records[["id", "system", "k", "support_seed", "contender"]].to_dict("records"),
+    )
+
+
+def _animations(material: Material, folder: Path) -> list[dict[str, str]]:
+    """For each system a forecast of RD-JEPA beside what came, from the newest frame to h = 5."""
+    found = []
+    for system in material.systems:
+        example = material.find(system, material.budgets[0], CONTENDER)
+        if example is not None:
+            frames, forecast = (
+                np.concatenate([example["newest"][None], example[key]]) for key in ("reference", "forecast")
+            )
+            title = f"{label('system', system)}, K = {material.budgets[0]}, u from the newest frame to h = 5"
+            shown = {label("contender", CONTENDER): forecast}
+            path = animation(frames, shown, folder / f"{system}.gif", title=title, per_second=2)
+            found.append({"title": title, "data": _data(path)})
+    return found
+
+
+def _data(path: Path) -> str:
+    kind = path.suffix.removeprefix(".")
+    return f"data:image/{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"

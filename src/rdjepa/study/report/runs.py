@@ -1,0 +1,93 @@
+"""What the rows of a report come from: profile, versions, fingerprints, seconds."""
+
+import json
+
+import pandas as pd
+
+from rdjepa.study.report.labels import heading, label, ordered
+from rdjepa.study.report.sheet import NOTHING, Sheet, Text
+
+_SHOWN = 6  # distinct values that are written out
+_CELL = ("id", "study", "profile", "system", "k", "support_seed", "contender")
+_ELSEWHERE = ("identity.", "settings.", "normalizer.", "loss", "support", "rows", "seconds.")
+_COSTS = {
+    "parameters": ("parameters", "max", ",.0f"),
+    "trained": ("trained", "max", ",.0f"),
+    "updates": ("updates", "max", ",.0f"),
+    "seconds.adapt": ("adaptation (s)", "mean", ",.1f"),
+    "seconds.evaluate": ("evaluation (s)", "mean", ",.1f"),
+}
+
+
+def of_rows(rows: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
+    """The records of the runs in the rows, with nested entries as columns of their own ("software.torch").
+
+    Raises:
+        ValueError: a run of the rows is not among the records.
+    """
+    runs = set(rows["run"].astype(str))
+    missing = sorted(runs - set(records["id"].astype(str)))
+    if missing:
+        raise ValueError(f"expected a record of every run, got none of {', '.join(missing[:3])}; export both together")
+    return pd.json_normalize(records[records["id"].astype(str).isin(runs)].to_dict("records"))
+
+
+def sentence(rows: pd.DataFrame, records: pd.DataFrame) -> str:
+    """Profile, updates, test trajectories and support seeds behind the rows, for a caption.
+
+    Args:
+        rows: trajectory errors, as `summary.prepare` returns them.
+        records: as `of_rows` returns them.
+    """
+    tests = rows.drop_duplicates(["system", "regime", "trajectory"]).groupby("system").size()
+    seeds = ", ".join(map(str, sorted(rows["support_seed"].unique())))
+    return (
+        f"Profile {rows['profile'].iloc[0]}, {_span(records.loc[records['updates'] > 0, 'updates'])} updates, "
+        f"{_span(tests)} test trajectories a system, support seeds {seeds}"
+    )
+
+
+def facts(records: pd.DataFrame) -> list[tuple[str, str, list[str]]]:
+    """What the cells were computed with, as far as it is not in a table.
+
+    Returns:
+        For every entry of the records: its name, a short text, and all its values where they are too many for that.
+    """
+    found: list[tuple[str, str, list[str]]] = []
+    for name in records.columns:
+        if name in (*_CELL, *_COSTS) or name.startswith(_ELSEWHERE):
+            continue
+        values = sorted({_plain(value) for value in records[name].dropna()} - {""})
+        if name == "created" and len(values) > 1:
+            found.append((name, f"{values[0]} to {values[-1]}", []))
+        elif 0 < len(values) <= _SHOWN:
+            found.append((name, "; ".join(values), []))
+        elif values:
+            found.append((name, f"{len(values)} different", values))
+    return found
+
+
+def costs(records: pd.DataFrame) -> Sheet:
+    """Cells, sizes and mean seconds of every contender, as far as they were recorded."""
+    known = {name: entry for name, entry in _COSTS.items() if name in records}
+    rows = []
+    for name in ordered("contender", records["contender"]):
+        mine = records[records["contender"] == name]
+        values = [(mine[column].agg(how), form) for column, (_, how, form) in known.items()]
+        texts = [Text(NOTHING if pd.isna(value) else format(value, form)) for value, form in values]
+        rows.append(((label("contender", name),), (Text(str(len(mine))), *texts)))
+    columns = (("cells",), *((head,) for head, _, _ in known.values()))
+    return Sheet("Sizes and seconds of a cell, by contender.", (heading("contender"),), columns, tuple(rows))
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, float):  # whole numbers too, where some cells have none
+        return f"{value:g}"
+    return value if isinstance(value, str) else json.dumps(value, default=str, sort_keys=True)
+
+
+def _span(values: pd.Series) -> str:
+    if values.empty:
+        return "0"
+    low, high = values.min(), values.max()
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

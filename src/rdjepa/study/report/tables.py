@@ -1,0 +1,196 @@
+"""Results in their places: sheets to read, lines that lead to the runs, and who is lowest how often."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import pandas as pd
+
+from rdjepa.study.report import summary
+from rdjepa.study.report.labels import heading, label
+from rdjepa.study.report.layouts import Layout, Place
+from rdjepa.study.report.published import published, published_table
+from rdjepa.study.report.sheet import NOTHING, Sheet, Text
+
+SELECTIONS = 3  # support selections behind every value of the paper
+_CONTENDER = summary.DIMENSIONS.index("contender")
+
+
+@dataclass(frozen=True)
+class Result:
+    """A value of a table.
+
+    Attributes:
+        mean: over support selections; errors in physical units, reductions as shares of one.
+        sd: sample deviation over them; NaN for one selection.
+        seeds: the support seeds, separated by spaces.
+        runs: ids of the runs behind it, separated by spaces.
+        lowest: whether it is the lowest of its contenders, all with the same seeds.
+    """
+
+    mean: float
+    sd: float
+    seeds: str
+    runs: str
+    lowest: bool = False
+
+
+def results(values: pd.DataFrame, layout: Layout) -> dict[Place, Result]:
+    """What is known at the places of a table.
+
+    Args:
+        values: run-level values, as `summary.run_values` returns them.
+        layout: the table.
+    """
+    values = _relevant(values, layout)
+    parts = [values]
+    for pair in (name for name in _axis(layout, "contender") if "/" in name):
+        parts.append(summary.reductions(values, *pair.split("/")))
+    if "all" in _axis(layout, "system"):
+        assert layout.published is not None
+        systems = [name for name in published(layout.published[0])["system"].unique() if name != "all"]
+        parts.append(summary.over_systems(values, systems))
+    known = summary.over_runs(pd.concat(parts, ignore_index=True)).to_dict("index")
+    places = [place for line in layout.places() for place in line if place in known]
+    found = {place: Result(*(known[place][name] for name in ("mean", "sd", "seeds", "runs"))) for place in places}
+    return _marked(found)
+
+
+def printed(layout: Layout) -> dict[Place, Result]:
+    """What the paper prints at the places of one of its tables; empty for another table."""
+    if layout.published is None:
+        return {}
+    study, number = layout.published
+    values = published_table(study, number).set_index(summary.DIMENSIONS)
+    return _marked({place: Result(line["mean"], line["sd"], "", "") for place, line in values.iterrows()})
+
+
+def differences(found: dict[Place, Result], paper: dict[Place, Result]) -> dict[Place, Result]:
+    """Ours minus the paper's mean, where both are known."""
+    return {
+        place: Result(result.mean - paper[place].mean, math.nan, result.seeds, result.runs)
+        for place, result in found.items()
+        if place in paper
+    }
+
+
+def sheet(layout: Layout, found: dict[Place, Result], caption: str, *, signed: bool = False) -> Sheet:
+    """The table to be read; a place without result holds a dash, one with fewer selections than the paper their number.
+
+    Args:
+        layout: the table.
+        found: its results.
+        caption: in full.
+        signed: write a sign before positive values, and no number of selections.
+    """
+    labels = [_names(layout, dict(layout.rows), short=True), _names(layout, dict(layout.columns), short=False)]
+    texts = [tuple(_text(found.get(place), layout.digits, signed) for place in line) for line in layout.places()]
+    return Sheet(
+        caption,
+        tuple(heading(name) for name in layout.rows),
+        tuple(labels[1]),
+        tuple(zip(labels[0], texts, strict=True)),
+    )
+
+
+def lines(layout: Layout, found: dict[Place, Result], *, comparable: bool) -> pd.DataFrame:
+    """One line per place of a table: coordinates, mean and sd (times 100), published values, run ids.
+
+    Args:
+        layout: the table.
+        found: its results.
+        comparable: whether a difference from the published value means anything; it stays empty otherwise.
+    """
+    paper = printed(layout)
+    table = []
+    for place in (place for line in layout.places() for place in line):
+        ours, theirs = found.get(place), paper.get(place)
+        table.append(
+            dict(zip(summary.DIMENSIONS, place, strict=True))
+            | {
+                "mean": 100 * ours.mean if ours else math.nan,
+                "sd": 100 * ours.sd if ours else math.nan,
+                "published_mean": round(100 * theirs.mean, 2) if theirs else math.nan,
+                "published_sd": round(100 * theirs.sd, 2) if theirs else math.nan,
+                "difference": 100 * (ours.mean - theirs.mean) if ours and theirs and comparable else math.nan,
+                "seeds": ours.seeds if ours else "",
+                "runs": ours.runs if ours else "",
+            }
+        )
+    return pd.DataFrame(table).assign(table=layout.title)[["table", *table[0]]]
+
+
+def lowest(found: dict[Place, Result], contender: str) -> tuple[list[Place], list[Place]]:
+    """Settings of a table with at least two contenders: those in which one is lowest, and the others.
+
+    A setting is given by the place of its lowest contender.
+    """
+    firsts = [place for place, result in found.items() if result.lowest]
+    won = [place for place in firsts if place[_CONTENDER] == contender]
+    with_it = {_setting(place) for place in found if place[_CONTENDER] == contender}
+    return won, [place for place in firsts if place not in won and _setting(place) in with_it]
+
+
+def finding(title: str, found: dict[Place, Result], paper: dict[Place, Result], contender: str) -> str:
+    """One sentence: in how many settings a contender is lowest, in how many of the paper's, and who is elsewhere."""
+    won, lost = lowest(found, contender)
+    if not won and not lost:
+        return f"{title}: no setting is complete enough for a comparison."
+    name = label("contender", contender)
+    text = f"{title}: {name} is lowest in {len(won)} of {len(won) + len(lost)} settings"
+    if paper:
+        theirs = lowest(paper, contender)
+        text += f" (paper: {len(theirs[0])} of {len(theirs[0]) + len(theirs[1])})"
+    first = Counter(label("contender", place[_CONTENDER]) for place in lost)
+    elsewhere = ", ".join(f"{other} in {count}" for other, count in first.most_common())
+    return f"{text}; elsewhere {elsewhere}." if lost else f"{text}."
+
+
+def _marked(found: dict[Place, Result]) -> dict[Place, Result]:
+    """The results with the lowest error of every setting marked, where its contenders have the same support seeds."""
+    settings: dict[Place, list[Place]] = {}
+    for place in found:
+        if "/" not in str(place[_CONTENDER]):
+            settings.setdefault(_setting(place), []).append(place)
+    best = set()
+    for places in settings.values():
+        if len(places) > 1 and len({found[place].seeds for place in places}) == 1:
+            best.add(min(places, key=lambda place: found[place].mean))
+    return {place: Result(each.mean, each.sd, each.seeds, each.runs, place in best) for place, each in found.items()}
+
+
+def _relevant(values: pd.DataFrame, layout: Layout) -> pd.DataFrame:
+    """The run-level values that a table needs."""
+    needed = pd.Series(True, index=values.index)
+    for name in ("k", "metric", "horizon", "regime"):
+        needed &= values[name].isin(_axis(layout, name))
+    return values[needed & values["contender"].isin("/".join(_axis(layout, "contender")).split("/"))]
+
+
+def _setting(place: Place) -> Place:
+    return place[:_CONTENDER] + place[_CONTENDER + 1 :]
+
+
+def _axis(layout: Layout, dimension: str) -> tuple:
+    known = {name: (value,) for name, value in layout.fixed.items()} | dict(layout.rows) | dict(layout.columns)
+    return known[dimension]
+
+
+def _names(layout: Layout, axes: dict[str, tuple], *, short: bool) -> list[tuple[str, ...]]:
+    """The labels of all rows or columns; a short one of K is the number alone."""
+    paths: list[tuple[str, ...]] = [()]
+    for name, values in axes.items():
+        shown = [layout.names.get(v) or (str(v) if short and name == "k" else label(name, v)) for v in values]
+        paths = [(*path, text) for path in paths for text in shown]
+    return paths
+
+
+def _text(result: Result | None, digits: str, signed: bool) -> Text:
+    if result is None:
+        return Text(NOTHING)
+    if signed:
+        return Text(format(100 * result.mean, f"+{digits}").replace("-", "−"))
+    mean, seeds = format(100 * result.mean, digits).replace("-", "−"), len(result.seeds.split())
+    spread = "" if math.isnan(result.sd) else f" ± {format(100 * result.sd, digits)}"
+    few = f" [{seeds}]" if 0 < seeds < SELECTIONS else ""
+    return Text(mean + spread + few, result.lowest)

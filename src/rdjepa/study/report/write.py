@@ -1,0 +1,104 @@
+"""A study as tables, figures and a page: what the command line calls.
+
+The functions take what was recorded of one study and profile. Rows are trajectory errors: study, profile, system, k,
+support_seed, contender, regime, metric, horizon, trajectory, value, run. Records have one line per cell: id, updates
+and more. Spectra are binned energies: study to contender, regime, horizon, wavenumber, error, reference, run.
+"""
+
+from pathlib import Path
+
+import pandas as pd
+
+from rdjepa.io.atomic import write_bytes
+from rdjepa.study.report import figures, page, runs, sheet, summary
+from rdjepa.study.report.contents import contents
+from rdjepa.study.report.figures import Examples
+from rdjepa.study.report.supplementary import supplementary_data
+
+
+def write_tables(rows: pd.DataFrame, records: pd.DataFrame, spectra: pd.DataFrame, out: Path, study: str) -> list[Path]:
+    """Every table of a study as Markdown, LaTeX and CSV, its Supplementary Data and its spectra as CSV.
+
+    Args:
+        rows: trajectory errors.
+        records: one line per cell.
+        spectra: binned energies; may be empty.
+        out: directory, made if need be.
+        study: name of the study.
+
+    Returns:
+        The files; the first is `tables.md`, which has all tables.
+
+    Raises:
+        ValueError: unknown study, or rows that do not belong together (see `summary.prepare`).
+    """
+    out = Path(out)
+    content = contents(rows, records, study)
+    paths, text = (
+        [],
+        [f"# Tables of the {study} study", f"{content.source}.", "\n".join(f"- {f}" for f in content.findings)],
+    )
+    for section in content.sections:
+        body = "\n".join(map(sheet.markdown, section.sheets)) + f"\nRun ids and exact values: `{section.name}.csv`.\n"
+        text.append(f"## {section.title}\n\n{body}")
+        latex = "\n".join(sheet.latex(each, f"{section.name}-{i}") for i, each in enumerate(section.sheets, start=1))
+        paths += [_write(out / f"{section.name}.md", body), _write(out / f"{section.name}.tex", latex)]
+        paths.append(_csv(out / f"{section.name}.csv", section.lines))
+    for number, data in supplementary_data(content.values, study).items():
+        paths.append(_csv(out / f"supplementary-data-{number}.csv", data))
+    if not spectra.empty:
+        paths.append(_csv(out / "spectra.csv", spectra))
+    return [_write(out / "tables.md", "\n\n".join(text)), *paths]
+
+
+def write_figures(
+    rows: pd.DataFrame, records: pd.DataFrame, spectra: pd.DataFrame, examples: Examples, out: Path, study: str
+) -> list[Path]:
+    """Every figure of a study as vector PDF and as PNG.
+
+    Args:
+        rows: trajectory errors.
+        records: one line per cell.
+        spectra: binned energies; without them there is no figure of errors by wavenumber.
+        examples: id of a run -> newest (H, W, C), reference and forecast (5, H, W, C), or None.
+        out: directory, made if need be.
+        study: name of the study.
+
+    Raises:
+        ValueError: as `write_tables`.
+    """
+    rows = summary.prepare(rows)
+    runs.of_rows(rows, records)
+    material = figures.material(summary.run_values(rows), spectra, examples, study)
+    out = Path(out)
+    return [path for _, paths in figures.draw(material, out, study) for path in paths]
+
+
+def write_report(
+    rows: pd.DataFrame, records: pd.DataFrame, spectra: pd.DataFrame, examples: Examples, out: Path, study: str
+) -> Path:
+    """One HTML page with findings, figures, animations, tables and provenance, which needs no other file.
+
+    Args:
+        rows: trajectory errors.
+        records: one line per cell.
+        spectra: binned energies; may be empty.
+        examples: as for `write_figures`.
+        out: directory, made if need be.
+        study: name of the study.
+
+    Raises:
+        ValueError: as `write_tables`.
+    """
+    content = contents(rows, records, study)
+    out = Path(out)
+    material = figures.material(content.values, spectra, examples, study)
+    return _write(out / f"{study}.html", page.page(content, material, study))
+
+
+def _write(path: Path, text: str) -> Path:
+    return write_bytes(path, text.encode())
+
+
+def _csv(path: Path, frame: pd.DataFrame) -> Path:
+    return _write(path, frame.to_csv(index=False, float_format="%.8g"))

@@ -1,0 +1,274 @@
+"""The paper's studies: which cells they have, computing those that are missing, and how far they are (S3.1)."""
+
+import json
+import re
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from rdjepa import forecasters
+from rdjepa.data.parallel import completed
+from rdjepa.data.splits import coinciding_seeds
+from rdjepa.errors import OutputError, StudyError
+from rdjepa.io.checkpoint import shipped
+from rdjepa.models.device import device_named
+from rdjepa.study import protocol
+from rdjepa.study.cell import PRETRAINED, Cell, checkpoint_fingerprint, compute, identifier, identity
+from rdjepa.study.cost import left
+from rdjepa.study.directory import RECORD, Directory
+from rdjepa.study.profiles import Profile
+from rdjepa.study.supply import Supply
+
+PAPER = ("rd-jepa", "no-latent", "fno")
+TRIVIAL = ("persistence", "extrapolation")
+DONE, KEPT, BUSY = "done", "kept", "busy"
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a study compares.
+
+    Attributes:
+        cells: the study that its cells are recorded under.
+        systems: on which systems.
+        contenders: which models.
+    """
+
+    cells: str
+    systems: tuple[str, ...]
+    contenders: tuple[str, ...]
+
+
+STUDIES = {
+    "heldout": Study("heldout", protocol.HELD_OUT, tuple(forecasters.names())),
+    "source": Study("source", protocol.SOURCES, (*PAPER, *TRIVIAL)),
+    "boundary": Study("boundary", protocol.WALLS, (*PAPER, *TRIVIAL)),
+    # the architecture-matched control stands beside RD-JEPA on the held-out systems, so it shares their cells
+    "scratch": Study("heldout", protocol.HELD_OUT, ("rd-jepa", "scratch")),
+}
+
+
+def cells(study: str, only: Sequence[str] = (), seeds: Sequence[int] | None = None) -> list[Cell]:
+    """The cells of a study, most telling first: the smallest K under the first seed, its other seeds, the larger K.
+
+    Args:
+        study: a name in `STUDIES`.
+        only: conditions "key=value" on system, k, support_seed and contender; values of one key are alternatives.
+        seeds: support seeds, instead of the paper's.
+
+    Raises:
+        StudyError: an unknown study, key or value, or seeds that select the same trajectory at K = 1.
+    """
+    if study not in STUDIES:
+        raise StudyError(f"expected a study among {', '.join(STUDIES)}, got {study!r}")
+    plan = STUDIES[study]
+    found = []
+    for system in plan.systems:
+        chosen = tuple(seeds or protocol.support_seeds(system))
+        same = coinciding_seeds(protocol.counts(system)["pool", "id"], 1, chosen)
+        if same:
+            pairs = ", ".join(f"{a} and {b}" for a, b in same)
+            raise StudyError(f"expected seeds that select different trajectories of {system} at K = 1, got {pairs}")
+        for number, k in enumerate(protocol.budgets(system)):
+            for place, seed in enumerate(chosen):
+                found += [((number, place), Cell(plan.cells, system, k, seed, name)) for name in plan.contenders]
+    found.sort(key=lambda item: item[0])
+    return select([cell for _, cell in found], only)
+
+
+def select(every: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
+    """Those cells that meet all conditions; see `cells`."""
+    wanted: dict[str, set[str]] = {}
+    for condition in only:
+        key, equals, value = condition.strip().partition("=")
+        if not equals or key not in ("system", "k", "support_seed", "contender"):
+            raise StudyError(
+                f"expected system=..., k=..., support_seed=... or contender=..., got {condition!r}; name one of them"
+            )
+        known = dict.fromkeys(str(getattr(cell, key)) for cell in every)
+        if value not in known:
+            raise StudyError(f"expected {key} among {', '.join(known)}, got {value!r}")
+        wanted.setdefault(key, set()).add(value)
+    return [cell for cell in every if all(str(getattr(cell, key)) in values for key, values in wanted.items())]
+
+
+def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile) -> list[Cell]:
+    """Those of the cells that are not finished in a study directory, which need not exist."""
+    where = Directory(root)
+    where.check(profile.name, profile.settings())
+    return [cell for cell in plan if not where.is_done(identifier(identity(cell, profile)))]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run did.
+
+    Attributes:
+        done: cells that it computed.
+        kept: number that were there already.
+        busy: cells that another process has.
+        failed: cell -> last line of its traceback.
+    """
+
+    done: tuple[Cell, ...]
+    kept: int
+    busy: tuple[Cell, ...]
+    failed: Mapping[Cell, str]
+
+
+def run(
+    root: Path | str,
+    plan: Sequence[Cell],
+    profile: Profile,
+    *,
+    data: Path | str | None = None,
+    limit: int = Supply.limit,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    device: str = "auto",
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Ran:
+    """Compute those cells that are not there yet, in their order.
+
+    Args:
+        root: study directory; on a cluster a path that all workers share, like `data`.
+        plan: the cells.
+        profile: how they are run.
+        data: data set that is read before anything is simulated.
+        limit: bytes of simulated trajectories to keep in `root`.
+        workers: local processes; one for each GPU, or one, when None. A single one computes in this process.
+        scheduler: address of a running Dask scheduler, used instead of local processes.
+        device: "auto", "cpu", "cuda"; several GPUs are shared out among the workers.
+        progress: called with a number done, their total and what they are: first trajectories, then cells.
+
+    Raises:
+        StudyError: a directory of another version or other settings.
+        OutputError: the directory cannot be written.
+        DataError: no data set in `data`, or one of another recipe.
+        CheckpointError: the checkpoint is missing or of another size.
+    """
+    where = Directory(root)
+    supply = Supply(where.root, None if data is None else Path(data).resolve(), limit)
+    supply.check(dict.fromkeys(cell.system for cell in plan))
+    device_named(device)
+    if any(cell.contender == PRETRAINED for cell in plan):
+        weights = {"checkpoint": checkpoint_fingerprint(profile)}
+        where.claim(profile.name, profile.settings())
+        where.claim(f"{profile.name}/{PRETRAINED}", weights)
+        if profile.checkpoint not in shipped():
+            profile = replace(profile, checkpoint=str(Path(profile.checkpoint).resolve()))
+    else:
+        where.claim(profile.name, profile.settings())
+    missing = missing_cells(root, plan, profile)
+    kept = len(plan) - len(missing)
+    number = workers if workers is not None else max(1, torch.cuda.device_count())
+    preparing = None if progress is None else lambda done, total: progress(done, total, "trajectories")
+    supply.prepare(missing, profile, workers=number, scheduler=scheduler, progress=preparing)
+    outcomes: dict[Cell, str] = {}
+    jobs = [(supply, cell, profile, device) for cell in missing]
+    if progress:
+        progress(kept, len(plan), "cells")
+    names = [identifier(identity(cell, profile)) for cell in missing]
+    with completed(attempt, jobs, names, workers=number, scheduler=scheduler) as results:
+        for position, result in results:
+            cell = missing[position]
+            if isinstance(result, StudyError | OutputError):
+                raise result
+            if isinstance(result, Exception):  # the worker was killed again and again
+                where.fail(names[position], f"{type(result).__name__}: {result}\n")
+                result = f"{type(result).__name__}: {result}"
+            outcomes[cell] = result
+            if progress:
+                progress(kept + len(outcomes), len(plan), str(cell))
+    by = {kind: tuple(cell for cell, outcome in outcomes.items() if outcome == kind) for kind in (DONE, KEPT, BUSY)}
+    failed = {cell: outcome for cell, outcome in outcomes.items() if outcome not in by}
+    return Ran(by[DONE], kept + len(by[KEPT]), by[BUSY], failed)
+
+
+def attempt(supply: Supply, cell: Cell, profile: Profile, device: str) -> str:
+    """Compute and store one cell, unless it is there or another process has it.
+
+    Returns:
+        "done", "kept", "busy", or the last line of the traceback that was kept.
+
+    Raises:
+        OutputError: the study directory cannot be written.
+    """
+    where, name = Directory(supply.root), identifier(identity(cell, profile))
+    with where.lock(name) as mine:
+        if not mine:
+            return BUSY
+        if where.is_done(name):
+            return KEPT
+        try:
+            statistics = supply.normalizer(cell.system, profile.statistics)
+            files = compute(cell, profile, supply.get, statistics, _device(device))
+        except Exception as error:
+            where.fail(name, traceback.format_exc())
+            return f"{type(error).__name__}: {error}"
+        where.finish(name, files)
+        return DONE
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a study is.
+
+    Attributes:
+        done: finished cells.
+        running: cells that a process has.
+        failed: cell -> last line of its traceback.
+        waiting: the others.
+        seconds: expected of running, failed and waiting cells, divided among the running processes; None before the
+            first cell is finished.
+    """
+
+    done: tuple[Cell, ...]
+    running: tuple[Cell, ...]
+    failed: Mapping[Cell, str]
+    waiting: tuple[Cell, ...]
+    seconds: float | None
+
+
+def status(root: Path | str, plan: Sequence[Cell], profile: Profile) -> Status:
+    """Look at a study directory; nothing is written.
+
+    Raises:
+        StudyError: no study directory, or one of another version.
+    """
+    where = Directory(root)
+    where.read()
+    where.check(profile.name, profile.settings())
+    done, running, waiting, records = [], [], [], []
+    failed: dict[Cell, str] = {}
+    for cell in plan:
+        name = identifier(identity(cell, profile))
+        if where.is_done(name):
+            done.append(cell)
+            records.append(json.loads((where.cell(name) / RECORD).read_text()))
+        elif where.is_running(name):
+            running.append(cell)
+        elif where.traceback(name).is_file():
+            failed[cell] = where.traceback(name).read_text().strip().splitlines()[-1]
+        else:
+            waiting.append(cell)
+    expected = left([*running, *failed, *waiting], records)
+    seconds = None if expected is None else expected / max(1, len(running))
+    return Status(tuple(done), tuple(running), failed, tuple(waiting), seconds)
+
+
+def _device(name: str) -> torch.device:
+    """The device of a cell; of several GPUs the one whose number the worker's name ends in."""
+    device = device_named(name)
+    if device.type != "cuda" or device.index is not None or torch.cuda.device_count() < 2:
+        return device
+    from distributed import get_worker
+
+    try:
+        number = re.search(r"\d+$", str(get_worker().name))
+    except ValueError:  # computed in this process
+        return device
+    return torch.device("cuda", int(number[0]) % torch.cuda.device_count()) if number else device

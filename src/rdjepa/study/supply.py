@@ -1,0 +1,152 @@
+"""What the cells of a study read: trajectories by key and the field statistics of each system.
+
+Trajectories come from a data set where one is given and has them, and are simulated otherwise. The statistics of a
+system are those of the first trajectories of its pool, so they are the same for all of its cells and hold no test
+trajectory (S2.6, S3.1).
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rdjepa import systems
+from rdjepa.data import manifest, store
+from rdjepa.data.build import Progress, build
+from rdjepa.data.cache import Cache
+from rdjepa.data.fields import DataError
+from rdjepa.data.normalization import Moments, Normalizer
+from rdjepa.data.parallel import completed
+from rdjepa.data.simulate import simulate
+from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.io.atomic import write_bytes
+from rdjepa.study import protocol
+from rdjepa.study.cell import Cell
+from rdjepa.study.profiles import Profile
+
+TRAJECTORY_BYTES = 40 * 128 * 128 * 2 * 4
+
+
+@dataclass(frozen=True)
+class Supply:
+    """Trajectories and statistics for the cells of one study directory; small enough to be sent to a worker.
+
+    Attributes:
+        root: study directory; simulated trajectories lie in its folder `data`.
+        data: data set that is read first, or None.
+        limit: bytes of simulated trajectories to keep.
+    """
+
+    root: Path
+    data: Path | None = None
+    limit: int = 20 * 2**30
+
+    def get(self, key: Key) -> Trajectory:
+        """The trajectory of a key."""
+        if self.data is not None and self._is_given(key):
+            return store.read(store.path_of(self.data, key))
+        return Cache(self.root / "data", self.limit).get(key)
+
+    def lacks(self, keys: Iterable[Key]) -> list[Key]:
+        """Those of the keys that lie neither in the data set nor in the study directory."""
+        own = self.root / "data"
+        return [key for key in keys if not self._is_given(key) and not store.path_of(own, key).is_file()]
+
+    def normalizer(self, system: str, count: int) -> Normalizer:
+        """The field statistics of the first `count` trajectories of a pool, which `prepare` wrote.
+
+        Raises:
+            DataError: it did not.
+        """
+        path = self._statistics(system, count)
+        if not self.has_statistics(system, count):
+            raise DataError(f"expected field statistics of {system} at {path}, got no file; start the study again")
+        return Normalizer.from_dict(json.loads(path.read_text()))
+
+    def has_statistics(self, system: str, count: int) -> bool:
+        """Whether `prepare` wrote these statistics."""
+        return self._statistics(system, count).is_file()
+
+    def check(self, names: Iterable[str]) -> None:
+        """Refuse a data set that another recipe has made.
+
+        Raises:
+            DataError: there is no such directory, or the recipe of a system differs.
+        """
+        if self.data is None:
+            return
+        if not self.data.is_dir():
+            raise DataError(
+                f"expected a data set at {self.data}, got none; make it with: rdjepa data build --out {self.data}"
+            )
+        if (self.data / manifest.RECIPE).is_file():
+            manifest.check(self.data, {name: manifest.recipe_of(systems.get(name)) for name in names})
+
+    def prepare(
+        self,
+        cells: Sequence[Cell],
+        profile: Profile,
+        *,
+        workers: int = 1,
+        scheduler: str | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Make what some cells will read: statistics first, then support and test trajectories as far as they fit."""
+        names = list(dict.fromkeys(cell.system for cell in cells))
+        count = profile.statistics
+        pools = {name: pool_keys(name, count) for name in names if not self.has_statistics(name, count)}
+        jobs = [(self, key) for keys in pools.values() for key in keys]
+        found: dict[Key, Moments] = {}
+        wanted = self.lacks(keys_of(cells, profile))[: self.limit // TRAJECTORY_BYTES]
+        total = len(jobs) + len(wanted)
+        with completed(
+            moments, jobs, [f"moments {key}" for _, key in jobs], workers=workers, scheduler=scheduler
+        ) as results:
+            for position, result in results:
+                if isinstance(result, Exception):
+                    raise result
+                found[jobs[position][1]] = result
+                if progress:
+                    progress(len(found), total)
+        for name, keys in pools.items():
+            self._write_statistics(self._statistics(name, count), [found[key] for key in keys])
+        built = build(
+            self.root / "data",
+            wanted,
+            workers=workers,
+            scheduler=scheduler,
+            progress=None if progress is None else lambda done, _: progress(len(jobs) + done, total),
+        )
+        if built.failed:
+            key, reason = next(iter(built.failed.items()))
+            raise DataError(f"expected every trajectory to be made, got none for {key} ({reason}); check the system")
+
+    def _is_given(self, key: Key) -> bool:
+        return self.data is not None and store.path_of(self.data, key).is_file()
+
+    def _statistics(self, system: str, count: int) -> Path:
+        return self.root / "statistics" / f"{system}-{count}.json"
+
+    def _write_statistics(self, path: Path, parts: Sequence[Moments]) -> None:
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        normalizer = Normalizer(tuple(total.mean.tolist()), tuple(total.std.tolist()), "pool")
+        write_bytes(path, json.dumps(normalizer.to_dict() | {"trajectories": len(parts)}).encode())
+
+
+def pool_keys(system: str, count: int) -> list[Key]:
+    """The pool trajectories that a system's statistics are taken from."""
+    return [Key(system, "pool", "id", i) for i in range(min(count, protocol.counts(system)["pool", "id"]))]
+
+
+def keys_of(cells: Iterable[Cell], profile: Profile) -> list[Key]:
+    """Support and test trajectories of some cells, each once."""
+    return list(dict.fromkeys(key for cell in cells for key in (*cell.support(), *cell.test(profile.test))))
+
+
+def moments(supply: Supply, key: Key) -> Moments:
+    """Count, mean and squared deviations of one trajectory, which is not kept if it has to be simulated."""
+    lacking = supply.lacks([key])
+    trajectory = simulate(key.system, key.index, key.regime, key.split) if lacking else supply.get(key)
+    return Moments.of(trajectory.fields)

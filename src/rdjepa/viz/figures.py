@@ -1,0 +1,214 @@
+"""Pictures: pretraining curves, forecasts beside references, and their animation."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import matplotlib
+import numpy as np
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot as plt
+from matplotlib.animation import FuncAnimation, PillowWriter
+
+from rdjepa.io.atomic import replacing, write_bytes
+from rdjepa.viz.style import ERROR_COLOURS, FIELD_COLOURS
+
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"  # safe for colour-blind readers
+
+
+def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
+    """Loss, latent skill, spread, rank, gates and gradients of a pretraining run, from the lines of its metrics.jsonl.
+
+    Lines of older runs, which lack some of them, leave those panels empty.
+    """
+    figure, axes = plt.subplots(2, 3, figsize=(11, 6), layout="constrained")
+    loss, skill, across, rank, state, gradients = axes.flat
+
+    def draw(axis: Any, keys: Sequence[tuple[str, str, str]], **style: Any) -> None:
+        """A line per (path of keys, colour, label) over the lines of metrics that have it."""
+        for key, colour, label in keys:
+            points = [(m["step"], value) for m in metrics if (value := _at(m, key)) is not None]
+            if points:
+                axis.plot(*zip(*points, strict=True), color=colour, label=label, **style)
+
+    draw(loss, [("loss", BLUE, "training")], lw=0.8)
+    references = [("mean_loss", GREY, "mean target"), ("persistence_loss", GREEN, "persistence")]
+    draw(loss, [("latent_loss", ORANGE, "held out"), *references])
+    draw(skill, [("skill_mean", GREY, "against mean target"), ("skill_persistence", GREEN, "against persistence")])
+    draw(across, [("target_std", BLUE, "standard deviation"), ("target_cosine", ORANGE, "mean cosine")])
+    systems = sorted({name for m in metrics for name in m.get("queue", {}).get("systems", {})})
+    draw(rank, [(f"queue/systems/{name}/target_rank", f"C{i}", name) for i, name in enumerate(systems)], lw=0.7)
+    draw(rank, [("target_rank", BLUE, "all, held out")])
+    blocks = range(len(next((m["gates"]["diffusion"] for m in metrics if "gates" in m), [])))
+    for name, colour in (("diffusion", BLUE), ("reaction", ORANGE)):
+        labels = [f"{name} gates", *[""] * len(blocks)]
+        draw(state, [(f"gates/{name}/{i}", colour, labels[i]) for i in blocks], lw=0.7)
+    draw(state, [("averaging_distance", GREY, "distance of the average")])
+    modules = sorted({name for m in metrics for name in m.get("gradient_norms", {})})
+    draw(gradients, [(f"gradient_norms/{name}", f"C{i % 10}", "") for i, name in enumerate(modules)], lw=0.4)
+    draw(gradients, [("gradient_norm", "black", "all")], lw=0.8)
+    titles = ("latent loss", "latent skill", "targets across samples", "RankMe of targets", "state", "gradient norms")
+    for axis, title in zip(axes.flat, titles, strict=True):
+        axis.set(xlabel="step", ylabel=title)
+        if axis.get_legend_handles_labels()[0]:
+            axis.legend(frameon=False, fontsize=7)
+    loss.set_ylim(0, None)
+    skill.set_ylim(-0.2, 1)
+    if gradients.lines:
+        gradients.set_yscale("log")
+    return _save(figure, path)
+
+
+def _at(record: Any, path: str) -> Any:
+    """The value under a path of keys and list positions such as "gates/reaction/0", or None."""
+    for key in path.split("/"):
+        if isinstance(record, list):
+            record = record[int(key)]
+        elif key in record:
+            record = record[key]
+        else:
+            return None
+    return record
+
+
+def forecast(
+    reference: np.ndarray,
+    forecasts: Mapping[str, np.ndarray],
+    path: Path,
+    *,
+    title: str,
+    horizons: Sequence[int] = (1, 3, 5),
+    component: int = 0,
+) -> Path:
+    """Reference, forecasts and absolute errors side by side, a column per horizon.
+
+    Args:
+        reference: (N, H, W, C) true future frames.
+        forecasts: contender -> (N, H, W, C).
+        path: PNG file.
+        title: of the figure.
+        horizons: lead times shown, from 1.
+        component: which field component.
+    """
+    shown = [h - 1 for h in horizons]
+    truth = reference[shown, ..., component]
+    errors = {name: np.abs(fields[shown, ..., component] - truth) for name, fields in forecasts.items()}
+    low, high = float(truth.min()), float(truth.max())
+    worst = max(float(np.quantile(error, 0.995)) for error in errors.values())
+    rows: list[tuple[str, np.ndarray, dict[str, Any]]] = [
+        ("reference", truth, {"cmap": FIELD_COLOURS, "vmin": low, "vmax": high})
+    ]
+    first = next(iter(forecasts))
+    rows.append((first, forecasts[first][shown, ..., component], rows[0][2]))
+    rows += [
+        (f"{name}\n|error|", error, {"cmap": ERROR_COLOURS, "vmin": 0.0, "vmax": worst})
+        for name, error in errors.items()
+    ]
+    figure, axes = plt.subplots(
+        len(rows), len(shown), figsize=(2.1 * len(shown) + 1.2, 2.05 * len(rows) + 0.4), layout="constrained"
+    )
+    for number, (line, (label, images, style)) in enumerate(zip(axes, rows, strict=True)):
+        for column, (axis, image) in enumerate(zip(line, images, strict=True)):
+            shade = axis.imshow(image, origin="lower", interpolation="nearest", **style)
+            axis.set(xticks=[], yticks=[])
+            if number == 0:
+                axis.set_title(f"h = {horizons[column]}")
+        line[0].set_ylabel(label)
+        figure.colorbar(shade, ax=list(line), shrink=0.85, pad=0.02)
+    figure.suptitle(title)
+    return _save(figure, path)
+
+
+def contact_sheet(
+    rows: Mapping[str, np.ndarray], path: Path, *, title: str, frames: Sequence[int] = (0, 13, 26, 39)
+) -> Path:
+    """Both components of several trajectories at a few frames, a row per trajectory, each row with its own scale.
+
+    Args:
+        rows: label -> (T, H, W, 2) fields.
+        path: PNG file.
+        title: of the figure.
+        frames: frames shown; beyond the last one the last is shown.
+    """
+    figure, axes = plt.subplots(
+        len(rows),
+        2 * len(frames),
+        figsize=(1.15 * 2 * len(frames) + 1.0, 1.2 * len(rows) + 0.6),
+        layout="constrained",
+        squeeze=False,
+    )
+    for number, (line, (label, fields)) in enumerate(zip(axes, rows.items(), strict=True)):
+        for column, axis in enumerate(line):
+            component, frame = divmod(column, len(frames))
+            shown = fields[..., component]
+            axis.imshow(
+                shown[min(frames[frame], len(fields) - 1)],
+                origin="lower",
+                cmap=FIELD_COLOURS,
+                vmin=float(shown.min()),
+                vmax=float(shown.max()),
+            )
+            axis.set(xticks=[], yticks=[])
+            if number == 0:
+                axis.set_title(f"{'uv'[component]}, frame {frames[frame]}", fontsize=7)
+        line[0].set_ylabel(label, fontsize=6, rotation=0, ha="right", va="center")
+    figure.suptitle(title, fontsize=9)
+    return _save(figure, path)
+
+
+def animation(
+    reference: np.ndarray,
+    forecasts: Mapping[str, np.ndarray],
+    path: Path,
+    *,
+    title: str,
+    component: int = 0,
+    per_second: int = 6,
+) -> Path:
+    """Reference, forecasts and errors as they follow each other in time, as a GIF.
+
+    Args:
+        reference: (n, H, W, C) frames.
+        forecasts: contender -> (n, H, W, C) forecasts of those frames.
+        path: GIF file.
+        title: of every picture.
+        component: which field component.
+        per_second: frames a second.
+    """
+    truth = reference[..., component]
+    panels = [("reference", truth, FIELD_COLOURS, float(truth.min()), float(truth.max()))]
+    errors = {name: np.abs(fields[..., component] - truth) for name, fields in forecasts.items()}
+    worst = max(float(np.quantile(error, 0.995)) for error in errors.values())
+    for name, fields in forecasts.items():
+        panels.append((name, fields[..., component], FIELD_COLOURS, panels[0][3], panels[0][4]))
+        panels.append((f"{name} |error|", errors[name], ERROR_COLOURS, 0.0, worst))
+    figure, axes = plt.subplots(1, len(panels), figsize=(2.2 * len(panels), 2.7), layout="constrained")
+    images = []
+    for axis, (label, frames, colours, low, high) in zip(axes, panels, strict=True):
+        axis.set(xticks=[], yticks=[])
+        axis.set_title(label, fontsize=8)
+        images.append(axis.imshow(frames[0], origin="lower", cmap=colours, vmin=low, vmax=high))
+    figure.suptitle(title, fontsize=9)
+
+    def draw(number: int) -> list:
+        for image, (_, frames, *_rest) in zip(images, panels, strict=True):
+            image.set_data(frames[number])
+        return images
+
+    movie = FuncAnimation(figure, draw, frames=len(truth), blit=False)
+    with TemporaryDirectory() as folder:  # the writer wants a file whose name ends in .gif
+        movie.save(Path(folder) / "movie.gif", writer=PillowWriter(fps=per_second), dpi=70)
+        write_bytes(path, (Path(folder) / "movie.gif").read_bytes())
+    plt.close(figure)
+    return path
+
+
+def _save(figure: Any, path: Path) -> Path:
+    """Write a figure and forget it."""
+    with replacing(path) as part:
+        figure.savefig(part, format=path.suffix.removeprefix("."), dpi=150)
+    plt.close(figure)
+    return path

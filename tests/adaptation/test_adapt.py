@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+import torch
+
+from rdjepa import forecasters
+from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, WindowOrder, train, windows
+from rdjepa.data.normalization import Normalizer
+from rdjepa.forecasters.rd_jepa import LearningRates, RDJEPAForecaster
+from rdjepa.models.rdjepa import build
+
+CPU = torch.device("cpu")
+UNIT = Normalizer((0.0, 0.0), (1.0, 1.0), "support")
+
+
+def fields(frames=10, seed=0):
+    return np.random.default_rng(seed).standard_normal((frames, 128, 128, 2)).astype(np.float32)
+
+
+def forecaster(encoder=0.0, rate=1e-3):
+    return RDJEPAForecaster(build("tiny", seed=1), LearningRates(encoder, rate, rate))
+
+
+def test_paper_profile_is_table_s5():
+    paper = PROFILES["paper"]
+    assert (paper.steps, paper.batch, paper.weight_decay, paper.betas, paper.clip, paper.seed) == (
+        5_000,
+        4,
+        1e-4,
+        (0.9, 0.95),
+        1.0,
+        777,
+    )
+    with torch.device("meta"):
+        rates = forecasters.build("rd-jepa", "paper").rates
+        control = forecasters.build("scratch", "paper").rates
+    assert rates == LearningRates(0.0, 1e-5, 2e-4)
+    assert control == LearningRates(1e-4, 1e-4, 2e-4)
+
+
+def test_windows_hold_the_frames_right_after_the_context(tiny):
+    x = fields(11)
+    data = windows(forecaster(encoder=1e-3), [x, fields(9, 1)], UNIT, CPU)
+    assert data.targets.shape == (3 + 1, 5, 2, 128, 128)
+    assert torch.equal(data.features[0][1, -1], torch.from_numpy(x[4]).movedim(-1, 0))
+    assert torch.equal(data.targets[1, 0], torch.from_numpy(x[5]).movedim(-1, 0))
+
+
+def test_frozen_encoder_runs_once_per_window_and_never_moves(tiny):
+    model = forecaster()
+    before = {k: v.clone() for k, v in model.encoder.state_dict().items()}
+    seen = []
+    model.encoder.register_forward_hook(lambda module, inputs, output: seen.append(len(output)))
+    data = windows(model, [fields(10)], UNIT, CPU)
+    train(model, data, AdaptConfig(steps=3, batch=2))
+    assert sum(seen) == 2
+    assert all(torch.equal(before[k], v) for k, v in model.encoder.state_dict().items())
+
+
+def test_cached_latents_give_the_forecast_of_the_whole_model(tiny):
+    model = forecaster()
+    data = windows(model, [fields(9)], UNIT, CPU)
+    context = torch.from_numpy(fields(9)[:4]).movedim(-1, 1)[None]
+    assert torch.allclose(model.predict(*data.features), model(context), atol=1e-4)
+
+
+def test_scratch_trains_its_encoder(tiny):
+    model = forecaster(encoder=1e-3)
+    before = model.encoder.mask_token.clone(), model.encoder.query_bias.clone()
+    train(model, windows(model, [fields(9)], UNIT, CPU), AdaptConfig(steps=2, batch=1))
+    assert not torch.equal(before[1], model.encoder.query_bias)
+
+
+@pytest.mark.parametrize("encoder", [0.0, 1e-3])
+def test_one_window_is_learnt(tiny, encoder):
+    model = forecaster(encoder, rate=3e-3)
+    y, x = np.mgrid[0:128, 0:128] * 2 * np.pi / 128
+    wave = np.stack([np.stack([np.sin(x - 0.3 * t), np.cos(y + 0.2 * t)], -1) for t in range(9)]).astype(np.float32)
+    losses = train(model, windows(model, [wave], UNIT, CPU), AdaptConfig(steps=40, batch=1))
+    assert losses[-1] < 0.35 * losses[0]
+
+
+def test_training_repeats_to_the_bit(tiny):
+    results = []
+    for _ in range(2):
+        model = forecaster()
+        results.append(train(model, windows(model, [fields(12)], UNIT, CPU), AdaptConfig(steps=3, batch=2)))
+    assert results[0] == results[1]
+
+
+def test_batch_entries_do_not_influence_each_other(tiny):
+    model = forecaster().eval()
+    a, b = torch.randn(1, 4, 2, 128, 128), torch.randn(1, 4, 2, 128, 128)
+    with torch.no_grad():
+        assert torch.allclose(model(torch.cat([a, b]))[:1], model(a), atol=1e-5)
+
+
+def test_window_order_passes_over_all_windows_before_it_repeats_one():
+    order = WindowOrder(6, 4, np.random.default_rng(0))
+    drawn = np.concatenate([order.next() for _ in range(6)])
+    for start in range(0, 24, 6):
+        assert sorted(drawn[start : start + 6].tolist()) == list(range(6))
+
+
+def test_loss_that_is_not_finite_stops_training(tiny):
+    model = forecaster()
+    data = windows(model, [fields(9)], UNIT, CPU)
+    data.targets[:] = torch.nan
+    with pytest.raises(FloatingPointError, match="update 1"):
+        train(model, data, AdaptConfig(steps=1, batch=1))
+
+
+def test_unknown_forecaster_lists_the_known_ones():
+    with pytest.raises(ValueError, match="rd-jepa, scratch"):
+        forecasters.build("oracle")

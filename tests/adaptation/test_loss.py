@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+import torch
+
+from rdjepa.adaptation.loss import forecast_loss
+from rdjepa.pretraining.loss import jepa_loss
+
+
+def test_jepa_loss_ignores_scale_and_shift_of_each_vector_and_gives_targets_no_gradient():
+    predicted = torch.randn(2, 5, 64, requires_grad=True)
+    target = torch.randn(2, 5, 64, requires_grad=True)
+    loss = jepa_loss(predicted, target)
+    assert torch.allclose(loss, jepa_loss(3 * predicted + 2, 5 * target - 1), atol=1e-3)
+    loss.backward()
+    assert target.grad is None
+    assert predicted.grad.abs().sum() > 0
+
+
+def test_jepa_loss_of_unrelated_vectors_is_two():
+    assert float(jepa_loss(torch.randn(100, 512), torch.randn(100, 512))) == pytest.approx(2.0, abs=0.05)
+    x = torch.randn(3, 16)
+    assert float(jepa_loss(x, x)) == 0.0
+
+
+def test_forecast_loss_is_its_four_terms():
+    rng = np.random.default_rng(0)
+    p, u = rng.standard_normal((2, 3, 5, 2, 16, 16))
+    e = p - u
+    relative = np.mean(np.sqrt((e**2).sum((-3, -2, -1))) / np.sqrt((u**2).sum((-3, -2, -1))))
+    gradient = np.abs(np.diff(e, axis=-2)).mean() + np.abs(np.diff(e, axis=-1)).mean()
+    log = [np.log1p(np.abs(np.fft.rfft2(x, norm="ortho"))) for x in (p, u)]
+    expected = (e**2).mean() + 0.5 * relative + 0.1 * gradient + 0.05 * np.abs(log[0] - log[1]).mean()
+    assert float(forecast_loss(torch.from_numpy(p), torch.from_numpy(u))) == pytest.approx(expected, rel=1e-5)
+
+
+def test_forecast_loss_weighs_offsets_equally():
+    p, u = torch.randn(2, 5, 2, 16, 16), torch.randn(2, 5, 2, 16, 16)
+    apart = torch.stack([forecast_loss(p[:, h], u[:, h]) for h in range(5)]).mean()
+    assert torch.allclose(forecast_loss(p, u), apart, atol=1e-5)
+
+
+def test_losses_refuse_unequal_shapes():
+    with pytest.raises(ValueError, match="equal shapes"):
+        forecast_loss(torch.zeros(1, 5, 2, 8, 8), torch.zeros(1, 4, 2, 8, 8))
+    with pytest.raises(ValueError, match="equal shapes"):
+        jepa_loss(torch.zeros(1, 5), torch.zeros(1, 4))
+
+
+def test_zero_target_does_not_divide_by_zero():
+    assert torch.isfinite(forecast_loss(torch.ones(1, 2, 8, 8), torch.zeros(1, 2, 8, 8)))

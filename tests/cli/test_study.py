@@ -1,0 +1,73 @@
+import json
+import sys
+from dataclasses import replace
+
+import pytest
+
+from rdjepa.cli import main as cli
+from rdjepa.study import profiles
+from rdjepa.study import runner as study
+from rdjepa.study.profiles import PROFILES
+
+ONLY = "system=lambda-omega,k=1,support_seed=777,contender=persistence"
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["rdjepa", "study", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    return stopped.value.code
+
+
+@pytest.fixture
+def brief_nano(monkeypatch):
+    monkeypatch.setitem(profiles.PROFILES, "nano", replace(PROFILES["nano"], test=1, statistics=1))
+
+
+@pytest.mark.parametrize("verb", ["plan", "run", "status", "tables", "figures", "report", "export"])
+def test_every_verb_explains_itself(monkeypatch, capsys, verb):
+    assert run(monkeypatch, verb, "--help") == 0
+    assert "Usage" in capsys.readouterr().out
+
+
+def test_plan_run_status_export(monkeypatch, capsys, tmp_path, brief_nano):
+    where = ("heldout", "--root", tmp_path / "root", "--only", ONLY)
+    assert not run(monkeypatch, "plan", *where)
+    assert "hours of one worker" in capsys.readouterr().out and not (tmp_path / "root" / "cells").exists()
+    assert not run(monkeypatch, "run", *where)
+    assert "1 done, 0 kept" in capsys.readouterr().out
+    assert not run(monkeypatch, "run", *where)
+    assert "0 done, 1 kept" in capsys.readouterr().out
+    assert not run(monkeypatch, "status", *where)
+    assert "1 done, 0 running, 0 failed, 0 waiting" in capsys.readouterr().out
+    assert not run(monkeypatch, "export", "--root", tmp_path / "root", "--out", tmp_path / "out")
+    assert len(json.loads((tmp_path / "out" / "records.json").read_text())) == 1
+
+
+def test_a_failed_cell_is_status_1(monkeypatch, capsys, tmp_path, brief_nano):
+    def fail(*arguments):
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(study, "compute", fail)
+    assert run(monkeypatch, "run", "heldout", "--root", tmp_path, "--only", ONLY) == 1
+    assert "failed: heldout/lambda-omega/K=1/777/persistence: RuntimeError: no luck" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("run", "everything"), "heldout, source, boundary, scratch"),
+        (("run", "heldout", "--profile", "huge"), "paper, small, nano"),
+        (("run", "heldout", "--only", "size=3"), "support_seed"),
+        (("run", "heldout", "--profile", "small"), "rdjepa pretrain --preset small"),
+        (("run", "heldout", "--data", "nowhere"), "rdjepa data build"),
+        (("status", "heldout", "--root", "nowhere"), "rdjepa study run"),
+        (("tables", "heldout", "--root", "nowhere"), "rdjepa study run"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_nothing_written(monkeypatch, capsys, tmp_path, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, *arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: expected") and words in error and "Traceback" not in error
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]

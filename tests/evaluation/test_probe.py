@@ -1,0 +1,75 @@
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from rdjepa.cli import main as cli
+from rdjepa.data import store
+from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.evaluation.probe import FEATURES, LEADS, ProbeConfig, probe
+from rdjepa.evaluation.probe_table import probe_markdown
+from rdjepa.models.rdjepa import build
+
+CONFIG = ProbeConfig(("gray-scott", "barkley"), train=12, test=6, windows=2)
+PLACE = {"gray-scott": ("feed", 0.0), "barkley": ("excitability", 4.0)}
+
+
+def wave(system, split, regime, index):
+    """A trajectory whose wave number is its coefficient and whose shape tells its system."""
+    rng = np.random.default_rng([index, len(split), len(regime)])
+    value = rng.uniform(1, 3) if regime == "id" else rng.uniform(3, 4)
+    name, turn = PLACE[system]
+    y, x = np.meshgrid(*[np.linspace(0, 2 * np.pi, 128, endpoint=False)] * 2, indexing="ij")
+    phase = rng.uniform(0, 2 * np.pi) + np.arange(10)[:, None, None] / 5
+    u = np.sin(value * x + turn * y + phase)
+    fields = np.stack([u, np.cos(value * x + phase) ** 2], axis=-1).astype(np.float32)
+    return Trajectory(fields, np.arange(10.0), {name: value, "fixed": 1.0}, Key(system, split, regime, index))
+
+
+@pytest.fixture
+def base(tmp_path):
+    for system in PLACE:
+        for split, regime, count in (("pool", "id", 12), ("test", "id", 6), ("test", "coeff-ood", 6)):
+            if system == "gray-scott" or regime == "id":
+                for index in range(count):
+                    store.write(tmp_path / "data", wave(system, split, regime, index))
+    return tmp_path / "data"
+
+
+def test_probe_covers_systems_regimes_and_features_and_reads_what_is_there(tiny, base):
+    rows = probe(build("tiny", seed=0), base, CONFIG)
+    places = {(row.system, row.target, row.regime) for row in rows}
+    assert places == {
+        ("gray-scott", "feed", "id"),
+        ("gray-scott", "feed", "coeff-ood"),
+        ("barkley", "excitability", "id"),
+        *((name, f"change h={lead}", "id") for name in PLACE for lead in LEADS),
+        *(("gray-scott", f"change h={lead}", "coeff-ood") for lead in LEADS),
+        ("all", "system", "id"),
+        ("all", "system", "coeff-ood"),
+    }
+    assert len(rows) == len(places) * len(FEATURES)
+    named = {row.features: row.value for row in rows if (row.target, row.regime) == ("system", "id")}
+    assert named["pretrained"] > 0.9
+    read = {row.features: row.value for row in rows if (row.target, row.regime) == ("feed", "id")}
+    assert read["pretrained"] > 0.5
+    waves = {row.features: row.value for row in rows if row.target == "change h=1" and row.regime == "id"}
+    assert waves["pca"] > 0.95  # four frames of a travelling wave say linearly how it goes on
+    markdown = probe_markdown([vars(row) for row in rows])
+    assert len(markdown.splitlines()) == 2 + len(places)
+
+
+def test_command_line_writes_the_rows_and_the_table(tiny, base, tmp_path, monkeypatch, capsys):
+    from rdjepa.io import checkpoint
+
+    checkpoint.save(build("tiny", seed=0), tmp_path / "model", {}, "card")
+    options = ["--data", base, "--out", tmp_path / "out", "--systems", "gray-scott,barkley", "--train", 12, "--test", 6]
+    monkeypatch.setattr(sys, "argv", ["rdjepa", "probe", *map(str, [tmp_path / "model", *options])])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert not stopped.value.code
+    result = json.loads((tmp_path / "out" / "probes.json").read_text())
+    assert {row["features"] for row in result["rows"]} == set(FEATURES)
+    assert (tmp_path / "out" / "probes.md").read_text().startswith("| system | target | regime |")
+    assert "coeff-ood" in capsys.readouterr().out

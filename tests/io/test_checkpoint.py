@@ -1,0 +1,71 @@
+import json
+
+import pytest
+import torch
+
+from rdjepa.io import checkpoint
+from rdjepa.io.tensors import CheckpointError
+from rdjepa.models.device import device_named
+from rdjepa.models.rdjepa import build
+
+
+@pytest.fixture
+def saved(tiny, tmp_path):
+    model = build("tiny", seed=3)
+    fingerprint = checkpoint.save(model, tmp_path / "m", {"steps": 1}, "card")
+    return model, tmp_path / "m", fingerprint
+
+
+def test_round_trip_in_half_precision(saved):
+    model, path, fingerprint = saved
+    loaded = checkpoint.load(path)
+    assert loaded.fingerprint == fingerprint
+    assert loaded.config == model.config
+    for part in ("encoder", "predictor"):
+        pairs = zip(getattr(model, part).parameters(), getattr(loaded, part).parameters(), strict=True)
+        assert all(torch.equal(a.half().float(), b) for a, b in pairs)
+
+
+def test_unknown_name_lists_what_is_shipped():
+    with pytest.raises(CheckpointError, match="expected a shipped checkpoint"):
+        checkpoint.load("no-such-model")
+
+
+def test_damaged_weights_are_refused(saved):
+    _, path, _ = saved
+    weights = path / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-2] + b"zz")
+    with pytest.raises(CheckpointError, match="checksum"):
+        checkpoint.load(path)
+
+
+def test_weights_of_another_model_are_refused(saved, tmp_path):
+    _, path, _ = saved
+    other = tmp_path / "other"
+    checkpoint.save(build("tiny", seed=4), other, {}, "card")
+    (path / "model.safetensors").write_bytes((other / "model.safetensors").read_bytes())
+    with pytest.raises(CheckpointError, match="expected weights"):
+        checkpoint.load(path)
+
+
+def test_foreign_configuration_is_refused(saved):
+    _, path, _ = saved
+    for content in ("{}", "not json", json.dumps({"format": "rdjepa-model", "version": 99})):
+        (path / "config.json").write_text(content)
+        with pytest.raises(CheckpointError, match=r"config\.json"):
+            checkpoint.load(path)
+
+
+def test_sizes_that_do_not_fit_the_weights_are_refused(saved):
+    _, path, _ = saved
+    record = json.loads((path / "config.json").read_text())
+    record["model"]["predictor_blocks"] += 1
+    (path / "config.json").write_text(json.dumps(record))
+    with pytest.raises(CheckpointError, match="weights of its configuration"):
+        checkpoint.load(path)
+
+
+def test_unknown_device_is_refused():
+    with pytest.raises(ValueError, match="expected the device"):
+        device_named("abacus")
+    assert device_named("cpu") == torch.device("cpu")

@@ -1,0 +1,56 @@
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from rdjepa.io.tensors import CheckpointError, load_tensors, save_tensors
+
+
+def tensors():
+    return {"a": torch.randn(3, 4), "b": torch.arange(5), "half": torch.randn(2).half(), "scalar": torch.tensor(0.25)}
+
+
+def test_round_trip_keeps_bits_and_record(tmp_path):
+    path, saved = tmp_path / "x.safetensors", tensors()
+    checksum = save_tensors(path, saved, {"step": 3})
+    loaded, record = load_tensors(path)
+    assert record == {"step": 3, "sha256": checksum}
+    assert all(torch.equal(saved[k], loaded[k]) for k in saved)
+    assert [p.name for p in tmp_path.iterdir()] == ["x.safetensors"]
+
+
+def test_every_kind_of_damage_is_refused(tmp_path):
+    path = tmp_path / "x.safetensors"
+    save_tensors(path, tensors(), {})
+    whole = path.read_bytes()
+    for content, sentence in (
+        (whole[:-1], "whole safetensors"),
+        (whole[:-4] + bytes(4 * [7]), "checksum"),
+        (b"", "whole safetensors"),
+        (b"not a checkpoint at all", "whole safetensors"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(CheckpointError, match=sentence):
+            load_tensors(path)
+
+
+def test_foreign_and_missing_files_are_refused(tmp_path):
+    save_file(tensors(), tmp_path / "foreign.safetensors")
+    with pytest.raises(CheckpointError, match="foreign"):
+        load_tensors(tmp_path / "foreign.safetensors")
+    with pytest.raises(CheckpointError, match="nothing"):
+        load_tensors(tmp_path / "missing.safetensors")
+
+
+def test_a_failed_write_keeps_the_old_file_and_leaves_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "x.safetensors"
+    save_tensors(path, {"a": torch.zeros(1)}, {})
+
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("rdjepa.io.tensors.save_file", full)
+    with pytest.raises(OSError, match="free some space"):
+        save_tensors(path, {"a": torch.ones(1)}, {})
+    monkeypatch.undo()
+    assert torch.equal(load_tensors(path)[0]["a"], torch.zeros(1))
+    assert [p.name for p in tmp_path.iterdir()] == ["x.safetensors"]

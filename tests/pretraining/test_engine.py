@@ -1,0 +1,56 @@
+import pytest
+import torch
+from noise import CONFIG, source
+
+from rdjepa.pretraining.engine import Engine, InsufficientMemoryError, fastest, saying_what_to_lower
+from rdjepa.pretraining.state import Pretraining
+
+
+def test_unknown_choices_are_refused():
+    for wrong in ({"compile": "maybe"}, {"frames": "cloud"}, {"accumulate": 0}, {"compile": "graphs", "accumulate": 2}):
+        with pytest.raises(ValueError, match="expected"):
+            Engine(**wrong)
+
+
+def test_a_gpu_gets_graphs_where_they_can_be_had_and_a_cpu_plain_kernels():
+    assert fastest(torch.device("cpu")) == Engine()
+    assert fastest(torch.device("cuda")) == Engine("graphs", 1, "device")
+    assert fastest(torch.device("cuda"), 2) == Engine("yes", 2, "device")
+
+
+def test_targets_are_filled_up_to_few_shapes_only_for_compiled_networks():
+    for count in range(4, 17):
+        frames = torch.randn(count, 2, 8, 8)
+        filled = Engine("yes").futures(frames, 4)
+        assert len(filled) in (4, 8, 12, 16)
+        assert torch.equal(filled[:count], frames)
+        assert Engine().futures(frames, 4) is frames
+
+
+@pytest.mark.slow
+def test_networks_are_one_graph_each_and_train_as_the_plain_ones(tiny, monkeypatch):
+    def prepare(self, jepa):
+        for module in (jepa.encoder, jepa.predictor, jepa.target_encoder):
+            module.compile(backend="aot_eager", dynamic=False, fullgraph=True)  # no code generation
+
+    batch = source().batch(0, 0, 2, 16, CONFIG.targets)
+    plain = Pretraining("tiny", CONFIG, torch.device("cpu"))
+    monkeypatch.setattr(Engine, "prepare", prepare)
+    compiled = Pretraining("tiny", CONFIG, torch.device("cpu"), Engine("yes"))
+    a, b = plain.update([batch]), compiled.update([batch])
+    assert a["loss"] == pytest.approx(b["loss"], rel=1e-4)
+    assert a["gradient_norm"] == pytest.approx(b["gradient_norm"], rel=1e-3)
+    assert plain.tensors().keys() == compiled.tensors().keys()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), torch.cuda.OutOfMemoryError("CUDA out of memory"), RuntimeError("can't allocate memory")],
+)
+def test_too_little_memory_is_answered_with_what_to_lower(error):
+    with pytest.raises(MemoryError, match="--accumulate"), saying_what_to_lower():
+        raise error
+    with pytest.raises(InsufficientMemoryError, match="its own"), saying_what_to_lower():
+        raise InsufficientMemoryError("its own sentence")
+    with pytest.raises(RuntimeError, match="something else"), saying_what_to_lower():
+        raise RuntimeError("something else")

@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+import torch
+
+from rdjepa.data import store
+from rdjepa.data.fields import DataError
+from rdjepa.data.normalization import Normalizer
+from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.models.device import autocast
+from rdjepa.models.rdjepa import build
+from rdjepa.pretraining import frames
+from rdjepa.pretraining.dataset import Source
+from rdjepa.pretraining.targets import TargetConfig
+
+SYSTEMS = ("one", "two")
+
+
+def trajectory(system, index, count=13, side=32, split="pool"):
+    fields = (
+        np.random.default_rng([index, len(split)]).standard_normal((count, side, side, 2)).astype(np.float32) * 2 + 5
+    )
+    return Trajectory(fields, np.arange(float(count)), {"a": 1.0}, Key(system, split, "id", index))
+
+
+@pytest.fixture
+def base(tmp_path):
+    for system in SYSTEMS:
+        for index in range(2):
+            store.write(tmp_path / "data", trajectory(system, index, 13 + index))
+    return tmp_path / "data"
+
+
+def test_rows_are_the_standardized_frames_of_each_trajectory(base):
+    source = Source.open(base, SYSTEMS)
+    assert source.frames.counts == {"one": 2, "two": 2}
+    for system in SYSTEMS:
+        physical = [trajectory(system, index, 13 + index).fields for index in range(2)]
+        normalizer = Normalizer.fit(physical)
+        assert source.normalizers[system] == normalizer
+        for fields, (row, count) in zip(physical, source.frames.spans[system], strict=True):
+            stored = source.frames.take(torch.arange(row, row + count))
+            assert torch.equal(stored, torch.from_numpy(normalizer.standardize(fields)).movedim(-1, 1))
+            assert source.checksums[f"{system}/pool/id/{count - 13:05d}"] == store.checksum(fields)
+
+
+def test_mapped_frames_are_those_in_memory_and_are_made_once(base, tmp_path, monkeypatch):
+    whole = Source.open(base, SYSTEMS)
+    mapped = Source.open(base, SYSTEMS, mapped=tmp_path / "frames")
+    assert torch.equal(whole.frames.table, mapped.frames.table)
+    monkeypatch.setattr(frames, "_fill", None)
+    again = Source.open(base, SYSTEMS, mapped=tmp_path / "frames")
+    assert torch.equal(whole.frames.table, again.frames.table)
+    assert again.normalizers == whole.normalizers
+    a, b = (each.batch(0, 3, 2, 4, TargetConfig(sides=(1, 2))) for each in (whole, again))
+    assert torch.equal(a.context, b.context)
+    assert torch.equal(a.futures, b.futures)
+
+
+def test_a_mapped_file_without_its_mark_or_cut_short_is_made_again(base, tmp_path):
+    whole = Source.open(base, SYSTEMS)
+    Source.open(base, SYSTEMS, mapped=tmp_path / "frames")
+    (record,) = (tmp_path / "frames").glob("*.json")
+    for damage in (record.unlink, lambda: record.with_suffix(".frames").write_bytes(b"cut short")):
+        damage()
+        assert torch.equal(whole.frames.table, Source.open(base, SYSTEMS, mapped=tmp_path / "frames").frames.table)
+
+
+def test_bfloat16_frames_are_what_a_bfloat16_layer_would_have_made_of_them(base):
+    half, whole = (Source.open(base, SYSTEMS, dtype=dtype).frames for dtype in (torch.bfloat16, torch.float32))
+    rows = torch.arange(20)
+    assert half.take(rows).dtype == torch.float32
+    assert torch.equal(half.take(rows), whole.take(rows).bfloat16().float())
+
+
+def test_an_encoder_in_bfloat16_cannot_tell_bfloat16_frames_from_whole_ones(tiny):
+    fields = torch.randn(2, 4, 2, 128, 128)
+    encoder = build("tiny", seed=0).encoder
+    with torch.no_grad(), autocast(torch.device("cpu"), "bfloat16"):
+        assert torch.equal(encoder(fields), encoder(fields.bfloat16().float()))
+
+
+def test_unfit_data_are_refused_in_one_sentence(base):
+    store.write(base, trajectory("one", 2, side=16))
+    with pytest.raises(DataError, match="one grid"):
+        Source.open(base, SYSTEMS)
+    store.write(base, trajectory("one", 2, count=9))
+    with pytest.raises(DataError, match="at least 12 frames"):
+        Source.open(base, SYSTEMS)
+    with pytest.raises(ValueError, match="three"):
+        Source.open(base, ("one", "three"))
+    with pytest.raises(ValueError, match="never reads test"):
+        Source.open(base, SYSTEMS, "test")
+
+
+def test_more_than_the_machine_has_is_refused_before_it_is_asked_for():
+    with pytest.raises(MemoryError, match="mapped"):
+        frames.refuse_if_too_large((10**9, 2, 128, 128), torch.float32)
+    frames.refuse_if_too_large((10, 2, 128, 128), torch.float32)

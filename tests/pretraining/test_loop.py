@@ -1,0 +1,198 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from noise import CONFIG, source
+
+from rdjepa.io.tensors import CheckpointError
+from rdjepa.pretraining.config import PROFILES, PretrainConfig, scaled
+from rdjepa.pretraining.dataset import Source
+from rdjepa.pretraining.frames import Frames
+from rdjepa.pretraining.loop import pretrain
+from rdjepa.pretraining.state import Pretraining, newest_state
+from rdjepa.pretraining.targets import TargetConfig
+
+
+def equal(a, b):
+    pairs = zip(a.state_dict().values(), b.state_dict().values(), strict=True)
+    return all(torch.equal(x, y) for x, y in pairs)
+
+
+def test_paper_profile_is_table_s4():
+    paper = PROFILES["paper"]
+    assert (paper.steps, paper.batch, paper.peak, paper.minimum, paper.warmup) == (200_000, 4, 7e-5, 1e-6, 5_000)
+    assert (paper.weight_decay, paper.betas, paper.clip, paper.seed) == (0.05, (0.9, 0.95), 1.0, 1234)
+    assert paper.ema == (0.996, 0.99995)
+
+
+def test_smaller_profiles_change_only_length_batch_rate_and_how_often_is_written():
+    free = {"steps", "batch", "peak", "warmup", "precision", "save_every", "log_every", "diagnose_every"}
+    paper = vars(PROFILES["paper"])
+    for name in ("small", "nano"):
+        assert {key for key, value in vars(PROFILES[name]).items() if value != paper[key]} <= free
+    assert vars(paper["targets"]) == vars(TargetConfig())
+
+
+@pytest.mark.parametrize("ema", [(0.9, 1.0), (-0.1, 0.5)])
+def test_averaging_that_never_moves_or_overshoots_is_refused(ema):
+    with pytest.raises(ValueError, match="below 1"):
+        PretrainConfig(ema=ema)
+
+
+def test_batches_are_a_function_of_seed_and_index_and_balanced_over_systems():
+    data = source()
+    a, b = data.batch(1, 5, 4, 16, CONFIG.targets), data.batch(1, 5, 4, 16, CONFIG.targets)
+    assert all(torch.equal(getattr(a, n), getattr(b, n)) for n in ("context", "futures", "patches", "mask"))
+    assert not torch.equal(a.patches, data.batch(1, 6, 4, 16, CONFIG.targets).patches)
+    systems = [s for i in range(100) for s in data.batch(2, i, 4, 16, CONFIG.targets).systems]
+    assert abs(systems.count("a") / len(systems) - 0.5) < 0.1
+
+
+def test_futures_are_the_frames_at_the_queried_offsets():
+    frames = np.broadcast_to(np.arange(14.0, dtype=np.float32)[:, None, None, None], (14, 2, 128, 128))
+    data = Source(Frames.of({"a": [np.ascontiguousarray(frames)]}), {})
+    for index in range(20):
+        batch = data.batch(0, index, 2, 16, CONFIG.targets)
+        newest = batch.context[:, -1, 0, 0, 0]
+        answered = batch.futures[batch.frame_of_query, 0, 0, 0]
+        assert torch.equal(answered, newest[:, None] + batch.offsets)
+
+
+def test_resumed_run_ends_with_the_same_bits(tiny, tmp_path):
+    whole = pretrain("tiny", source(), tmp_path / "whole", CONFIG, validation=source(1))
+    pretrain("tiny", source(), tmp_path / "parts", CONFIG, validation=source(1), stop_at=3)
+    parts = pretrain("tiny", source(), tmp_path / "parts", CONFIG, validation=source(1), resuming=True)
+    assert equal(whole, parts)
+    lines = [json.loads(x) for x in (tmp_path / "parts" / "metrics.jsonl").read_text().splitlines()]
+    assert [x["step"] for x in lines] == [1, 2, 3, 4, 5, 6]
+    assert {"latent_loss", "mean_loss", "persistence_loss", "target_std", "target_rank"} <= lines[2].keys()
+    assert len(newest_state(tmp_path / "parts")) == 2
+
+
+def test_damaged_newest_state_gives_way_to_the_one_before(tiny, tmp_path):
+    whole = pretrain("tiny", source(), tmp_path / "whole", CONFIG)
+    pretrain("tiny", source(), tmp_path / "run", CONFIG, stop_at=4)
+    newest, older = newest_state(tmp_path / "run")
+    newest.write_bytes(newest.read_bytes()[:-9])
+    assert equal(whole, pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True))
+    for path in newest_state(tmp_path / "run"):
+        path.write_bytes(b"")
+    with pytest.raises(CheckpointError, match="only damaged"):
+        pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
+    assert older.name == "step-00000002.safetensors"
+
+
+def test_other_configuration_data_or_a_used_directory_is_refused(tiny, tmp_path):
+    pretrain("tiny", source(), tmp_path, CONFIG, stop_at=2)
+    with pytest.raises(ValueError, match="resume it or choose another"):
+        pretrain("tiny", source(), tmp_path, CONFIG)
+    with pytest.raises(ValueError, match="batch, peak"):
+        pretrain("tiny", source(), tmp_path, replace(CONFIG, batch=3, peak=1.0), resuming=True)
+    with pytest.raises(ValueError, match="same data"):
+        pretrain("tiny", source(systems=("a", "c")), tmp_path, CONFIG, resuming=True)
+    with pytest.raises(ValueError, match="paper, small, nano"):
+        pretrain("unheard", source(), tmp_path / "x", CONFIG)
+
+
+def test_not_a_number_stops_the_run_and_names_step_and_systems(tiny, tmp_path):
+    data = source()
+    data.frames.table[:] = torch.nan
+    with pytest.raises(FloatingPointError, match=r"step 0 on"):
+        pretrain("tiny", data, tmp_path, CONFIG)
+
+
+def test_encoder_moves_and_target_does_not_collapse_at_once(tiny, tmp_path):
+    pretrain("tiny", source(), tmp_path, CONFIG, validation=source(1))
+    last = json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])
+    assert last["target_std"] > 0.01
+    assert last["target_rank"] > 1.5
+
+
+def test_scaled_profile_keeps_the_share_of_warm_up():
+    half = scaled(PROFILES["paper"], 100_000)
+    assert (half.steps, half.warmup) == (100_000, 2_500)
+
+
+def test_watching_does_not_change_the_bits(tiny, tmp_path):
+    often = replace(CONFIG, log_every=1, diagnose_every=1)
+    seldom = replace(CONFIG, log_every=100, diagnose_every=100)
+    watched = pretrain("tiny", source(), tmp_path / "watched", often, validation=source(1), report=lambda *_: None)
+    assert equal(watched, pretrain("tiny", source(), tmp_path / "alone", seldom))
+
+
+def test_every_diagnostic_is_in_the_lines_and_the_warnings_wait_for_the_warm_up(tiny, tmp_path):
+    config = replace(CONFIG, diagnose_every=1, peak=0.0, minimum=0.0)  # nothing is learnt
+    pretrain("tiny", source(), tmp_path, config, validation=source(1))
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert {
+        "loss", "latent_loss", "skill_mean", "skill_persistence", "target_std", "target_rank", "target_cosine",
+        "averaging_distance", "gates", "gradient_norms", "queue", "steps_per_second", "data_wait",
+    } <= lines[-1].keys()  # fmt: skip
+    assert lines[-1]["queue"]["samples"] == 12
+    assert "warnings" not in lines[0]
+    assert any("no better than the mean target" in warning for warning in lines[-1]["warnings"])
+
+
+def test_a_gradient_that_is_not_finite_leaves_the_weights_alone(tiny):
+    training = Pretraining("tiny", CONFIG, torch.device("cpu"))
+    before = {name: value.clone() for name, value in training.jepa.state_dict().items()}
+    training.jepa.predictor.embedding.register_hook(lambda gradient: gradient * torch.inf)
+    with pytest.raises(FloatingPointError, match="gradient"):
+        training.update([source().batch(0, 0, 2, 16, CONFIG.targets)])
+    assert all(torch.equal(before[name], value) for name, value in training.jepa.state_dict().items())
+
+
+def test_target_encoder_has_no_gradient_and_no_optimiser_state_and_moves_after_the_step(tiny):
+    config = replace(CONFIG, ema=(0.75, 0.75))
+    training = Pretraining("tiny", config, torch.device("cpu"))
+    before = [p.clone() for p in training.jepa.target_encoder.parameters()]
+    training.update([source().batch(0, 0, 2, 16, config.targets)])
+    target, online = training.jepa.target_encoder, training.jepa.encoder
+    assert all(p.grad is None for p in target.parameters())
+    assert not any(p in training.optimizer.state for p in target.parameters())
+    triples = zip(before, target.parameters(), online.parameters(), strict=True)
+    assert all(torch.allclose(xi, 0.75 * old + 0.25 * theta, atol=1e-7) for old, xi, theta in triples)
+
+
+@pytest.mark.slow
+def test_killed_process_resumes_to_the_same_bits(tiny, tmp_path):
+    """SIGKILL while it saves, computes or starts, again and again, then one last run to the end."""
+    script = tmp_path / "run.py"
+    script.write_text(
+        "import sys; sys.path[:0] = sys.argv[1].split(':')\n"
+        "from pathlib import Path\n"
+        "from dataclasses import replace\n"
+        "from conftest import TINY\n"
+        "from noise import CONFIG, source\n"
+        "from rdjepa.models.rdjepa import PRESETS\n"
+        "from rdjepa.pretraining.loop import pretrain\n"
+        "PRESETS['tiny'] = TINY\n"
+        "pretrain('tiny', source(), Path(sys.argv[2]), replace(CONFIG, steps=24, save_every=1), resuming=True)\n"
+    )
+    here, run = Path(__file__).parent, tmp_path / "killed"
+    command = [sys.executable, str(script), f"{here}:{here.parent}", str(run)]
+    one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
+    moments = np.random.default_rng(0).uniform(0.0, 0.4, size=4)
+    for number, moment in enumerate(moments):
+        process = subprocess.Popen(command, env=one_thread)
+        saved = max(newest_state(run), default=None)
+        deadline = time.monotonic() + 120
+        while process.poll() is None and max(newest_state(run), default=None) == saved:
+            assert time.monotonic() < deadline, f"no state was saved before kill {number}"
+            time.sleep(0.01)
+        time.sleep(moment)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert subprocess.run(command, check=False, env=one_thread, timeout=300).returncode == 0
+    assert subprocess.run([*command[:-1], str(tmp_path / "whole")], check=False, env=one_thread).returncode == 0
+    states = [newest_state(tmp_path / name)[0] for name in ("killed", "whole")]
+    assert [path.name for path in states] == ["step-00000024.safetensors"] * 2
+    assert states[0].read_bytes() == states[1].read_bytes()

@@ -1,0 +1,131 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from noise import CONFIG, source
+
+from rdjepa.io.tensors import load_tensors
+from rdjepa.pretraining.engine import Engine
+from rdjepa.pretraining.loop import pretrain
+from rdjepa.pretraining.processes import Ranks, environment
+from rdjepa.pretraining.state import Pretraining, newest_state
+
+SCRIPT = """
+import sys; sys.path[:0] = sys.argv[1].split(':')
+from pathlib import Path
+import torch
+from conftest import TINY
+from noise import CONFIG, source
+from rdjepa.models.rdjepa import PRESETS
+from rdjepa.pretraining.processes import joined
+from rdjepa.pretraining.loop import pretrain
+PRESETS['tiny'] = TINY
+with joined(torch.device('cpu')) as ranks:
+    data = source()
+    if len(sys.argv) > 4 and ranks.rank == 1:
+        data.frames.table[:] = torch.nan
+    pretrain('tiny', data, Path(sys.argv[2]), CONFIG, validation=source(1), ranks=ranks, resuming=True,
+             stop_at=int(sys.argv[3]))
+"""
+
+
+def launch(folder, run, stop_at, *more):
+    script = folder / "ranks.py"
+    script.write_text(SCRIPT)
+    here = Path(__file__).parent
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
+    command += [f"{here}:{here.parent}", str(run), str(stop_at), *more]
+    return subprocess.run(
+        command, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def weights(run):
+    tensors, record = load_tensors(newest_state(run)[0])
+    return {name: tensor for name, tensor in tensors.items() if name.startswith("jepa.")}, record
+
+
+def furthest(a, b):
+    return max(float((a[name] - b[name]).abs().max()) for name in a)
+
+
+@pytest.mark.parametrize(("size", "accumulate"), [(1, 1), (2, 1), (4, 1), (1, 4), (2, 2)])
+def test_parts_of_all_processes_are_the_batch_once(size, accumulate):
+    parts = [part for rank in range(size) for part in Ranks(rank, size).parts(8, accumulate)]
+    assert sorted(i for part in parts for i in range(8)[part]) == list(range(8))
+    assert len({part.stop - part.start for part in parts}) == 1
+
+
+def test_a_batch_that_cannot_be_divided_is_refused():
+    for size, accumulate in ((3, 1), (2, 4), (8, 1)):
+        with pytest.raises(ValueError, match="divide"):
+            Ranks(0, size).parts(4, accumulate)
+
+
+def test_a_part_of_a_plan_is_that_part_of_the_whole_batch():
+    data = source()
+    whole = data.batch(3, 7, 4, 16, CONFIG.targets)
+    for first in range(4):
+        part = data.cut(data.plan(3, 7, 4, 16, CONFIG.targets, slice(first, first + 1)))
+        assert part.systems == whole.systems[first : first + 1]
+        for name in ("context", "patches", "offsets", "mask"):
+            assert torch.equal(getattr(part, name)[0], getattr(whole, name)[first])
+        assert torch.equal(part.futures[part.frame_of_query[0]], whole.futures[whole.frame_of_query[first]])
+
+
+def test_environment_of_torchrun_is_read(monkeypatch):
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    assert environment() == Ranks(0, 1, 0)
+    for name, value in (("RANK", "5"), ("WORLD_SIZE", "8"), ("LOCAL_RANK", "1")):
+        monkeypatch.setenv(name, value)
+    assert environment() == Ranks(5, 8, 1)
+    assert not environment().leads
+    assert environment().device(torch.device("cuda")) == torch.device("cuda", 1)
+
+
+def test_accumulated_passes_make_the_step_of_the_whole_batch(tiny):
+    whole, divided = (Pretraining("tiny", CONFIG, torch.device("cpu"), Engine(accumulate=passes)) for passes in (1, 2))
+    data, plan = source(), (1, 0, 2, 16, CONFIG.targets)
+    a = whole.update([data.batch(*plan)])
+    b = divided.update([data.cut(data.plan(*plan, part)) for part in Ranks().parts(2, 2)])
+    assert a["loss"] == pytest.approx(b["loss"], rel=1e-5)
+    assert a["gradient_norm"] == pytest.approx(b["gradient_norm"], rel=1e-4)
+    pairs = zip(whole.jepa.trainable(), divided.jepa.trainable(), strict=True)
+    assert all(torch.allclose(x.grad, y.grad, rtol=1e-3, atol=1e-6) for x, y in pairs)
+
+
+@pytest.mark.slow
+def test_two_processes_do_what_one_does_and_one_goes_on_where_two_stopped(tiny, tmp_path):
+    pretrain("tiny", source(), tmp_path / "one", CONFIG, validation=source(1))
+    done = launch(tmp_path, tmp_path / "two", 6)
+    assert done.returncode == 0, done.stderr
+    (one, record), (two, other) = weights(tmp_path / "one"), weights(tmp_path / "two")
+    assert record == other | {"sha256": record["sha256"]}
+    moved = furthest(one, weights_at_start())
+    assert furthest(one, two) < 0.05 * moved
+    losses = [
+        [json.loads(line)["loss"] for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()]
+        for name in ("one", "two")
+    ]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+    assert launch(tmp_path, tmp_path / "mixed", 3).returncode == 0
+    pretrain("tiny", source(), tmp_path / "mixed", CONFIG, validation=source(1), resuming=True)
+    assert furthest(one, weights(tmp_path / "mixed")[0]) < 0.05 * moved
+
+
+def weights_at_start():
+    training = Pretraining("tiny", CONFIG, torch.device("cpu"))
+    return {name: value.clone() for name, value in training.tensors().items() if name.startswith("jepa.")}
+
+
+@pytest.mark.slow
+def test_what_fails_in_one_process_ends_all(tmp_path):
+    done = launch(tmp_path, tmp_path / "run", 6, "poisoned")
+    assert done.returncode != 0
+    assert "expected a finite loss" in done.stderr
+    assert not newest_state(tmp_path / "run")

@@ -1,0 +1,89 @@
+from collections import Counter
+
+import numpy as np
+
+from rdjepa.pretraining.targets import (
+    BLOCK,
+    SAME_TIME,
+    TUBE,
+    TargetConfig,
+    sample_offsets,
+    sample_queries,
+    sample_region,
+)
+
+CONFIG = TargetConfig()
+
+
+def test_regions_reach_every_edge_and_stay_inside():
+    rng = np.random.default_rng(0)
+    covered = np.zeros((16, 16), dtype=int)
+    for _ in range(2_000):
+        region = sample_region(rng, 16, CONFIG)
+        assert 4 <= region.size <= 4 * 36
+        assert np.array_equal(region, np.unique(region))
+        covered.reshape(-1)[region] += 1
+    assert (covered > 0).all()
+    assert np.allclose(covered[0], covered[-1], rtol=0.5)  # first and last row alike
+
+
+def test_one_rectangle_has_uniform_sides():
+    rng = np.random.default_rng(1)
+    one = TargetConfig(rectangles=(1, 1))
+    heights = Counter(len(np.unique(sample_region(rng, 16, one) // 16)) for _ in range(5_000))
+    assert set(heights) == {2, 3, 4, 5, 6}
+    assert all(abs(n / 5_000 - 0.2) < 0.03 for n in heights.values())
+
+
+def test_target_types_and_offsets_have_the_printed_distribution():
+    rng = np.random.default_rng(2)
+    kinds, blocks = Counter(), Counter()
+    for _ in range(10_000):
+        kind, offsets = sample_offsets(rng, CONFIG)
+        kinds[kind] += 1
+        if kind == BLOCK:
+            blocks[int(offsets[0])] += 1
+        if kind == TUBE:
+            assert len(set(offsets.tolist())) == 4
+            assert 1 <= offsets.min() <= offsets.max() <= 8
+        if kind == SAME_TIME:
+            assert offsets.tolist() == [0]
+    for kind, share in ((BLOCK, 0.5), (TUBE, 0.4), (SAME_TIME, 0.1)):
+        assert abs(kinds[kind] / 10_000 - share) < 0.02
+    assert set(blocks) == set(range(1, 9))
+    assert all(abs(n / kinds[BLOCK] - 1 / 8) < 0.02 for n in blocks.values())
+
+
+def test_queries_come_from_region_times_offsets_without_repeats_when_there_are_enough():
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        q = sample_queries(rng, 16, 4, CONFIG)
+        pairs = set(zip(q.patches.tolist(), q.offsets.tolist(), strict=True))
+        candidates = len(set(q.patches.tolist())) * len(set(q.offsets.tolist()))
+        assert q.patches.shape == q.offsets.shape == (256,)
+        if len(pairs) < 256:
+            assert candidates < 256 or len(pairs) <= candidates
+        else:
+            assert candidates >= 256
+
+
+def test_only_same_time_targets_hide_their_region_and_only_in_the_newest_frame():
+    rng = np.random.default_rng(4)
+    bare = TargetConfig(mask_probability=0.0)
+    for _ in range(300):
+        q = sample_queries(rng, 16, 4, bare)
+        assert not q.mask[:3].any()
+        assert q.mask[3].any() == (q.kind == SAME_TIME)
+        if q.kind == SAME_TIME:
+            assert set(q.patches.tolist()) <= set(np.flatnonzero(q.mask[3]).tolist())
+
+
+def test_extra_masking_hits_a_third_of_samples_with_the_printed_rates():
+    rng = np.random.default_rng(5)
+    future = TargetConfig(probabilities=(1.0, 0.0, 0.0))
+    shares = np.array([sample_queries(rng, 16, 4, future).mask.mean() for _ in range(4_000)])
+    masked = shares[shares > 0]
+    assert abs(masked.size / shares.size - 0.35) < 0.03
+    assert abs(masked.mean() - 0.15) < 0.01
+    assert masked.min() > 0.02
+    assert masked.max() < 0.30

@@ -1,0 +1,28 @@
+from dataclasses import replace
+
+import pytest
+
+from rdjepa.study import runner as study
+from rdjepa.study.profiles import PROFILES
+
+
+@pytest.fixture(scope="session")
+def brief():
+    """A profile that adapts for one update and evaluates on one trajectory."""
+    nano = PROFILES["nano"]
+    return replace(nano, adapt=replace(nano.adapt, steps=1), test=1, statistics=1)
+
+
+@pytest.fixture(scope="session")
+def two_cells():
+    """Two small cells of the held-out study."""
+    only = ["system=lambda-omega", "k=1", "support_seed=777", "contender=riesz-no", "contender=persistence"]
+    return study.cells("heldout", only)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory, brief, two_cells):
+    """A study directory in which these cells are done; tests only read it."""
+    root = tmp_path_factory.mktemp("finished")
+    study.run(root, two_cells, brief)
+    return root

@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from PIL import Image
+
+from rdjepa.study.report import charts, field_panels, summary
+from rdjepa.study.report.figures import FIGURES, material, source_scaling, spectra, transfer_errors
+from rdjepa.viz import style
+
+
+@pytest.fixture(scope="module", params=["heldout", "source", "boundary", "scratch"])
+def found(request, made_study, made_example):
+    rows, _, energies = made_study(request.param)
+    return request.param, material(summary.run_values(summary.prepare(rows)), energies, made_example, request.param)
+
+
+def test_every_figure_of_every_study_can_be_drawn(found):
+    study, made = found
+    with style.printed():
+        for figure in FIGURES[study]:
+            drawn = figure.draw(made)
+            assert any(axes.lines or axes.images for axes in drawn.get_axes()), figure.name
+            assert not [text for axes in drawn.get_axes() for text in axes.texts if text.get_text() == "not computed"]
+            plt.close(drawn)
+
+
+def test_figures_of_a_study_that_has_hardly_begun_say_what_is_missing(heldout):
+    rows, _, energies = heldout
+    few = rows[(rows["system"] == "barkley") & (rows["k"] == 1) & (rows["contender"] == "rd-jepa")]
+    made = material(summary.run_values(summary.prepare(few)), energies[:0], lambda run: None, "heldout")
+    for figure in FIGURES["heldout"]:
+        drawn = figure.draw(made)
+        texts = [text.get_text() for axes in drawn.get_axes() for text in axes.texts]
+        assert figure.name == "all-contenders" or "not computed" in texts
+        plt.close(drawn)
+
+
+def test_lines_are_the_means_and_their_deviations(heldout, made_example):
+    rows, _, energies = heldout
+    made = material(summary.run_values(summary.prepare(rows)), energies, made_example, "heldout")
+    figure = transfer_errors(made)
+    axes = next(axes for axes in figure.get_axes() if axes.get_title() == "Barkley")  # first row, K = 1
+    fno = axes.containers[2]
+    expected = [made.known["barkley", 1, "fno", "relative_l2", h, "all"] for h in charts.HORIZONS]
+    np.testing.assert_allclose(fno.lines[0].get_ydata(), [result["mean"] for result in expected])
+    tops = [segment[1][1] for segment in fno.lines[2][0].get_segments()]
+    np.testing.assert_allclose(tops, [result["mean"] + result["sd"] for result in expected])
+    assert axes.get_yscale() == "log"
+    plt.close(figure)
+
+
+def test_the_heat_map_shows_means_over_systems_and_paired_reductions(source, made_example):
+    rows, _, energies = source
+    made = material(summary.run_values(summary.prepare(rows)), energies, made_example, "source")
+    figure = source_scaling(made)
+    left, right = (axes.images[0].get_array() for axes in figure.get_axes() if axes.images)
+    errors = rows[(rows["metric"] == "relative_l2") & (rows["contender"].isin(["rd-jepa", "fno"]))]
+    runs = errors.groupby(["contender", "k", "horizon", "support_seed", "system"])["value"].mean()
+    overall = runs.groupby(level=[0, 1, 2, 3]).mean()
+    assert left[1, 3] == pytest.approx(100 * overall["rd-jepa", 10, 4].mean())
+    assert right[1, 3] == pytest.approx(100 * (1 - overall["rd-jepa", 10, 4] / overall["fno", 10, 4]).mean())
+    plt.close(figure)
+
+
+def test_error_bars_of_a_logarithmic_axis_stay_above_zero():
+    lengths = charts._below(np.array([1.0, 2.0]), np.array([5.0, np.nan]))
+    assert (np.array([1.0, 2.0]) - lengths[0] > 0).all() and lengths[1].tolist() == [5.0, 0.0]
+
+
+def test_spectra_show_energies_of_one_budget(heldout, made_example):
+    rows, _, energies = heldout
+    made = material(summary.run_values(summary.prepare(rows)), energies, made_example, "heldout")
+    figure = spectra(made)
+    last = figure.get_axes()[-1]
+    lines = {line.get_label(): line for line in last.lines}
+    chosen = energies[(energies["system"] == "oregonator") & (energies["k"] == 1) & (energies["horizon"] == 5)]
+    mean = chosen[chosen["contender"] == "lno"].groupby("wavenumber")["error"].mean()
+    np.testing.assert_allclose(lines["LNO"].get_ydata(), mean)
+    np.testing.assert_allclose(lines["Reference"].get_ydata(), 1e3 * np.arange(1, 65) ** -3.0)
+    plt.close(figure)
+
+
+def test_the_transect_runs_along_the_row_that_varies_most():
+    calm = np.zeros((5, 8, 8, 2))
+    calm[-1, 6, ::2, 0] = 1.0
+    figure = plt.figure()
+    assert field_panels.horizon_strip(figure.subfigures(), {"reference": calm, "forecast": calm}, "t") == 6
+    axes = figure.subplots()
+    field_panels.transect(axes, {"rd-jepa": {"reference": calm, "forecast": calm + 1}, "fno": None}, 6)
+    assert [line.get_ydata()[0] for line in axes.lines] == [1.0, 2.0]
+    plt.close(figure)
+
+
+def test_colours_of_contenders_are_told_apart():
+    """Distinct colour or marker and line for every contender, and luminance apart for those of the paper's figures."""
+    assert len({look["color"] for look in style.LOOK.values()}) == len(style.LOOK)
+    assert len({look["marker"] for look in style.LOOK.values()}) == len(style.LOOK)
+
+
+def test_files_are_vector_and_picture(tmp_path):
+    with style.printed():
+        figure, axes = plt.subplots(figsize=(2, 1))
+        axes.plot([1, 2], [1, 5])
+        style.logarithmic(axes.yaxis)
+        pdf, png = style.save(figure, tmp_path, "f")
+    assert pdf.read_bytes().startswith(b"%PDF") and b"CreationDate" not in pdf.read_bytes()
+    with Image.open(png) as image:
+        assert image.size == (400, 200)

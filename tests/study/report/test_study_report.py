@@ -1,0 +1,113 @@
+import re
+
+import pandas as pd
+import pytest
+
+from rdjepa.study.report import runs, summary
+from rdjepa.study.report.write import write_figures, write_report, write_tables
+
+
+def ids(texts):
+    return {run for text in texts.dropna() for run in str(text).split()}
+
+
+@pytest.mark.parametrize("name", ["heldout", "source", "boundary", "scratch"])
+def test_every_value_of_every_table_leads_to_runs_that_exist(made_study, tmp_path, name):
+    rows, records, spectra = made_study(name, trajectories=2)
+    paths = write_tables(rows, records, spectra, tmp_path / "new" / "tables", name)
+    assert paths[0].name == "tables.md" and all(path.stat().st_size for path in paths)
+    known = set(records["id"])
+    for path in (path for path in paths if path.suffix == ".csv"):
+        table = pd.read_csv(path, dtype={"seeds": str})
+        column = table["runs"] if "runs" in table else table["run"]
+        assert ids(column) <= known and len(ids(column)) > 1, path
+        if "mean" in table:
+            assert (table["runs"].notna() == table["mean"].notna()).all(), path
+    names = {path.name for path in paths}
+    wanted = {"heldout": (2, 3, 4), "source": (1,), "boundary": (5,), "scratch": (4,)}[name]
+    assert {n for n in names if n.startswith("supp")} == {f"supplementary-data-{number}.csv" for number in wanted}
+
+
+def test_supplementary_data_hold_the_runs_behind_the_tables(source, tmp_path):
+    rows, records, spectra = source
+    write_tables(rows, records, spectra, tmp_path, "source")
+    data = pd.read_csv(tmp_path / "supplementary-data-1.csv", dtype={"horizon": str})
+    assert (
+        len(data) == 5 * 3 * 3 * 3 * 4 * 4 * 6
+    )  # systems, K, selections, contenders, metrics, regimes and all, horizons
+    assert list(data["system"].unique()) == list(dict.fromkeys(rows["system"]))
+    table = pd.read_csv(tmp_path / "table-s7.csv", dtype={"horizon": str}).set_index(summary.DIMENSIONS)
+    place = ("brusselator", 10, "no-latent", "relative_l2", "3", "all")
+    chosen = data.set_index(summary.DIMENSIONS).sort_index().loc[place]
+    assert 100 * chosen["value"].mean() == pytest.approx(table.loc[place, "mean"])
+    assert 100 * chosen["value"].std() == pytest.approx(table.loc[place, "sd"])
+    assert set(chosen["run"]) == set(table.loc[place, "runs"].split())
+
+
+def test_captions_say_what_the_rows_are_and_differences_need_the_papers_profile(made_study, tmp_path):
+    for profile, tables in (("nano", 2), ("paper", 3)):
+        rows, records, spectra = made_study("scratch", profile=profile)
+        write_tables(rows, records, spectra[:0], tmp_path / profile, "scratch")
+        text = (tmp_path / profile / "table-s14.md").read_text()
+        assert f"Profile {profile}, 200 updates, 4 test trajectories a system, support seeds 777, 778, 779" in text
+        assert text.count("\n| --- |") == tables
+        assert "`table-s14.csv`" in text
+        differences = pd.read_csv(tmp_path / profile / "table-s14.csv")["difference"]
+        assert differences.isna().all() == (profile == "nano")
+        assert not (tmp_path / profile / "spectra.csv").exists()
+
+
+def test_figures_are_written_twice(made_study, made_example, tmp_path):
+    paths = write_figures(*made_study("scratch"), made_example, tmp_path / "figures", "scratch")
+    stems = ("scratch-fields", "scratch-errors", "spectra")
+    assert [path.name for path in paths] == [f"{stem}.{kind}" for stem in stems for kind in ("pdf", "png")]
+
+
+def test_the_page_needs_no_other_file(made_study, made_example, tmp_path):
+    rows, records, spectra = made_study("scratch", trajectories=2)
+    path = write_report(rows, records, spectra[:0], made_example, tmp_path, "scratch")
+    text = path.read_text(encoding="utf-8")
+    for source in re.findall(r'(?:src|href)="([^"]*)"', text):
+        assert source.startswith(("data:image/png;base64,", "data:image/gif;base64,", "#")), source[:60]
+    assert not re.search(r"https?:|url\(|<script|<link|@import", text)
+    anchors = set(re.findall(r'href="#([^"]+)"', text))
+    assert anchors == {"findings", "figures", "forecasts", "tables", "provenance"}
+    assert anchors <= set(re.findall(r'id="([^"]+)"', text))
+    assert text.count("data:image/gif") == 3 and text.count("data:image/png") == 2
+    assert all(run in text for run in records["id"])
+    for fact in ("RD-JEPA is lowest in", "(paper: 18 of 18)", "200 updates", "As published", "prefers-color-scheme"):
+        assert fact in text
+
+
+def test_the_page_says_what_is_not_there(made_study, tmp_path):
+    rows, records, _ = made_study("scratch", trajectories=2)
+    few = rows[(rows["system"] == "barkley") & (rows["contender"] == "rd-jepa")]
+    spectra = pd.DataFrame()
+    text = write_report(few, records, spectra, lambda run: None, tmp_path, "scratch").read_text(encoding="utf-8")
+    assert "no setting is complete enough" in text and "data:image/gif" not in text and "#forecasts" not in text
+
+
+def test_a_run_without_a_record_is_refused(made_study, tmp_path):
+    rows, records, spectra = made_study("scratch", trajectories=1)
+    with pytest.raises(ValueError, match=f"expected a record of every run, got none of {records['id'].iloc[0]};"):
+        write_tables(rows, records[1:], spectra, tmp_path / "x", "scratch")
+    assert not (tmp_path / "x").exists()
+
+
+def test_provenance_joins_what_is_the_same_and_lists_what_is_not(made_study):
+    rows, records, _ = made_study("scratch", trajectories=1)
+    software = [{"torch": "2.13"}] * len(records)
+    records = records.assign(software=software, created=[f"2030-01-{1 + i % 9:02}" for i in range(len(records))])
+    records = records.assign(trajectories=[f"{i:04}" for i in range(len(records))], checkpoint="")
+    records["config"] = [{"seed": 777} if i else {} for i in range(len(records))]
+    flat = runs.of_rows(rows, records)
+    facts = {name: (text, values) for name, text, values in runs.facts(flat)}
+    assert facts["software.torch"] == ("2.13", [])
+    assert facts["created"] == ("2030-01-01 to 2030-01-09", [])
+    assert facts["config.seed"] == ("777", [])
+    text, values = facts["trajectories"]
+    assert text == "54 different" and len(values) == 54
+    assert "checkpoint" not in facts and "id" not in facts
+    costs = runs.costs(flat.assign(**{"seconds.adapt": 1.25, "parameters": 1234567}))
+    assert [labels for labels, _ in costs.rows] == [("RD-JEPA",), ("Architecture-matched scratch",)]
+    assert [text.text for text in costs.rows[0][1]] == ["27", "1,234,567", "200", "1.2"]

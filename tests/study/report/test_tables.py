@@ -1,0 +1,116 @@
+import math
+
+import pytest
+
+from rdjepa.study.report import summary, tables
+from rdjepa.study.report.layouts import paper_tables
+from rdjepa.study.report.sheet import NOTHING
+
+PLACE = ("barkley", 5, "rd-jepa", "relative_l2", "mean", "all")
+
+
+@pytest.fixture(scope="module")
+def values(heldout):
+    return summary.run_values(summary.prepare(heldout[0]))
+
+
+@pytest.fixture(scope="module")
+def layouts():
+    return {layout.title: layout for layout in paper_tables("heldout")}
+
+
+def bold(sheet):
+    return {
+        (labels, column): text
+        for labels, texts in sheet.rows
+        for column, text in zip(sheet.columns, texts, strict=True)
+    }
+
+
+def test_the_lowest_of_every_setting_is_bold_and_no_other(values, layouts):
+    layout = layouts["Table 1"]
+    found = tables.results(values, layout)
+    sheet = tables.sheet(layout, found, "caption")
+    for system in ("Lambda–Omega", "Barkley", "Oregonator"):
+        for column in sheet.columns:
+            texts = {k[0][1]: t for k, t in bold(sheet).items() if k[0][0] == system and k[1] == column}
+            means = {name: float(text.text.split()[0]) for name, text in texts.items()}
+            assert [name for name, text in texts.items() if text.bold] == [min(means, key=means.get)]
+
+
+def test_a_missing_cell_is_a_dash_and_stops_no_other(values, layouts):
+    layout = layouts["Table 1"]
+    absent = values[~((values["system"] == "barkley") & (values["contender"] == "lno") & (values["k"] == 5))]
+    sheet = tables.sheet(layout, tables.results(absent, layout), "caption")
+    texts = bold(sheet)
+    assert texts[("Barkley", "LNO"), ("Relative L²", "K = 5")].text == NOTHING
+    assert sum(text.text == NOTHING for text in texts.values()) == 2
+    assert texts[("Barkley", "RD-JEPA"), ("Relative L²", "K = 5")].bold
+
+
+def test_nothing_is_bold_where_the_selections_differ(values, layouts):
+    layout = layouts["Table 1"]
+    fewer = values[~((values["contender"] == "fno") & (values["support_seed"] == 779))]
+    found = tables.results(fewer, layout)
+    assert not any(result.lowest for result in found.values())
+    sheet = tables.sheet(layout, found, "caption")
+    assert bold(sheet)[("Barkley", "FNO"), ("Relative L²", "K = 1")].text.endswith(" [2]")
+    assert tables.finding("T", found, {}, "rd-jepa") == "T: no setting is complete enough for a comparison."
+
+
+def test_one_selection_has_no_deviation(values, layouts):
+    layout = layouts["Table S13"]
+    sheet = tables.sheet(layout, tables.results(values[values["support_seed"] == 777], layout), "caption")
+    assert all(text.text.endswith(" [1]") and "±" not in text.text for _, texts in sheet.rows for text in texts)
+
+
+def test_reductions_stand_beside_their_errors(values, layouts):
+    found = tables.results(values, layouts["Table S13"])
+    model, control, reduction = (
+        found["oregonator", 1, name, "gradient_l1", "mean", "all"]
+        for name in ("rd-jepa", "no-latent", "rd-jepa/no-latent")
+    )
+    assert set(reduction.runs.split()) == {*model.runs.split(), *control.runs.split()}
+    assert reduction.mean < 1 and not reduction.lowest
+    headings = {column[1] for column in tables.sheet(layouts["Table S13"], found, "").columns}
+    assert headings == {"RD-JEPA", "No predictive latent", "Reduction (%)"}
+
+
+def test_the_published_table_reads_as_printed(layouts):
+    layout = layouts["Table 1"]
+    texts = bold(tables.sheet(layout, tables.printed(layout), ""))
+    assert texts[("Lambda–Omega", "RD-JEPA"), ("Relative L²", "K = 1")].text == "12.24 ± 2.58"
+    assert texts[("Lambda–Omega", "RieszNO"), ("Relative L²", "K = 10")].text == "8.47 ± 1.14"
+    assert {key[0][1] for key, text in texts.items() if text.bold} == {"RD-JEPA"}
+
+
+def test_a_run_of_the_papers_own_values_differs_by_nothing(layouts):
+    layout = layouts["Table S13"]
+    paper = tables.printed(layout)
+    assert {result.mean for result in tables.differences(paper, paper).values()} == {0.0}
+    doubled = {place: tables.Result(2 * r.mean, r.sd, r.seeds, r.runs) for place, r in paper.items()}
+    sheet = tables.sheet(layout, tables.differences(doubled, paper), "", signed=True)
+    assert bold(sheet)[("Barkley", "5"), ("Relative L²", "RD-JEPA")].text == "+6.90"
+
+
+def test_lines_lead_to_runs_and_compare_only_what_is_comparable(values, layouts):
+    layout = layouts["Table 1"]
+    found = tables.results(values, layout)
+    for comparable in (True, False):
+        lines = tables.lines(layout, found, comparable=comparable).set_index(summary.DIMENSIONS)
+        assert len(lines) == 108
+        line = lines.loc[PLACE]
+        assert line["mean"] == pytest.approx(100 * found[PLACE].mean)
+        assert (line["published_mean"], line["published_sd"]) == (6.9, 0.24)
+        assert math.isnan(line["difference"]) != comparable
+        chosen = values[(values["system"] == "barkley") & (values["k"] == 5) & (values["contender"] == "rd-jepa")]
+        assert line["runs"].split() == chosen.sort_values("support_seed")["run"].unique().tolist()
+
+
+def test_the_finding_counts_wins_and_names_who_is_elsewhere(layouts):
+    layout = layouts["Table 1"]
+    paper = tables.printed(layout)
+    assert (
+        tables.finding("T", paper, paper, "rd-jepa") == "T: RD-JEPA is lowest in 18 of 18 settings (paper: 18 of 18)."
+    )
+    assert tables.finding("T", paper, {}, "revit") == "T: ReViT is lowest in 0 of 18 settings; elsewhere RD-JEPA in 18."

@@ -1,0 +1,25 @@
+from rdjepa import systems
+from rdjepa.io.cards import model_card
+from rdjepa.systems.describe import describe
+
+
+def test_card_states_data_seed_and_diagnostics():
+    config = {"batch": 8, "seed": 1234, "precision": "float32", "peak": 1e-3, "warmup": 5, "minimum": 1e-6}
+    record = {
+        "config": config | {"weight_decay": 0.05, "ema": (0.996, 0.99995)},
+        "steps": 77,
+        "trajectories": {"gray-scott": 12},
+        "validation_trajectories": {"gray-scott": 3},
+        "diagnostics": {"step": 77, "latent_loss": 0.25},
+        "software": {"torch": "2"},
+    }
+    card = model_card("nano", record)
+    for fact in ("77 steps", "seed 1234", "| gray-scott | 12 | 3 |", "| latent_loss | 0.25 |", "No held-out system"):
+        assert fact in card
+
+
+def test_every_system_is_described_with_its_equation_and_ranges():
+    for name in systems.names():
+        text = describe(systems.get(name))
+        assert r"\partial_t v" in text
+        assert all(c.name in text for c in systems.get(name).coefficients)

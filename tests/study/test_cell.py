@@ -1,0 +1,82 @@
+"""The name of a cell follows from everything that decides its result, and its record says what that was."""
+
+from dataclasses import replace
+
+import pytest
+
+from rdjepa.data import store
+from rdjepa.data.simulate import simulate
+from rdjepa.io.provenance import fingerprint
+from rdjepa.study import cell as cells
+from rdjepa.study import collect
+from rdjepa.study.cell import Cell, identifier, identity
+
+CELL = Cell("heldout", "lambda-omega", 1, 777, "fno")
+
+
+def name(cell, profile):
+    return identifier(identity(cell, profile))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "other"},
+        {"external_preset": "paper"},
+        {"test": 2},
+        {"statistics": 2},
+        {"adapt": {"steps": 2}},
+        {"adapt": {"batch": 3}},
+        {"adapt": {"seed": 1}},
+        {"adapt": {"precision": "bfloat16"}},
+        {"adapt": {"clip": 2.0}},
+    ],
+    ids=str,
+)
+def test_another_setting_is_another_cell(brief, change):
+    if "adapt" in change:
+        change = {"adapt": replace(brief.adapt, **change["adapt"])}
+    assert name(CELL, brief) == name(CELL, replace(brief))
+    assert name(CELL, brief) != name(CELL, replace(brief, **change))
+
+
+@pytest.mark.parametrize(
+    "change", [{"system": "barkley"}, {"k": 5}, {"support_seed": 778}, {"contender": "lno"}], ids=str
+)
+def test_another_cell_has_another_name(brief, change):
+    assert name(CELL, brief) != name(replace(CELL, **change), brief)
+
+
+def test_the_name_follows_the_weights_the_data_and_the_sizes(brief, monkeypatch):
+    ours = replace(CELL, contender="rd-jepa")
+    before = {cell: name(cell, brief) for cell in (CELL, ours)}
+    monkeypatch.setattr(cells, "checkpoint_fingerprint", lambda profile: "0" * 64)
+    assert name(ours, brief) != before[ours] and name(CELL, brief) == before[CELL]
+    monkeypatch.setattr(cells, "recipe_fingerprint", lambda system: "1" * 64)
+    assert name(CELL, brief) != before[CELL]
+    monkeypatch.undo()
+    monkeypatch.setattr(cells, "_settings", lambda contender, preset: {"width": 1})
+    assert name(CELL, brief) != before[CELL]
+
+
+def test_the_place_of_a_checkpoint_is_no_setting(brief):
+    assert "checkpoint" not in brief.settings()
+
+
+def test_the_record_says_what_the_cell_was_made_of(finished, brief):
+    records = {record["contender"]: record for record in collect.read_records(finished)}
+    riesz, trivial = records["riesz-no"], records["persistence"]
+    learning, unseen = simulate("lambda-omega", 678), simulate("lambda-omega", 0, split="test")
+    assert riesz["support"] == [str(learning.key)] and riesz["test"] == {"id": 1}
+    checksums = {str(t.key): store.checksum(t.fields) for t in (learning, unseen)}
+    assert riesz["trajectories"] == fingerprint(checksums)
+    assert (riesz["updates"], trivial["updates"]) == (1, 0) and riesz["parameters"] == 339_533
+    assert set(riesz["seconds"]) == {"support", "features", "adapt", "test", "evaluate"}
+    assert {"rdjepa", "torch", "device"} <= set(riesz["software"]) and riesz["threads"] >= 1
+
+
+def test_the_example_is_the_middle_window(finished):
+    run = next(r["id"] for r in collect.read_records(finished) if r["contender"] == "persistence")
+    shown, fields = collect.example(finished, run), simulate("lambda-omega", 0, split="test").fields
+    assert (shown["newest"] == fields[16 + 3]).all() and (shown["reference"] == fields[20:25]).all()
+    assert (shown["forecast"] == fields[19]).all() and shown["forecast"].dtype == "float32"

@@ -1,0 +1,108 @@
+"""Rows come from cells that are what their names say, or from the few files made of them, the same way."""
+
+import json
+import shutil
+
+import pandas as pd
+import pytest
+
+from rdjepa.study import collect
+from rdjepa.study.cell import identifier
+from rdjepa.study.directory import StudyError
+
+COLUMNS = "study profile system k support_seed contender regime metric horizon trajectory value run"
+
+
+@pytest.fixture
+def copied(tmp_path, finished):
+    shutil.copytree(finished, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def rewrite(folder, **changes):
+    path = folder / "record.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_columns_and_runs(finished):
+    rows = collect.collect(finished)
+    assert " ".join(rows.columns) == COLUMNS
+    assert set(rows.run) == set(collect.records(finished)["id"]) == set(collect.spectra(finished).run)
+    assert collect.collect(finished, "source").empty and collect.collect(finished, profile="paper").empty
+    assert len(collect.collect(finished, "heldout", "nano")) == len(rows)
+
+
+def test_spectra_add_up_to_the_mean_square_error(finished):
+    spectra, rows = collect.spectra(finished), collect.collect(finished)
+    records = {record["id"]: record for record in collect.read_records(finished)}
+    for (run, horizon), part in spectra.groupby(["run", "horizon"]):
+        mse = rows[(rows.run == run) & (rows.horizon == horizon) & (rows.metric == "mse")].value.item()
+        low, high = sorted(std**2 for std in records[run]["normalizer"]["std"])
+        assert mse / high * 0.999 <= part.error.sum() <= mse / low * 1.001
+
+
+def test_the_scratch_study_is_a_view_of_the_held_out_cells(monkeypatch, finished):
+    contenders = collect.STUDIES["scratch"].contenders
+    assert contenders == ("rd-jepa", "scratch") and collect.STUDIES["scratch"].cells == "heldout"
+    view = type(collect.STUDIES["scratch"])("heldout", ("lambda-omega",), ("persistence",))
+    monkeypatch.setitem(collect.STUDIES, "scratch", view)
+    rows = collect.collect(finished, "scratch")
+    assert set(rows.study) == {"scratch"} and set(rows.contender) == {"persistence"}
+
+
+def test_exported_rows_read_the_same(tmp_path, finished):
+    collect.export(finished, tmp_path)
+    for read in (collect.collect, collect.spectra):
+        kept, small = read(finished), read(tmp_path)
+        pd.testing.assert_frame_equal(kept, small, check_dtype=False, rtol=1e-6)
+    assert collect.read_records(tmp_path) == collect.read_records(finished)
+    assert collect.example(tmp_path, kept.run[0]) is None
+    assert pd.read_parquet(tmp_path / "rows.parquet").metric.dtype == "category"
+
+
+def test_foreign_cells_are_refused(copied):
+    first, second = sorted((copied / "cells").iterdir())
+    (second / "rows.parquet").write_bytes((first / "rows.parquet").read_bytes())
+    with pytest.raises(StudyError, match="other rows than its record"):
+        collect.collect(copied)
+
+
+def test_a_record_under_another_name_is_refused(copied):
+    first = min((copied / "cells").iterdir())
+    first.rename(first.with_name("0" * 16))
+    with pytest.raises(StudyError, match="a record of another name"):
+        collect.collect(copied)
+
+
+def test_a_record_of_other_settings_is_refused(copied):
+    first = min((copied / "cells").iterdir())
+    identity = json.loads((first / "record.json").read_text())["identity"]
+    rewrite(first, identity=identity | {"test": 7})
+    with pytest.raises(StudyError, match="other settings than its name says"):
+        collect.collect(copied)
+
+
+def test_cells_of_different_settings_are_not_averaged(copied):
+    first = min((copied / "cells").iterdir())
+    identity = json.loads((first / "record.json").read_text())["identity"] | {"test": 7}
+    twin = first.with_name(identifier(identity))
+    shutil.copytree(first, twin)
+    rewrite(twin, id=twin.name, identity=identity)
+    with pytest.raises(StudyError, match="expected one run of"):
+        collect.collect(copied)
+    shutil.rmtree(first)
+    with pytest.raises(StudyError, match="different protocol settings"):
+        collect.collect(copied)
+
+
+def test_exported_rows_of_other_runs_are_refused(tmp_path, finished):
+    collect.export(finished, tmp_path)
+    rows = pd.read_parquet(tmp_path / "rows.parquet").astype({"run": str})
+    rows.assign(run="f" * 16).to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(StudyError, match=r"expected the runs of records\.json"):
+        collect.collect(tmp_path)
+
+
+def test_nothing_to_collect_names_the_command(tmp_path):
+    with pytest.raises(StudyError, match="rdjepa study run"):
+        collect.collect(tmp_path / "nowhere")

@@ -1,0 +1,52 @@
+"""Costs add up from measured steps, and a measured step is remembered."""
+
+import torch
+
+from rdjepa.study import cost
+from rdjepa.study import runner as study
+from rdjepa.study.cost import Step
+from rdjepa.study.supply import TRAJECTORY_BYTES, Supply
+
+CPU = torch.device("cpu")
+
+
+def test_a_cell_costs_its_supports_updates_and_tests(brief):
+    trained, trivial = study.cells("heldout", ["k=5", "system=barkley", "support_seed=777"])[0::8][:2]
+    assert (trained.contender, trivial.contender) == ("rd-jepa", "persistence")
+    step = Step(support=1.0, update=100.0, test=10_000.0)
+    assert step.of(trained, brief) == 5 + 100 + 10_000
+    assert step.of(trivial, brief) == 5 + 10_000
+
+
+def test_steps_are_measured_once(tmp_path, monkeypatch, brief, two_cells):
+    supply = Supply(tmp_path)
+    first = cost.cost(two_cells, brief, supply, CPU)
+    assert set(first.seconds) == {"riesz-no", "persistence"} and min(first.seconds.values()) > 0
+    assert first.seconds["riesz-no"] > first.seconds["persistence"]
+    assert first.data_bytes == 2 * TRAJECTORY_BYTES and first.data_seconds > 0
+
+    def again(*arguments):
+        raise AssertionError("measured again")
+
+    monkeypatch.setattr(cost, "measure", again)
+    monkeypatch.setattr(cost, "draw", again)
+    assert cost.cost(two_cells, brief, supply, CPU) == first
+
+
+def test_nothing_missing_costs_nothing(finished, brief):
+    nothing = cost.cost([], brief, Supply(finished), CPU)
+    assert nothing.hours == 0 and nothing.data_bytes == nothing.cell_bytes == 0
+
+
+def test_the_time_left_goes_by_finished_cells(two_cells):
+    riesz, trivial = two_cells
+    records = [{"contender": riesz.contender, "seconds": {"adapt": 8.0, "evaluate": 2.0}}]
+    assert cost.left([riesz], records) == 10 and cost.left([riesz, trivial], records) == 20
+    records.append({"contender": trivial.contender, "seconds": {"evaluate": 1.0}})
+    assert cost.left([riesz, trivial], records) == 11
+    assert cost.left([riesz], []) is None
+
+
+def test_a_contender_without_weights_has_no_updates(brief):
+    seconds = cost.measure("persistence", brief, CPU)
+    assert seconds["update"] == seconds["support"] == 0 and seconds["test"] > 0

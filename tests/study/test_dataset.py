@@ -1,0 +1,93 @@
+"""The benchmark's data from the command line: build, verify, card, sample, and what is refused."""
+
+import json
+import sys
+
+import pytest
+
+from rdjepa.cli import main as cli
+from rdjepa.data import manifest, store
+from rdjepa.study import dataset
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["rdjepa", "data", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    return stopped.value.code or 0
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """Two systems at a thousandth of the counts."""
+    path = tmp_path_factory.mktemp("data")
+    dataset.build_dataset(path, systems_=("schnakenberg", "barkley-robin"), scale=0.002)
+    return path
+
+
+def test_a_build_leaves_everything_a_reader_needs(base):
+    assert len(manifest.read(base)) == 2 + 1 + 3 + 1 + 1 + 1
+    assert set(json.loads((base / manifest.RECIPE).read_text())) == {"schnakenberg", "barkley-robin"}
+    assert (base / "schnakenberg" / "stats.yaml").is_file()
+    support = json.loads((base / "schnakenberg" / "support.json").read_text())
+    assert support["pool"] == 2 and set(support["order"]) == {"777", "778", "779"}
+    assert set(json.loads((base / "barkley-robin" / "support.json").read_text())["order"]) == {"777", "778", "780"}
+    assert manifest.verify(base).good
+
+
+def test_verify_speaks_through_its_exit_status(base, monkeypatch, capsys):
+    assert run(monkeypatch, "verify", base) == 0
+    path = next((base / "schnakenberg").rglob("id-00000.hdf5"))
+    whole = path.read_bytes()
+    try:
+        path.write_bytes(whole[: len(whole) // 2])
+        assert run(monkeypatch, "verify", base) == 1
+        assert "1 wrong" in capsys.readouterr().out
+    finally:
+        path.write_bytes(whole)
+
+
+def test_cards_say_what_is_there(base, monkeypatch):
+    assert run(monkeypatch, "card", base) == 0
+    card = (base / "schnakenberg" / "card.md").read_text()
+    assert (base / "schnakenberg" / "contact.png").stat().st_size > 10_000
+    for part in (r"\partial_t u", "pool/id | 2 |", "test/ic-ood | 1 |", "h = 5", "| 777 |", "contact.png", "rejected"):
+        assert part in card, part
+
+
+def test_a_sample_is_a_small_data_set_of_its_own(base, tmp_path):
+    chosen = dataset.sample(base, tmp_path, 0.01)
+    assert len(chosen) == len({(k.system, k.split, k.regime) for k in manifest.read(base)})
+    assert manifest.verify(tmp_path).good
+    theirs, mine = manifest.read(base), manifest.read(tmp_path)
+    assert all(mine[key] == theirs[key] for key in chosen)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--systems", "heat"), "gray-scott"),
+        (("--systems", "barkley", "--scale", "0"), "above 0"),
+        (("--systems", "barkley", "--count", "0"), "at least one"),
+        (("--systems", "barkley", "--splits", "train"), "pool, validation, test"),
+        (("--systems", "barkley", "--count", "1", "--workers", "0"), "at least one worker"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_writes_no_trajectory(monkeypatch, capsys, tmp_path, arguments, sentence):
+    assert run(monkeypatch, "build", "--out", tmp_path / "out", *arguments) == 2
+    error = capsys.readouterr().err
+    assert sentence in error and "Traceback" not in error
+    assert not store.keys(tmp_path / "out")
+
+
+def test_a_directory_of_another_configuration_is_refused(base, monkeypatch, capsys, tmp_path):
+    recipe = json.loads((base / manifest.RECIPE).read_text())
+    recipe["barkley-robin"]["numerics"]["boundary"]["kappa"] = 0.3
+    (tmp_path / manifest.RECIPE).write_text(json.dumps(recipe))
+    assert run(monkeypatch, "build", "--out", tmp_path, "--systems", "barkley-robin", "--count", "1") == 2
+    assert "barkley-robin.numerics" in capsys.readouterr().err
+
+
+def test_no_data_has_no_card(monkeypatch, capsys, tmp_path):
+    assert run(monkeypatch, "card", tmp_path) == 2
+    assert "rdjepa data build" in capsys.readouterr().err

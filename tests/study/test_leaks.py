@@ -1,0 +1,51 @@
+import json
+import shutil
+
+import pytest
+
+from rdjepa.io import checkpoint
+from rdjepa.study import leaks
+from rdjepa.study.protocol import HELD_OUT, SOURCES, WALLS
+
+GOOD = {f"{name}/pool/id/0000{i}": f"{name}{i}" for name in SOURCES for i in range(2)}
+
+
+def test_the_pool_of_the_sources_is_no_leak_and_everything_else_is():
+    assert leaks.leaks(GOOD) == []
+    for name in HELD_OUT + WALLS:
+        assert len(leaks.leaks(GOOD | {f"{name}/pool/id/00000": "x"})) == 1
+    for part in ("validation/id", "test/id", "test/coeff-ood", "test/ic-ood"):
+        assert len(leaks.leaks(GOOD | {f"schnakenberg/{part}/00000": "x"})) == 1
+
+
+def test_a_renamed_test_trajectory_is_found_by_its_checksum():
+    assert leaks.leaks(GOOD, {"schnakenberg/test/id/00007": GOOD["schnakenberg/pool/id/00001"]}) == [
+        "schnakenberg/pool/id/00001: equal to schnakenberg/test/id/00007"
+    ]
+
+
+def test_the_fingerprint_depends_on_the_data_and_not_on_their_order():
+    assert leaks.fingerprint(GOOD) == leaks.fingerprint(dict(reversed(GOOD.items())))
+    assert leaks.fingerprint(GOOD) != leaks.fingerprint(GOOD | {"schnakenberg/pool/id/00001": "other"})
+
+
+@pytest.mark.parametrize("name", sorted(checkpoint.shipped()))
+def test_shipped_checkpoints_have_no_leak(name):
+    mark, found = leaks.of_checkpoint(name)
+    assert len(mark) == 64 and found == []
+
+
+def test_a_changed_list_of_data_is_found(tmp_path):
+    shutil.copytree(checkpoint.shipped()["nano"], tmp_path / "model")
+    mark, _ = leaks.of_checkpoint("nano")
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    config["pretraining"]["data"] = mark
+    (tmp_path / "model" / "config.json").write_text(json.dumps(config))
+    assert leaks.of_checkpoint(str(tmp_path / "model")) == (mark, [])
+    data = json.loads((tmp_path / "model" / "data.json").read_text())
+    data["trajectories"].popitem()
+    (tmp_path / "model" / "data.json").write_text(json.dumps(data))
+    assert "fingerprint" in leaks.of_checkpoint(str(tmp_path / "model"))[1][0]
+    (tmp_path / "model" / "data.json").unlink()
+    with pytest.raises(checkpoint.CheckpointError, match="list of its data"):
+        leaks.of_checkpoint(str(tmp_path / "model"))

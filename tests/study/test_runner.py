@@ -1,0 +1,247 @@
+"""A study computes every cell once, whatever stops it, and says how far it is."""
+
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import rdjepa
+from rdjepa.data.fields import DataError
+from rdjepa.data.splits import coinciding_seeds
+from rdjepa.errors import OutputError
+from rdjepa.evaluation.metrics import METRICS
+from rdjepa.forecasters.persistence import persistence
+from rdjepa.io.checkpoint import CheckpointError
+from rdjepa.study import collect, protocol
+from rdjepa.study import runner as study
+from rdjepa.study.cell import identifier, identity
+from rdjepa.study.directory import Directory, StudyError
+
+SCRIPT = """
+import sys
+from dataclasses import replace
+    from rdjepa.study import runner as study
+from rdjepa.study.profiles import PROFILES
+
+if __name__ == "__main__":
+    root, steps, workers, *only = sys.argv[1:]
+    nano = PROFILES["nano"]
+    profile = replace(nano, adapt=replace(nano.adapt, steps=int(steps)), test=1, statistics=1)
+    ran = study.run(root, study.cells("heldout", only), profile, workers=int(workers))
+    print("\\n".join(map(str, ran.done)))
+"""
+LAMBDA = ("system=lambda-omega", "k=1")
+
+
+def start(tmp_path: Path, root: Path, *arguments: str) -> subprocess.Popen:
+    script = tmp_path / "run_study.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, str(script), str(root), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def wait_until(condition, running: subprocess.Popen, seconds: float = 240) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition() and running.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted((root / "cells").rglob("*.*"))}
+
+
+def test_the_paper_adapts_432_models():
+    external = {"heldout": 9 * 3 * 7, "source": 15 * 3 * 3, "boundary": 9 * 3 * 3}
+    for name, expected in external.items():
+        adapted = [c for c in study.cells(name) if c.trained and c.contender != "scratch"]
+        assert len(adapted) == len(set(adapted)) == expected
+    scratch = [c for c in study.cells("scratch") if c.contender == "scratch"]
+    assert sum(external.values()) + len(scratch) == 432
+
+
+def test_the_most_telling_cells_come_first():
+    every = study.cells("heldout")
+    first = every[: 3 * 10]
+    assert {(c.k, c.support_seed) for c in first} == {(1, 777)} and len({c.system for c in first}) == 3
+    assert [c.k for c in every] == sorted(c.k for c in every)
+    assert {c.support_seed for c in study.cells("boundary")} == {777, 778, 780}
+    assert {c.k for c in study.cells("source")} == {5, 10, 20}
+
+
+def test_contenders_share_nested_supports_and_test_trajectories():
+    cells = [c for c in study.cells("heldout") if c.system == "barkley" and c.support_seed == 778]
+    by_k = {k: {tuple(c.support()) for c in cells if c.k == k} for k in (1, 5, 10)}
+    assert all(len(supports) == 1 for supports in by_k.values())
+    one, five, ten = (supports.pop() for supports in by_k.values())
+    assert five[:1] == one and ten[:5] == five and {key.split for key in ten} == {"pool"}
+    assert len({tuple(c.test(300)) for c in cells}) == 1
+    counts = [key.regime for key in study.cells("source")[0].test(300)]
+    assert {regime: counts.count(regime) for regime in counts} == {"id": 100, "coeff-ood": 100, "ic-ood": 100}
+    assert len(cells[0].test(300)) == 300
+
+
+def test_seeds_that_select_the_same_trajectory_are_refused():
+    pool = protocol.counts("barkley-robin")["pool", "id"]
+    same = next(seed for seed in range(100) if coinciding_seeds(pool, 1, (778, seed)) and seed != 778)
+    with pytest.raises(StudyError, match=f"778 and {same}"):
+        study.cells("boundary", seeds=(777, 778, same))
+
+
+@pytest.mark.parametrize(
+    ("name", "only", "words"),
+    [
+        ("all", [], "heldout, source, boundary, scratch"),
+        ("heldout", ["system=heat"], "lambda-omega, barkley, oregonator"),
+        ("heldout", ["k"], "support_seed"),
+        ("heldout", ["kk=1"], "support_seed"),
+        ("source", ["k=1"], "5, 10, 20"),
+    ],
+)
+def test_unknown_names_are_answered_with_the_known_ones(name, only, words):
+    with pytest.raises(StudyError, match=words):
+        study.cells(name, only)
+
+
+def test_a_cell_has_the_errors_that_evaluation_gives(finished):
+    rows = collect.collect(finished)
+    assert len(rows) == 2 * len(METRICS) * 5 and rows.notna().all(axis=None)
+    mine = rows[rows.contender == "persistence"].set_index(["metric", "horizon"])["value"]
+    trajectory = rdjepa.simulate("lambda-omega", split="test")
+    for row in rdjepa.evaluate(persistence, trajectory, metrics=tuple(METRICS)):
+        assert mine[row.metric, row.horizon] == row.value
+
+
+def test_a_second_run_computes_nothing(finished, brief, two_cells):
+    before = contents(finished)
+    times = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
+    ran = study.run(finished, two_cells, brief, workers=2)
+    assert (ran.done, ran.kept, ran.busy, ran.failed) == ((), 2, (), {})
+    assert contents(finished) == before and times == {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
+
+
+def test_a_failed_cell_keeps_its_traceback_and_does_not_stop_the_rest(tmp_path, monkeypatch, brief, two_cells):
+    real = study.compute
+
+    def compute(cell, *rest):
+        if cell.contender == "riesz-no":
+            raise FloatingPointError("expected a finite loss")
+        return real(cell, *rest)
+
+    monkeypatch.setattr(study, "compute", compute)
+    ran = study.run(tmp_path, two_cells, brief)
+    bad, good = sorted(two_cells, key=lambda cell: cell.contender != "riesz-no")
+    assert ran.done == (good,) and ran.failed == {bad: "FloatingPointError: expected a finite loss"}
+    found = study.status(tmp_path, two_cells, brief)
+    assert found.done == (good,) and found.failed == ran.failed and found.seconds > 0
+    text = Directory(tmp_path).traceback(identifier(identity(bad, brief))).read_text()
+    assert text.startswith("Traceback") and "in compute" in text
+    monkeypatch.undo()
+    assert study.run(tmp_path, two_cells, brief).done == (bad,)
+    assert not list((tmp_path / "failed").iterdir())
+
+
+def test_a_locked_cell_is_left_to_its_process(tmp_path, brief, two_cells):
+    where = Directory(tmp_path)
+    mine, other = two_cells
+    name = identifier(identity(mine, brief))
+    with where.lock(name) as held:
+        assert held and where.is_running(name)
+        ran = study.run(tmp_path, two_cells, brief)
+        assert ran.busy == (mine,) and ran.done == (other,)
+        assert study.status(tmp_path, two_cells, brief).running == (mine,)
+    assert not where.is_running(name)
+    assert study.status(tmp_path, two_cells, brief).waiting == (mine,)
+
+
+@pytest.mark.slow
+def test_two_processes_compute_no_cell_twice(tmp_path):
+    only = [*LAMBDA, "contender=persistence", "contender=extrapolation", "contender=riesz-no"]
+    runs = [start(tmp_path, tmp_path / "root", "1", "1", *only) for _ in range(2)]
+    printed = [run.communicate(timeout=600)[0].split() for run in runs]
+    assert [run.returncode for run in runs] == [0, 0]
+    assert sorted(printed[0] + printed[1]) == sorted(map(str, study.cells("heldout", only)))
+
+
+@pytest.mark.slow
+def test_a_killed_process_leaves_no_half_cell(tmp_path):
+    root, only = tmp_path / "root", [*LAMBDA, "support_seed=777", "contender=riesz-no"]
+    running = start(tmp_path, root, "40", "1", *only)
+    wait_until(lambda: list((root / "locks").glob("*.lock")), running)
+    os.killpg(running.pid, signal.SIGKILL)
+    running.wait()
+    [lock] = (root / "locks").glob("*.lock")
+    assert not Directory(root).is_running(lock.stem) and not list((root / "cells").glob("[!.]*"))
+    assert start(tmp_path, root, "40", "1", *only).communicate(timeout=600)[0].split() == [
+        "heldout/lambda-omega/K=1/777/riesz-no"
+    ]
+    assert [path.name for path in (root / "cells").iterdir()] == [lock.stem]
+
+
+@pytest.mark.slow
+def test_a_killed_worker_loses_only_that_try(tmp_path):
+    """Of two workers one is killed in the middle of a cell; the run ends with every cell whole."""
+    root, only = tmp_path / "root", [*LAMBDA, "contender=riesz-no"]
+    running = start(tmp_path, root, "12", "2", *only)
+    wait_until(lambda: len(list((root / "locks").glob("*.lock"))) >= 2, running)
+    workers = subprocess.run(["pgrep", "-f", "-g", str(running.pid), "spawn_main"], capture_output=True, text=True)
+    os.kill(int(workers.stdout.split()[-1]), signal.SIGKILL)
+    printed = running.communicate(timeout=600)[0].split()
+    assert running.returncode == 0
+    assert sorted(printed) == sorted(map(str, study.cells("heldout", only)))
+    assert len(collect.records(root)) == 3 and not list((root / "failed").glob("*"))
+
+
+def test_a_directory_of_another_version_is_refused(tmp_path, brief, two_cells):
+    (tmp_path / "study.json").write_text(json.dumps({"format": "rdjepa-study", "version": 0, "profiles": {}}))
+    for action in (study.run, study.status, study.missing_cells):
+        with pytest.raises(StudyError, match="protocol version 1, got rdjepa-study 0"):
+            action(tmp_path, two_cells, brief)
+    (tmp_path / "study.json").write_text("[]")
+    with pytest.raises(StudyError, match="expected a study of format"):
+        study.run(tmp_path, two_cells, brief)
+
+
+def test_other_settings_of_a_profile_are_refused(finished, brief, two_cells):
+    for other in (replace(brief, test=2), replace(brief, adapt=replace(brief.adapt, steps=2))):
+        with pytest.raises(StudyError, match=r"got other (test|adapt); choose another --root"):
+            study.run(finished, two_cells, other)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
+def test_a_full_or_read_only_disk_is_one_sentence(tmp_path, finished, monkeypatch, brief, two_cells, number):
+    shutil.copytree(finished / "statistics", tmp_path / "statistics")
+    shutil.copytree(finished / "data", tmp_path / "data")
+    Directory(tmp_path).claim(brief.name, brief.settings())
+
+    def refuse(descriptor):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OutputError, match=r"a full disk; free some|a read-only disk; write elsewhere") as refused:
+        study.run(tmp_path, two_cells, brief)
+    assert "\n" not in str(refused.value) and not list((tmp_path / "cells").iterdir())
+
+
+def test_a_root_that_is_a_file_is_one_sentence(tmp_path, brief, two_cells):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="a file where a directory is needed"):
+        study.run(tmp_path / "file", two_cells, brief)
+
+
+def test_missing_checkpoints_and_data_name_the_command(tmp_path, brief):
+    cells = study.cells("heldout", ["contender=rd-jepa"])
+    with pytest.raises(CheckpointError, match="rdjepa pretrain --preset nano"):
+        study.run(tmp_path / "root", cells, replace(brief, checkpoint="nowhere"))
+    with pytest.raises(CheckpointError, match="of preset small, got one of 'nano'"):
+        study.run(tmp_path / "root", cells, replace(brief, preset="small"))
+    with pytest.raises(DataError, match="rdjepa data build"):
+        study.run(tmp_path / "root", cells, brief, data=tmp_path / "nothing")
+    assert not (tmp_path / "root").exists()

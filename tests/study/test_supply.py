@@ -1,0 +1,63 @@
+"""Statistics and trajectories: read where there are some, made otherwise, and the same for every cell."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from rdjepa.data import store
+from rdjepa.data.fields import DataError
+from rdjepa.data.normalization import Normalizer
+from rdjepa.data.simulate import simulate
+from rdjepa.data.trajectory import Key
+from rdjepa.study.supply import TRAJECTORY_BYTES, Supply, keys_of, pool_keys
+
+
+def test_statistics_are_those_of_the_first_pool_trajectories(tmp_path, brief, two_cells):
+    supply = Supply(tmp_path)
+    supply.prepare(two_cells, replace(brief, statistics=3))
+    expected = Normalizer.fit([simulate("lambda-omega", i).fields for i in range(3)])
+    assert supply.normalizer("lambda-omega", 3) == expected
+    with pytest.raises(DataError, match="start the study again"):
+        supply.normalizer("lambda-omega", 4)
+    # trajectories that only the statistics needed are not kept
+    assert set(store.keys(tmp_path / "data")) == set(keys_of(two_cells, brief))
+
+
+def test_the_statistics_of_a_small_pool_take_all_of_it():
+    assert len(pool_keys("barkley-robin", 1000)) == 20 and len(pool_keys("barkley", 1000)) == 1000
+    assert {key.split for key in pool_keys("barkley", 50)} == {"pool"}
+
+
+def test_a_data_set_is_read_first(tmp_path):
+    key = Key("lambda-omega", "test", "id", 0)
+    marked = simulate("lambda-omega", 1, split="test")
+    object.__setattr__(marked, "key", key)
+    store.write(tmp_path / "given", marked)
+    supply = Supply(tmp_path / "root", tmp_path / "given")
+    assert (supply.get(key).fields == marked.fields).all() and not supply.lacks([key])
+    other = Key("lambda-omega", "test", "id", 1)
+    assert supply.lacks([key, other]) == [other]
+    assert (supply.get(other).fields == marked.fields).all()
+    assert store.keys(tmp_path / "root" / "data") == [other]
+
+
+def test_no_more_is_kept_than_the_limit(tmp_path, brief, two_cells):
+    supply = Supply(tmp_path, limit=int(1.5 * TRAJECTORY_BYTES))
+    supply.prepare(two_cells, brief)
+    assert len(store.keys(tmp_path / "data")) == 1
+    for key in keys_of(two_cells, brief):
+        assert supply.get(key).key == key
+        assert len(store.keys(tmp_path / "data")) == 1
+
+
+def test_a_data_set_of_another_recipe_is_refused(tmp_path):
+    (tmp_path / "recipe.json").write_text(json.dumps({"barkley": {"family": "other"}}))
+    supply = Supply(tmp_path / "root", tmp_path)
+    supply.check(["oregonator"])
+    with pytest.raises(DataError, match=r"barkley\.family"):
+        supply.check(["barkley"])
+
+
+def test_a_trajectory_is_as_large_as_supposed():
+    assert simulate("lambda-omega").fields.nbytes == TRAJECTORY_BYTES
