@@ -1,9 +1,9 @@
-"""Learning rates of the nano contenders: each preset's own rates times a factor, on a source system's validation data.
+"""Learning rates of the nano forecasters: each preset's own rates times a factor, on a source system's validation data.
 
     python benchmarks/rates.py run --out benchmarks/results/rates.csv
     python benchmarks/rates.py table benchmarks/results/rates.csv
 
-Every contender is adapted to one pool trajectory (K = 1, support seed 777) and evaluated on validation trajectories. No
+Each one is adapted to one pool trajectory (K = 1, support seed 777) and evaluated on validation trajectories. No
 held-out system and no test trajectory takes part, so a rate chosen here is not chosen on what the study reports.
 """
 
@@ -21,19 +21,19 @@ from rdjepa.adaptation.adapt import PROFILES, train, windows
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data.splits import support
 from rdjepa.evaluation.aggregate import per_horizon
-from transfer import contender
+from transfer import forecaster
 
-FIELDS = ("system", "contender", "factor", "updates", "relative_l2")
+FIELDS = ("system", "forecaster", "factor", "updates", "relative_l2")
 
 
 def run(arguments: argparse.Namespace) -> None:
     torch.set_num_threads(arguments.threads)
     done = read(arguments.out) if arguments.out.exists() else []
-    finished = {(r["system"], r["contender"], float(r["factor"])) for r in done}
+    finished = {(r["system"], r["forecaster"], float(r["factor"])) for r in done}
     for system in arguments.systems.split(","):
         learning = [rdjepa.simulate(system, seed=i).fields for i in support(1000, 1, 777)]
         unseen = [rdjepa.simulate(system, seed=i, split="validation") for i in range(arguments.validation)]
-        for name in arguments.contenders.split(","):
+        for name in arguments.forecasters.split(","):
             for factor in (float(f) for f in arguments.factors.split(",")):
                 if (system, name, factor) in finished:
                     continue
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def measure(name, factor, learning, unseen, updates) -> float:
-    model, _ = contender(name, "nano", 777)
+    model, _ = forecaster(name, "nano", 777)
     groups = [{**group, "lr": factor * group["lr"]} for group in model.parameter_groups()]
     model.parameter_groups = lambda: groups
     normalizer = rdjepa.Normalizer.fit(learning, "support")
@@ -70,9 +70,9 @@ def read(path: Path) -> list[dict[str, str]]:
 def table(arguments: argparse.Namespace) -> None:
     found: dict[tuple[str, str], dict[float, float]] = defaultdict(dict)
     for row in read(arguments.rows):
-        found[row["system"], row["contender"]][float(row["factor"])] = float(row["relative_l2"])
+        found[row["system"], row["forecaster"]][float(row["factor"])] = float(row["relative_l2"])
     factors = sorted({factor for errors in found.values() for factor in errors})
-    print("| system | contender | " + " | ".join(f"x {factor:g}" for factor in factors) + " |")
+    print("| system | forecaster | " + " | ".join(f"x {factor:g}" for factor in factors) + " |")
     print("|" + "---|" * (2 + len(factors)))
     for (system, name), errors in found.items():
         lowest = min(errors.values())
@@ -87,7 +87,7 @@ def main() -> None:
     go.set_defaults(function=run)
     go.add_argument("--systems", default="schnakenberg,fitzhugh-nagumo")
     trained = [n for n in forecasters.names() if n not in ("persistence", "extrapolation")]
-    go.add_argument("--contenders", default=",".join(trained))
+    go.add_argument("--forecasters", default=",".join(trained))
     go.add_argument("--factors", default="0.3,1,3")
     go.add_argument("--updates", type=int, default=100)
     go.add_argument("--validation", type=int, default=3)

@@ -3,7 +3,7 @@
     python benchmarks/transfer.py run --out benchmarks/results/transfer.csv
     python benchmarks/transfer.py table benchmarks/results/transfer.csv
 
-`run` appends one line per contender, number of updates, metric and horizon, and skips what the file has already.
+`run` appends one line per forecaster, number of updates, metric and horizon, and skips what the file has already.
 Learning rates are constant, so the model after fewer updates is an earlier state of the same run. Field statistics are
 those of the first trajectories of the pool, as in the paper, or with `--statistics 0` those of the support trajectory.
 With `--base linear` the networks correct a linear forecast that is fitted to the support (`rdjepa.forecasters.linear`);
@@ -33,13 +33,13 @@ from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.models.rdjepa import with_fresh_decoder
 
 METRICS = ("relative_l2", "gradient_l1")
-CONTENDERS = ("rd-jepa", "scratch", "persistence")
+FORECASTERS = ("rd-jepa", "scratch", "persistence")
 TRIVIAL = {"persistence": persistence, "extrapolation": extrapolation}
 ON_LINEAR = "+linear"
-FIELDS = ("system", "support_seed", "contender", "updates", "metric", "horizon", "value", "test", "fingerprint")
+FIELDS = ("system", "support_seed", "forecaster", "updates", "metric", "horizon", "value", "test", "fingerprint")
 
 
-def contender(name: str, model: str, seed: int) -> tuple[ForecastModel, str]:
+def forecaster(name: str, model: str, seed: int) -> tuple[ForecastModel, str]:
     """A fresh trainable forecaster and the fingerprint of its pretrained weights."""
     if name != "rd-jepa":
         return rdjepa.forecasters.build(name, rdjepa.load(model).name, seed=seed), ""
@@ -51,29 +51,29 @@ def run(arguments: argparse.Namespace) -> None:
     torch.set_num_threads(arguments.threads)
     budgets = [int(n) for n in arguments.updates.split(",")]
     done = read([arguments.out]) if arguments.out.exists() else []
-    finished = {(r["system"], int(r["support_seed"]), r["contender"]) for r in done}
+    finished = {(r["system"], int(r["support_seed"]), r["forecaster"]) for r in done}
     for system in arguments.systems.split(","):
         test = [rdjepa.simulate(system, seed=i, split="test") for i in range(arguments.test)]
         pool = [rdjepa.simulate(system, seed=i).fields for i in range(arguments.statistics)]
         statistics = rdjepa.Normalizer.fit(pool, "pool") if pool else None
         for seed in (int(s) for s in arguments.seeds.split(",")):
             learning = [rdjepa.simulate(system, seed=i) for i in support(1000, 1, seed)]
-            for name in contenders(arguments):
+            for name in forecasters(arguments):
                 if (system, seed, name) not in finished:
                     rows = measure(name, arguments, budgets, [t.fields for t in learning], test, statistics)
                     append(arguments.out, system, seed, name, rows, arguments.test)
 
 
-def contenders(arguments: argparse.Namespace) -> list[str]:
-    """Names of the rows: on a linear base those of trained contenders end in "+linear"."""
-    names = arguments.contenders.split(",")
+def forecasters(arguments: argparse.Namespace) -> list[str]:
+    """Names of the rows: on a linear base those of trained forecasters end in "+linear"."""
+    names = arguments.forecasters.split(",")
     if arguments.base == "none":
         return names
     return ["linear", *(name if name in TRIVIAL else name + ON_LINEAR for name in names)]
 
 
 def measure(name, arguments, budgets, learning, test, statistics):
-    """[(updates, metric, {horizon: error}, fingerprint)] of one contender on one support set."""
+    """[(updates, metric, {horizon: error}, fingerprint)] of one forecaster on one support set."""
     started, results = time.perf_counter(), []
 
     def note(updates, forecast, fingerprint):
@@ -90,7 +90,7 @@ def measure(name, arguments, budgets, learning, test, statistics):
     if name == "linear":
         note(0, Forecaster(Linear.fit(standard), normalizer, {}), "")
         return results
-    model, fingerprint = contender(name.removesuffix(ON_LINEAR), arguments.model, 777)
+    model, fingerprint = forecaster(name.removesuffix(ON_LINEAR), arguments.model, 777)
     if name.endswith(ON_LINEAR):
         model = Corrected(model, Linear.fit(standard))
     config = replace(PROFILES["nano"], steps=max(budgets), precision=arguments.precision)
@@ -123,12 +123,12 @@ def read(paths: list[Path]) -> list[dict[str, str]]:
 def table(arguments: argparse.Namespace) -> None:
     runs: dict[tuple, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in read(arguments.rows):
-        key = (row["metric"], row["system"], int(row["updates"]), row["contender"])
+        key = (row["metric"], row["system"], int(row["updates"]), row["forecaster"])
         runs[key][int(row["support_seed"])].append(float(row["value"]))
     means = {key: {seed: sum(v) / len(v) for seed, v in by_seed.items()} for key, by_seed in runs.items()}
     budgets = sorted({key[2] for key in means if key[2]})
     for metric, suffix, floor in ((m, *row) for row in (("", "persistence"), (ON_LINEAR, "linear")) for m in METRICS):
-        names = [name + suffix for name in CONTENDERS[:2]]
+        names = [name + suffix for name in FORECASTERS[:2]]
         if not any(key[3] == names[0] for key in means):
             continue
         where = ", on a linear base" if suffix else ""
@@ -156,7 +156,7 @@ def main() -> None:
     go.set_defaults(function=run)
     go.add_argument("--systems", default="lambda-omega,barkley,oregonator")
     go.add_argument("--seeds", default="777,778,779")
-    go.add_argument("--contenders", default=",".join(CONTENDERS))
+    go.add_argument("--forecasters", default=",".join(FORECASTERS))
     go.add_argument("--base", choices=("none", "linear"), default="none")
     go.add_argument("--updates", default="100,400")
     go.add_argument("--test", type=int, default=4)

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 import rdjepa
-from rdjepa.data.fields import DataError
-from rdjepa.io.tensors import CheckpointError
+from rdjepa.errors import CheckpointError, DataError
 
 
 def trajectory(frames=10, seed=0):
@@ -48,7 +47,7 @@ def test_linear_base_is_saved_with_the_network_and_beats_it_where_fields_are_lin
     assert errors[1] < 0.05 < errors[0]
     loaded = rdjepa.load_forecaster(based.save(tmp_path / "f.safetensors"))
     assert np.array_equal(loaded.forecast(context), based.forecast(context))
-    assert (based.record["contender"], plain.base, based.base, loaded.base) == ("rd-jepa", "none", "linear", "linear")
+    assert (based.record["forecaster"], plain.base, based.base, loaded.base) == ("rd-jepa", "none", "linear", "linear")
     with pytest.raises(ValueError, match="a base among none, linear, got 'ar'"):
         rdjepa.adapt(model, fields, steps=1, base="ar")
 

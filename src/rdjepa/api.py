@@ -14,10 +14,11 @@ import torch
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data import readers
-from rdjepa.data.fields import DataError, channels_first, validate
+from rdjepa.data.fields import channels_first, validate
 from rdjepa.data.normalization import Normalizer
 from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Trajectory
+from rdjepa.errors import ArgumentError, DataError
 from rdjepa.evaluation.evaluate import Row
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
 from rdjepa.forecasters.base import ForecastModel
@@ -97,13 +98,13 @@ def pretrain(
         The pretrained model.
 
     Raises:
-        ValueError: unknown preset or precision, missing systems, coefficients outside [0, 1), or a directory of
+        ArgumentError: unknown preset or precision, missing systems, coefficients outside [0, 1), or a directory of
             another run.
-        FloatingPointError: loss or gradient is not finite; the saved states are those before.
+        DivergenceError: loss or gradient is not finite; the saved states are those before.
         InsufficientMemoryError: a `MemoryError`; the sentence says what to lower.
     """
     if preset not in PRESETS:
-        raise ValueError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}")
+        raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}")
     config, run = profiles.PROFILES[preset], Path(out)
     if steps is not None:
         config = profiles.scaled(config, steps)
@@ -228,39 +229,39 @@ def adapt(
         A forecaster in physical units.
 
     Raises:
-        ValueError: unfit trajectories (the sentence says why), an unknown checkpoint or base.
+        ArgumentError: unfit trajectories (the sentence says why), an unknown checkpoint or base.
     """
     if base not in BASES:
-        raise ValueError(f"expected a base among {', '.join(BASES)}, got {base!r}")
+        raise ArgumentError(f"expected a base among {', '.join(BASES)}, got {base!r}")
     where = device_named(device)
-    contender, weights = _contender(model, seed)
+    forecaster, weights = _forecaster(model, seed)
     given = readers.load(trajectories)
-    support = fit_fields(given, contender.grid)
-    settings = config or PROFILES.get(contender.preset, AdaptConfig())
+    support = fit_fields(given, forecaster.grid)
+    settings = config or PROFILES.get(forecaster.preset, AdaptConfig())
     settings = dataclasses.replace(settings, seed=seed, steps=settings.steps if steps is None else steps)
     if settings.steps < 1:
-        raise ValueError(f"expected at least one update, got {settings.steps}")
+        raise ArgumentError(f"expected at least one update, got {settings.steps}")
     statistics = normalizer or Normalizer.fit(support, "support")
     if base == "linear":
         standard = (torch.from_numpy(channels_first(statistics.standardize(fields))) for fields in support)
-        contender = Corrected(contender, Linear.fit(list(standard)))
-    contender.to(where)
+        forecaster = Corrected(forecaster, Linear.fit(list(standard)))
+    forecaster.to(where)
     started = time.perf_counter()
-    data = windows(contender, support, statistics, where)
+    data = windows(forecaster, support, statistics, where)
     losses = train(
-        contender, data, settings, None if progress is None else lambda step, _: progress(step, settings.steps)
+        forecaster, data, settings, None if progress is None else lambda step, _: progress(step, settings.steps)
     )
     record = {
-        "contender": contender.contender,
-        "preset": contender.preset,
+        "forecaster": forecaster.name,
+        "preset": forecaster.preset,
         "fingerprint": weights,
-        "settings": contender.settings(),
+        "settings": forecaster.settings(),
         "config": dataclasses.asdict(settings),
         "support": [str(trajectory.key or "without a key") for trajectory in given],
         "seconds": round(time.perf_counter() - started, 2),
         "software": software(),
     }
-    return Forecaster(contender, statistics, record, losses)
+    return Forecaster(forecaster, statistics, record, losses)
 
 
 def evaluate(
@@ -303,7 +304,7 @@ def fit_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list[np.
     return support
 
 
-def _contender(model: Any, seed: int) -> tuple[ForecastModel, str]:
+def _forecaster(model: Any, seed: int) -> tuple[ForecastModel, str]:
     """Trainable copy and fingerprint of what `adapt` was given."""
     if isinstance(model, str | Path):
         model = checkpoint.load(model)

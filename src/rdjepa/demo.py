@@ -74,7 +74,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
         bar: makes a progress bar from a label, as `rdjepa.cli.console.progress`.
 
     Returns:
-        The content of `result.json`: settings, timings, fingerprint, versions and errors by contender, metric and
+        The content of `result.json`: settings, timings, fingerprint, versions and errors by forecaster, metric and
         horizon.
     """
     _, checkpoint = read_config(config.model)
@@ -104,9 +104,9 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
         seconds[f"train {name}"] = adapted[name].record["seconds"]
 
     rows = {}
-    contenders: dict[str, Any] = {**adapted, PERSISTENCE: persistence}
+    compared: dict[str, Any] = {**adapted, PERSISTENCE: persistence}
     started = time.perf_counter()
-    for name, forecast in contenders.items():
+    for name, forecast in compared.items():
         with bar(f"evaluate {name}") as update:
             rows[name] = api.evaluate(forecast, unseen, metrics=METRICS, progress=update)
     seconds["evaluate"] = time.perf_counter() - started

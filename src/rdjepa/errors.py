@@ -5,6 +5,10 @@ class RdjepaError(Exception):
     """Base of every deliberate error; the message reads "expected ..., got ...; do ..."."""
 
 
+class ArgumentError(RdjepaError, ValueError):
+    """An argument, option or name that cannot be used."""
+
+
 class DataError(RdjepaError, ValueError):
     """Data that cannot be used."""
 
@@ -23,3 +27,11 @@ class StudyError(RdjepaError, ValueError):
 
 class InsufficientMemoryError(RdjepaError, MemoryError):
     """More memory is needed than there is; the message says what to lower."""
+
+
+class SimulationError(RdjepaError, RuntimeError):
+    """A trajectory that cannot be made: no draw passed the screens."""
+
+
+class DivergenceError(RdjepaError, FloatingPointError):
+    """A loss or gradient that is not finite; the weights are those before it."""

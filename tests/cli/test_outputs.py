@@ -80,7 +80,7 @@ def test_what_a_command_made_it_may_make_again(here):
     assert json.loads((here / "rows").read_text().splitlines()[0])["metric"] == "relative_l2"
     (here / "notes.txt").write_text("nothing of use")
     assert not run("forecast", "mine.safetensors", "data.npy", "--out", "notes.txt", "--force")
-    assert rdjepa.load_forecaster("mine.safetensors").record["contender"] == "fno"
+    assert rdjepa.load_forecaster("mine.safetensors").record["forecaster"] == "fno"
 
 
 def test_files_that_only_look_alike_are_of_another_kind(here, capsys):

@@ -9,7 +9,7 @@ from rdjepa.study import profiles
 from rdjepa.study import runner as study
 from rdjepa.study.profiles import PROFILES
 
-ONLY = "system=lambda-omega,k=1,support_seed=777,contender=persistence"
+ONLY = "system=lambda-omega,k=1,support_seed=777,forecaster=persistence"
 
 
 def run(monkeypatch, *arguments):

@@ -13,6 +13,7 @@ from rdjepa.data import build as building
 from rdjepa.data import store
 from rdjepa.data.build import build
 from rdjepa.data.trajectory import Key
+from rdjepa.errors import SimulationError
 
 KEYS = [Key("schnakenberg", "pool", "id", i) for i in range(4)] + [
     Key("lambda-omega", "test", "id", i) for i in range(2)
@@ -50,7 +51,7 @@ def test_a_hopeless_key_does_not_stop_the_others(tmp_path, monkeypatch):
 
     def simulate(source, seed, **rest):
         if seed == 1:
-            raise RuntimeError("no draw passed")
+            raise SimulationError("no draw passed")
         return real(source, seed=seed, **rest)
 
     monkeypatch.setattr(building, "simulate", simulate)

@@ -5,8 +5,8 @@ import pytest
 
 from rdjepa.data import cache, store
 from rdjepa.data.cache import Cache
-from rdjepa.data.fields import DataError
 from rdjepa.data.trajectory import Key
+from rdjepa.errors import DataError
 
 
 @pytest.fixture

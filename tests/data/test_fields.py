@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from rdjepa.data.fields import DataError, channels_first, channels_last, validate
+from rdjepa.data.fields import channels_first, channels_last, validate
+from rdjepa.errors import DataError
 
 GOOD = np.random.default_rng(0).normal(size=(9, 16, 24, 2)).astype(np.float32)
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 import pytest
 
 from rdjepa.data import manifest, store
-from rdjepa.data.fields import DataError
 from rdjepa.data.manifest import Entry
 from rdjepa.data.trajectory import Key
+from rdjepa.errors import DataError
 from rdjepa.systems import get, names, wall_names
 
 

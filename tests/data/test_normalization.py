@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from rdjepa.data.fields import DataError, channels_first
+from rdjepa.data.fields import channels_first
 from rdjepa.data.normalization import Normalizer
+from rdjepa.errors import DataError
 
 RNG = np.random.default_rng(0)
 PARTS = [RNG.normal((3.0, -50.0), (0.2, 7.0), size=(n, 5, 6, 2)).astype(np.float32) for n in (4, 9, 1)]

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from rdjepa.data import store
-from rdjepa.data.fields import DataError
 from rdjepa.data.readers import load
 from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.errors import DataError
 
 Make = Callable[..., Trajectory]
 ONE = np.random.default_rng(0).normal(size=(10, 6, 8, 2)).astype(np.float32)

@@ -2,8 +2,8 @@ from itertools import pairwise
 
 import pytest
 
-from rdjepa.data.fields import DataError
 from rdjepa.data.splits import SupportSet, coinciding_seeds, support, support_set
+from rdjepa.errors import DataError
 
 SEEDS = (777, 778, 779)
 

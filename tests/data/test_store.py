@@ -12,9 +12,8 @@ import pytest
 import yaml
 
 from rdjepa.data import store
-from rdjepa.data.fields import DataError
 from rdjepa.data.trajectory import Key, Trajectory
-from rdjepa.errors import OutputError
+from rdjepa.errors import DataError, OutputError
 
 Make = Callable[..., Trajectory]
 

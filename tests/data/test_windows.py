@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from rdjepa.data.fields import DataError
 from rdjepa.data.windows import FORECASTING, PRETRAINING, WindowSpec
+from rdjepa.errors import DataError
 
 # every value of a frame is the number of the frame
 FIELDS = np.broadcast_to(np.arange(40.0, dtype=np.float32)[:, None, None, None], (40, 3, 4, 2))

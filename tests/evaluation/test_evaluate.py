@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from rdjepa.data.fields import DataError
 from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.errors import DataError
 from rdjepa.evaluation.evaluate import Row, evaluate
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.forecasters.persistence import extrapolation, persistence

@@ -23,7 +23,7 @@ def windows(fields):
 class Constant(ForecastModel):
     """A network whose forecast is one trained number."""
 
-    contender, preset = "scratch", "tiny"
+    forecaster, preset = "scratch", "tiny"
 
     def __init__(self):
         super().__init__()
@@ -67,7 +67,7 @@ def test_corrected_adds_the_networks_output_in_units_of_what_is_left():
     expected = linear(context) + 0.5 * linear.scale[:, :, None, None]
     torch.testing.assert_close(model(context), expected)
     torch.testing.assert_close(model.predict(*model.features(context)), expected)
-    assert (model.contender, model.preset) == ("scratch", "tiny")
+    assert (model.name, model.preset) == ("scratch", "tiny")
     assert [p for group in model.parameter_groups() for p in group["params"]] == [model.network.value]
 
 
@@ -78,4 +78,4 @@ def test_short_trajectories_and_rebuilding_without_a_network_are_refused():
         Corrected.from_preset("nano")
     with pytest.raises(ValueError, match="restore the network first"):
         Corrected.from_settings({})
-    assert "linear" not in forecasters.names()  # it has to be fitted, so it is no contender by name
+    assert "linear" not in forecasters.names()  # it has to be fitted, so it is no forecaster by name

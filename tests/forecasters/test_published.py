@@ -1,4 +1,4 @@
-"""Each contender against what is known of it: parameter counts, identities, symmetries, another implementation."""
+"""Each forecaster against what is known of it: parameter counts, identities, symmetries, another implementation."""
 
 import numpy as np
 import pytest
@@ -131,7 +131,7 @@ def test_the_control_without_latents_sees_the_newest_frame_only():
         assert torch.equal(model(a), model(b))
 
 
-def test_the_trivial_contenders_are_their_functions():
+def test_the_trivial_forecasters_are_their_functions():
     x = torch.randn(2, 4, 2, 8, 8)
     last = x.movedim(2, -1).numpy()
     for model, function in ((Persistence(), persistence), (Extrapolation(), extrapolation)):

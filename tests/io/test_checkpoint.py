@@ -3,8 +3,8 @@ import json
 import pytest
 import torch
 
+from rdjepa.errors import CheckpointError
 from rdjepa.io import checkpoint
-from rdjepa.io.tensors import CheckpointError
 from rdjepa.models.device import device_named
 from rdjepa.models.rdjepa import build
 

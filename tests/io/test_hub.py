@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import rdjepa
+from rdjepa.errors import CheckpointError
 from rdjepa.io import checkpoint
-from rdjepa.io.tensors import CheckpointError
 from rdjepa.models.rdjepa import build
 
 

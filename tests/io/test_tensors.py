@@ -2,7 +2,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from rdjepa.io.tensors import CheckpointError, load_tensors, save_tensors
+from rdjepa.errors import CheckpointError
+from rdjepa.io.tensors import load_tensors, save_tensors
 
 
 def tensors():

@@ -3,9 +3,9 @@ import pytest
 import torch
 
 from rdjepa.data import store
-from rdjepa.data.fields import DataError
 from rdjepa.data.normalization import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.errors import DataError
 from rdjepa.models.device import autocast
 from rdjepa.models.rdjepa import build
 from rdjepa.pretraining import frames

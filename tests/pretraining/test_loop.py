@@ -12,7 +12,7 @@ import pytest
 import torch
 from noise import CONFIG, source
 
-from rdjepa.io.tensors import CheckpointError
+from rdjepa.errors import CheckpointError
 from rdjepa.pretraining.config import PROFILES, PretrainConfig, scaled
 from rdjepa.pretraining.dataset import Source
 from rdjepa.pretraining.frames import Frames

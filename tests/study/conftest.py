@@ -16,7 +16,7 @@ def brief():
 @pytest.fixture(scope="session")
 def two_cells():
     """Two small cells of the held-out study."""
-    only = ["system=lambda-omega", "k=1", "support_seed=777", "contender=riesz-no", "contender=persistence"]
+    only = ["system=lambda-omega", "k=1", "support_seed=777", "forecaster=riesz-no", "forecaster=persistence"]
     return study.cells("heldout", only)
 
 

@@ -41,21 +41,21 @@ def test_another_setting_is_another_cell(brief, change):
 
 
 @pytest.mark.parametrize(
-    "change", [{"system": "barkley"}, {"k": 5}, {"support_seed": 778}, {"contender": "lno"}], ids=str
+    "change", [{"system": "barkley"}, {"k": 5}, {"support_seed": 778}, {"forecaster": "lno"}], ids=str
 )
 def test_another_cell_has_another_name(brief, change):
     assert name(CELL, brief) != name(replace(CELL, **change), brief)
 
 
 def test_the_name_follows_the_weights_the_data_and_the_sizes(brief, monkeypatch):
-    ours = replace(CELL, contender="rd-jepa")
+    ours = replace(CELL, forecaster="rd-jepa")
     before = {cell: name(cell, brief) for cell in (CELL, ours)}
     monkeypatch.setattr(cells, "checkpoint_fingerprint", lambda profile: "0" * 64)
     assert name(ours, brief) != before[ours] and name(CELL, brief) == before[CELL]
     monkeypatch.setattr(cells, "recipe_fingerprint", lambda system: "1" * 64)
     assert name(CELL, brief) != before[CELL]
     monkeypatch.undo()
-    monkeypatch.setattr(cells, "_settings", lambda contender, preset: {"width": 1})
+    monkeypatch.setattr(cells, "_settings", lambda forecaster, preset: {"width": 1})
     assert name(CELL, brief) != before[CELL]
 
 
@@ -64,7 +64,7 @@ def test_the_place_of_a_checkpoint_is_no_setting(brief):
 
 
 def test_the_record_says_what_the_cell_was_made_of(finished, brief):
-    records = {record["contender"]: record for record in collect.read_records(finished)}
+    records = {record["forecaster"]: record for record in collect.read_records(finished)}
     riesz, trivial = records["riesz-no"], records["persistence"]
     learning, unseen = simulate("lambda-omega", 678), simulate("lambda-omega", 0, split="test")
     assert riesz["support"] == [str(learning.key)] and riesz["test"] == {"id": 1}
@@ -76,7 +76,7 @@ def test_the_record_says_what_the_cell_was_made_of(finished, brief):
 
 
 def test_the_example_is_the_middle_window(finished):
-    run = next(r["id"] for r in collect.read_records(finished) if r["contender"] == "persistence")
+    run = next(r["id"] for r in collect.read_records(finished) if r["forecaster"] == "persistence")
     shown, fields = collect.example(finished, run), simulate("lambda-omega", 0, split="test").fields
     assert (shown["newest"] == fields[16 + 3]).all() and (shown["reference"] == fields[20:25]).all()
     assert (shown["forecast"] == fields[19]).all() and shown["forecast"].dtype == "float32"

@@ -6,11 +6,11 @@ import shutil
 import pandas as pd
 import pytest
 
+from rdjepa.errors import StudyError
 from rdjepa.study import collect
 from rdjepa.study.cell import identifier
-from rdjepa.study.directory import StudyError
 
-COLUMNS = "study profile system k support_seed contender regime metric horizon trajectory value run"
+COLUMNS = "study profile system k support_seed forecaster regime metric horizon trajectory value run"
 
 
 @pytest.fixture
@@ -42,12 +42,12 @@ def test_spectra_add_up_to_the_mean_square_error(finished):
 
 
 def test_the_scratch_study_is_a_view_of_the_held_out_cells(monkeypatch, finished):
-    contenders = collect.STUDIES["scratch"].contenders
-    assert contenders == ("rd-jepa", "scratch") and collect.STUDIES["scratch"].cells == "heldout"
+    forecasters = collect.STUDIES["scratch"].forecasters
+    assert forecasters == ("rd-jepa", "scratch") and collect.STUDIES["scratch"].cells == "heldout"
     view = type(collect.STUDIES["scratch"])("heldout", ("lambda-omega",), ("persistence",))
     monkeypatch.setitem(collect.STUDIES, "scratch", view)
     rows = collect.collect(finished, "scratch")
-    assert set(rows.study) == {"scratch"} and set(rows.contender) == {"persistence"}
+    assert set(rows.study) == {"scratch"} and set(rows.forecaster) == {"persistence"}
 
 
 def test_exported_rows_read_the_same(tmp_path, finished):

@@ -12,7 +12,7 @@ CPU = torch.device("cpu")
 
 def test_a_cell_costs_its_supports_updates_and_tests(brief):
     trained, trivial = study.cells("heldout", ["k=5", "system=barkley", "support_seed=777"])[0::8][:2]
-    assert (trained.contender, trivial.contender) == ("rd-jepa", "persistence")
+    assert (trained.forecaster, trivial.forecaster) == ("rd-jepa", "persistence")
     step = Step(support=1.0, update=100.0, test=10_000.0)
     assert step.of(trained, brief) == 5 + 100 + 10_000
     assert step.of(trivial, brief) == 5 + 10_000
@@ -40,13 +40,13 @@ def test_nothing_missing_costs_nothing(finished, brief):
 
 def test_the_time_left_goes_by_finished_cells(two_cells):
     riesz, trivial = two_cells
-    records = [{"contender": riesz.contender, "seconds": {"adapt": 8.0, "evaluate": 2.0}}]
+    records = [{"forecaster": riesz.forecaster, "seconds": {"adapt": 8.0, "evaluate": 2.0}}]
     assert cost.left([riesz], records) == 10 and cost.left([riesz, trivial], records) == 20
-    records.append({"contender": trivial.contender, "seconds": {"evaluate": 1.0}})
+    records.append({"forecaster": trivial.forecaster, "seconds": {"evaluate": 1.0}})
     assert cost.left([riesz, trivial], records) == 11
     assert cost.left([riesz], []) is None
 
 
-def test_a_contender_without_weights_has_no_updates(brief):
+def test_a_forecaster_without_weights_has_no_updates(brief):
     seconds = cost.measure("persistence", brief, CPU)
     assert seconds["update"] == seconds["support"] == 0 and seconds["test"] > 0

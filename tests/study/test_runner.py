@@ -14,16 +14,14 @@ from pathlib import Path
 import pytest
 
 import rdjepa
-from rdjepa.data.fields import DataError
 from rdjepa.data.splits import coinciding_seeds
-from rdjepa.errors import OutputError
+from rdjepa.errors import CheckpointError, DataError, OutputError, StudyError
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.forecasters.persistence import persistence
-from rdjepa.io.checkpoint import CheckpointError
 from rdjepa.study import collect, protocol
 from rdjepa.study import runner as study
 from rdjepa.study.cell import identifier, identity
-from rdjepa.study.directory import Directory, StudyError
+from rdjepa.study.directory import Directory
 
 SCRIPT = """
 import sys
@@ -61,9 +59,9 @@ def contents(root: Path) -> dict[str, bytes]:
 def test_the_paper_adapts_432_models():
     external = {"heldout": 9 * 3 * 7, "source": 15 * 3 * 3, "boundary": 9 * 3 * 3}
     for name, expected in external.items():
-        adapted = [c for c in study.cells(name) if c.trained and c.contender != "scratch"]
+        adapted = [c for c in study.cells(name) if c.trained and c.forecaster != "scratch"]
         assert len(adapted) == len(set(adapted)) == expected
-    scratch = [c for c in study.cells("scratch") if c.contender == "scratch"]
+    scratch = [c for c in study.cells("scratch") if c.forecaster == "scratch"]
     assert sum(external.values()) + len(scratch) == 432
 
 
@@ -76,7 +74,7 @@ def test_the_most_telling_cells_come_first():
     assert {c.k for c in study.cells("source")} == {5, 10, 20}
 
 
-def test_contenders_share_nested_supports_and_test_trajectories():
+def test_forecasters_share_nested_supports_and_test_trajectories():
     cells = [c for c in study.cells("heldout") if c.system == "barkley" and c.support_seed == 778]
     by_k = {k: {tuple(c.support()) for c in cells if c.k == k} for k in (1, 5, 10)}
     assert all(len(supports) == 1 for supports in by_k.values())
@@ -113,7 +111,7 @@ def test_unknown_names_are_answered_with_the_known_ones(name, only, words):
 def test_a_cell_has_the_errors_that_evaluation_gives(finished):
     rows = collect.collect(finished)
     assert len(rows) == 2 * len(METRICS) * 5 and rows.notna().all(axis=None)
-    mine = rows[rows.contender == "persistence"].set_index(["metric", "horizon"])["value"]
+    mine = rows[rows.forecaster == "persistence"].set_index(["metric", "horizon"])["value"]
     trajectory = rdjepa.simulate("lambda-omega", split="test")
     for row in rdjepa.evaluate(persistence, trajectory, metrics=tuple(METRICS)):
         assert mine[row.metric, row.horizon] == row.value
@@ -131,13 +129,13 @@ def test_a_failed_cell_keeps_its_traceback_and_does_not_stop_the_rest(tmp_path, 
     real = study.compute
 
     def compute(cell, *rest):
-        if cell.contender == "riesz-no":
+        if cell.forecaster == "riesz-no":
             raise FloatingPointError("expected a finite loss")
         return real(cell, *rest)
 
     monkeypatch.setattr(study, "compute", compute)
     ran = study.run(tmp_path, two_cells, brief)
-    bad, good = sorted(two_cells, key=lambda cell: cell.contender != "riesz-no")
+    bad, good = sorted(two_cells, key=lambda cell: cell.forecaster != "riesz-no")
     assert ran.done == (good,) and ran.failed == {bad: "FloatingPointError: expected a finite loss"}
     found = study.status(tmp_path, two_cells, brief)
     assert found.done == (good,) and found.failed == ran.failed and found.seconds > 0
@@ -163,7 +161,7 @@ def test_a_locked_cell_is_left_to_its_process(tmp_path, brief, two_cells):
 
 @pytest.mark.slow
 def test_two_processes_compute_no_cell_twice(tmp_path):
-    only = [*LAMBDA, "contender=persistence", "contender=extrapolation", "contender=riesz-no"]
+    only = [*LAMBDA, "forecaster=persistence", "forecaster=extrapolation", "forecaster=riesz-no"]
     runs = [start(tmp_path, tmp_path / "root", "1", "1", *only) for _ in range(2)]
     printed = [run.communicate(timeout=600)[0].split() for run in runs]
     assert [run.returncode for run in runs] == [0, 0]
@@ -172,7 +170,7 @@ def test_two_processes_compute_no_cell_twice(tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_process_leaves_no_half_cell(tmp_path):
-    root, only = tmp_path / "root", [*LAMBDA, "support_seed=777", "contender=riesz-no"]
+    root, only = tmp_path / "root", [*LAMBDA, "support_seed=777", "forecaster=riesz-no"]
     running = start(tmp_path, root, "40", "1", *only)
     wait_until(lambda: list((root / "locks").glob("*.lock")), running)
     os.killpg(running.pid, signal.SIGKILL)
@@ -188,7 +186,7 @@ def test_a_killed_process_leaves_no_half_cell(tmp_path):
 @pytest.mark.slow
 def test_a_killed_worker_loses_only_that_try(tmp_path):
     """Of two workers one is killed in the middle of a cell; the run ends with every cell whole."""
-    root, only = tmp_path / "root", [*LAMBDA, "contender=riesz-no"]
+    root, only = tmp_path / "root", [*LAMBDA, "forecaster=riesz-no"]
     running = start(tmp_path, root, "12", "2", *only)
     wait_until(lambda: len(list((root / "locks").glob("*.lock"))) >= 2, running)
     workers = subprocess.run(["pgrep", "-f", "-g", str(running.pid), "spawn_main"], capture_output=True, text=True)
@@ -237,7 +235,7 @@ def test_a_root_that_is_a_file_is_one_sentence(tmp_path, brief, two_cells):
 
 
 def test_missing_checkpoints_and_data_name_the_command(tmp_path, brief):
-    cells = study.cells("heldout", ["contender=rd-jepa"])
+    cells = study.cells("heldout", ["forecaster=rd-jepa"])
     with pytest.raises(CheckpointError, match="rdjepa pretrain --preset nano"):
         study.run(tmp_path / "root", cells, replace(brief, checkpoint="nowhere"))
     with pytest.raises(CheckpointError, match="of preset small, got one of 'nano'"):

@@ -12,6 +12,7 @@ from rdjepa.adaptation.loss import forecast_loss
 from rdjepa.data.fields import channels_first
 from rdjepa.data.normalization import Normalizer
 from rdjepa.data.windows import FORECASTING
+from rdjepa.errors import DivergenceError
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.models.device import autocast
 
@@ -115,7 +116,7 @@ def train(
         The loss of every update; none for a model without parameters.
 
     Raises:
-        FloatingPointError: the loss is not finite; the weights are those before that update.
+        DivergenceError: the loss is not finite; the weights are those before that update.
     """
     groups = model.parameter_groups()
     if not groups:
@@ -132,7 +133,7 @@ def train(
         loss = forecast_loss(prediction, data.targets[index])
         value = float(loss.detach())
         if not math.isfinite(value):
-            raise FloatingPointError(f"expected a finite loss, got {value} at update {step}; lower the learning rates")
+            raise DivergenceError(f"expected a finite loss, got {value} at update {step}; lower the learning rates")
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(trained, config.clip)

@@ -8,8 +8,9 @@ import numpy as np
 import torch
 
 from rdjepa import forecasters
-from rdjepa.data.fields import DataError, channels_first, channels_last
+from rdjepa.data.fields import channels_first, channels_last
 from rdjepa.data.normalization import Normalizer
+from rdjepa.errors import DataError
 from rdjepa.forecasters.base import CONTEXT, ForecastModel
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.io.tensors import CheckpointError, load_tensors, save_tensors
@@ -81,7 +82,7 @@ class Forecaster:
         path = Path(path)
         record = {
             "kind": "forecaster",
-            "contender": self.model.contender,
+            "forecaster": self.model.name,
             "preset": self.model.preset,
             "settings": self.model.settings(),
             "base": self.base,
@@ -103,7 +104,7 @@ def load_forecaster(path: str | Path) -> Forecaster:
     if header.get("kind") != "forecaster":
         raise CheckpointError(f"expected an adapted forecaster, got a {header.get('kind')} file at {path}")
     try:
-        model = forecasters.restore(header["contender"], header["settings"])
+        model = forecasters.restore(header["forecaster"], header["settings"])
         if header.get("base") == "linear":
             model = Corrected(model)
         model.load_state_dict(tensors)

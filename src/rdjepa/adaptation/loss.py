@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from rdjepa.errors import ArgumentError
+
 RELATIVE_WEIGHT = 0.50
 GRADIENT_WEIGHT = 0.10
 SPECTRUM_WEIGHT = 0.05
@@ -19,7 +21,7 @@ def forecast_loss(prediction: Tensor, target: Tensor) -> Tensor:
         A scalar, computed in float32. The relative term divides by max(norm, 1e-8), unlike the metric.
     """
     if prediction.shape != target.shape:
-        raise ValueError(f"expected equal shapes, got {tuple(prediction.shape)} and {tuple(target.shape)}")
+        raise ArgumentError(f"expected equal shapes, got {tuple(prediction.shape)} and {tuple(target.shape)}")
     prediction, target = prediction.float(), target.float()
     error = prediction - target
     square = error.square()

@@ -50,11 +50,11 @@ def training_line(metrics: Mapping[str, Any]) -> str:
 
 
 def error_table(title: str, summaries: dict[str, dict[str, dict[int, float]]], metric: str) -> Table:
-    """One metric of several contenders: a row each, a column per horizon, and their mean.
+    """One metric of several forecasters: a row each, a column per horizon, and their mean.
 
     Args:
         title: above the table.
-        summaries: contender -> metric -> horizon -> error.
+        summaries: forecaster -> metric -> horizon -> error.
         metric: which metric.
     """
     horizons = sorted(next(iter(summaries.values()))[metric])

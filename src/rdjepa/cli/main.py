@@ -23,10 +23,10 @@ from rdjepa.cli.outputs import is_forecast, is_forecaster, is_rows, refuse_overw
 from rdjepa.cli.pretrain import Device
 from rdjepa.data import readers, store
 from rdjepa.data.build import build as build_trajectories
-from rdjepa.data.fields import DataError
 from rdjepa.data.trajectory import REGIMES, SPLITS, Key
 from rdjepa.demo import DemoConfig
 from rdjepa.demo import run as run_demo
+from rdjepa.errors import DataError
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.forecasters.base import CONTEXT
 from rdjepa.forecasters.persistence import extrapolation, persistence

@@ -28,7 +28,7 @@ ProfileName = Annotated[str, typer.Option("--profile", help=f"Size of the study:
 Model = Annotated[str | None, typer.Option(help="Pretrained checkpoint; the profile's own by default.")]
 Only = Annotated[
     str | None,
-    typer.Option(help="Cells with key=value,... (system, k, support_seed, contender); values of one key add up."),
+    typer.Option(help="Cells with key=value,... (system, k, support_seed, forecaster); values of one key add up."),
 ]
 Data = Annotated[Path | None, typer.Option(help="Data set to read; what it lacks is simulated.")]
 Device = Annotated[str, typer.Option(help="Where to compute: auto (a GPU when there is one), cpu or cuda.")]
@@ -91,11 +91,11 @@ def plan(
     with progress("time") as update:
         expected = cost.cost(missing, chosen, supply, device_named(device), update)
     table = Table()
-    for heading in ("contender", "cells", "missing", "hours"):
-        table.add_column(heading, justify="left" if heading == "contender" else "right")
-    for contender in dict.fromkeys(cell.contender for cell in cells):
-        counts = [sum(cell.contender == contender for cell in part) for part in (cells, missing)]
-        table.add_row(contender, *map(str, counts), f"{expected.seconds.get(contender, 0) / 3600:.2f}")
+    for heading in ("forecaster", "cells", "missing", "hours"):
+        table.add_column(heading, justify="left" if heading == "forecaster" else "right")
+    for forecaster in dict.fromkeys(cell.forecaster for cell in cells):
+        counts = [sum(cell.forecaster == forecaster for cell in part) for part in (cells, missing)]
+        table.add_row(forecaster, *map(str, counts), f"{expected.seconds.get(forecaster, 0) / 3600:.2f}")
     table.add_row("data", "", "", f"{expected.data_seconds / 3600:.2f}")
     table.add_row("all", str(len(cells)), str(len(missing)), f"{expected.hours:.2f}", style="bold")
     console.print(table)

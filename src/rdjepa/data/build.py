@@ -12,6 +12,7 @@ from rdjepa.data import store
 from rdjepa.data.parallel import completed
 from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key
+from rdjepa.errors import SimulationError
 
 Progress = Callable[[int, int], None]
 RETRIES = 3
@@ -42,7 +43,7 @@ def make(base: Path, source: str, key: Key) -> str:
     """
     try:
         store.write(base, simulate(source, seed=key.index, regime=key.regime, split=key.split))
-    except RuntimeError as error:
+    except SimulationError as error:
         return str(error)
     return ""
 
@@ -68,7 +69,7 @@ def build(
 
     Raises:
         DataError: the disk is full or not writable.
-        ValueError: fewer than one worker, or a scheduler that does not answer.
+        ArgumentError: fewer than one worker, or a scheduler that does not answer.
     """
     base, sources = Path(base).resolve(), sources or {}
     missing = [key for key in keys if not store.is_complete(store.path_of(base, key), verify=True)]

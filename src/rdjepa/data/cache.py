@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rdjepa.data import store
-from rdjepa.data.fields import DataError
 from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.errors import DataError
 
 
 class Cache:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from rdjepa.data import store
-from rdjepa.data.fields import DataError
 from rdjepa.data.trajectory import Key
+from rdjepa.errors import DataError
 from rdjepa.io.atomic import write_bytes
 from rdjepa.pde.system import System
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rdjepa.data.fields import DataError
+from rdjepa.errors import DataError
 
 SMALLEST_SCALE = 1e-6
 SOURCES = ("pool", "support")

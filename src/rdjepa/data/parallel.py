@@ -5,6 +5,8 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from rdjepa.errors import ArgumentError
+
 
 @contextlib.contextmanager
 def completed(
@@ -31,10 +33,10 @@ def completed(
         retries: further tries of a job that raised.
 
     Raises:
-        ValueError: fewer than one worker, or a scheduler that does not answer.
+        ArgumentError: fewer than one worker, or a scheduler that does not answer.
     """
     if workers < 1:
-        raise ValueError(f"expected at least one worker, got {workers}; raise --workers")
+        raise ArgumentError(f"expected at least one worker, got {workers}; raise --workers")
     if scheduler is None and (workers == 1 or len(jobs) < 2):
         yield ((position, function(*job)) for position, job in enumerate(jobs))
         return
@@ -54,7 +56,9 @@ def completed(
         try:
             client = stack.enter_context(Client(address, timeout="20s"))
         except OSError as error:
-            raise ValueError(f"expected a Dask scheduler at {scheduler}, got no answer ({error}); start it") from error
+            raise ArgumentError(
+                f"expected a Dask scheduler at {scheduler}, got no answer ({error}); start it"
+            ) from error
         futures = [  # one by one, since a map has a single priority and would not keep the order of the jobs
             client.submit(function, *job, key=name, retries=retries, priority=-position)
             for position, (job, name) in enumerate(zip(jobs, names, strict=True))

@@ -12,8 +12,9 @@ import h5py
 import numpy as np
 
 from rdjepa.data import store
-from rdjepa.data.fields import COMPONENTS, MINIMUM_FRAMES, DataError, validate
+from rdjepa.data.fields import COMPONENTS, MINIMUM_FRAMES, validate
 from rdjepa.data.trajectory import Trajectory
+from rdjepa.errors import DataError
 
 KNOWN = (
     "an rdjepa file, a file of The Well with two scalar fields, a PDEBench diffusion-reaction file, .npy or .npz, "

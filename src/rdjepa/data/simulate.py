@@ -4,6 +4,7 @@ from importlib.metadata import version
 from numbers import Integral
 
 from rdjepa.data.trajectory import SPLITS, Key, Trajectory
+from rdjepa.errors import ArgumentError, SimulationError
 from rdjepa.pde.screening import first_reason
 from rdjepa.systems import get
 from rdjepa.version import __version__
@@ -26,17 +27,17 @@ def simulate(name: str, seed: int = 0, regime: str = "id", split: str = "pool") 
         40 saved frames on 128 x 128 points, float32, in the units of the equation.
 
     Raises:
-        ValueError: an unknown name, regime or split, or a negative seed.
-        RuntimeError: no draw passed the screens.
+        ArgumentError: an unknown name, regime or split, or a negative seed.
+        SimulationError: no draw passed the screens.
     """
     from rdjepa.pde.rollout import rollout  # brings the compiler, which reading a trajectory does not need
 
     system = get(name)
     system.regime(regime)
     if split not in SPLITS:
-        raise ValueError(f"expected a split, got {split!r}; known: {', '.join(SPLITS)}")
+        raise ArgumentError(f"expected a split, got {split!r}; known: {', '.join(SPLITS)}")
     if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
-        raise ValueError(f"expected a seed that is a whole number from 0, got {seed!r}; count trajectories from 0")
+        raise ArgumentError(f"expected a seed that is a whole number from 0, got {seed!r}; count trajectories from 0")
     seed = int(seed)
     rejected: list[str] = []
     for attempt in range(ATTEMPTS):
@@ -59,7 +60,7 @@ def simulate(name: str, seed: int = 0, regime: str = "id", split: str = "pool") 
             )
         rejected.append(reason)
     key = Key(system.name, split, regime, seed)
-    raise RuntimeError(
+    raise SimulationError(
         f"expected a trajectory of {key} to pass its screens, got {ATTEMPTS} rejections; reasons: "
         + "; ".join(sorted(set(rejected)))
     )

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from rdjepa.data.fields import DataError
+from rdjepa.errors import DataError
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,10 @@ import h5py
 import numpy as np
 import yaml
 
-from rdjepa.data.fields import COMPONENTS, DataError
+from rdjepa.data.fields import COMPONENTS
 from rdjepa.data.normalization import Moments
 from rdjepa.data.trajectory import REGIMES, SPLITS, Key, Trajectory
+from rdjepa.errors import DataError
 from rdjepa.io.atomic import write_bytes
 
 FORMAT_VERSION = 1

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rdjepa.errors import ArgumentError
+
 SPLITS = ("pool", "validation", "test")
 REGIMES = ("id", "coeff-ood", "ic-ood")
 
@@ -34,11 +36,11 @@ class Key:
         """Inverse of `str`.
 
         Raises:
-            ValueError: the text is no key.
+            ArgumentError: the text is no key.
         """
         parts = text.split("/")
         if len(parts) != 4 or parts[1] not in SPLITS or parts[2] not in REGIMES or not parts[3].isdecimal():
-            raise ValueError(f'expected a key "system/split/regime/index", got {text!r}')
+            raise ArgumentError(f'expected a key "system/split/regime/index", got {text!r}')
         return cls(parts[0], parts[1], parts[2], int(parts[3]))
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rdjepa.data.fields import DataError
+from rdjepa.errors import DataError
 
 
 class Window(NamedTuple):

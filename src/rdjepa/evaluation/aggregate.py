@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from rdjepa.errors import ArgumentError
 from rdjepa.evaluation.evaluate import Row
 
 Run = TypeVar("Run")
@@ -41,7 +42,7 @@ def per_horizon(rows: Iterable[Row], metric: str, regime: str | None = None) -> 
         regime: take only this regime; None takes all.
 
     Raises:
-        ValueError: no row is left, a trajectory occurs twice, or the horizons have different trajectories.
+        ArgumentError: no row is left, a trajectory occurs twice, or the horizons have different trajectories.
     """
     values: dict[int, dict[tuple[str, int], float]] = defaultdict(dict)
     for row in rows:
@@ -49,16 +50,16 @@ def per_horizon(rows: Iterable[Row], metric: str, regime: str | None = None) -> 
             continue
         trajectory = (row.regime, row.trajectory)
         if trajectory in values[row.horizon]:
-            raise ValueError(
+            raise ArgumentError(
                 f"expected one row per horizon and trajectory, got two for {trajectory} at horizon {row.horizon}; "
                 "aggregate the rows of one run and one system at a time"
             )
         values[row.horizon][trajectory] = row.value
     if not values:
         place = "" if regime is None else f" in regime {regime!r}"
-        raise ValueError(f"expected rows of metric {metric!r}{place}, got none; evaluate it first")
+        raise ArgumentError(f"expected rows of metric {metric!r}{place}, got none; evaluate it first")
     if len({frozenset(by_trajectory) for by_trajectory in values.values()}) > 1:
-        raise ValueError("expected the same trajectories at every horizon, got different ones; evaluate them again")
+        raise ArgumentError("expected the same trajectories at every horizon, got different ones; evaluate them again")
     return {horizon: math.fsum(values[horizon].values()) / len(values[horizon]) for horizon in sorted(values)}
 
 
@@ -75,10 +76,10 @@ def over_runs(values: Mapping[Run, float]) -> Summary:
         values: run (its support seed) -> value.
 
     Raises:
-        ValueError: there is no run.
+        ArgumentError: there is no run.
     """
     if not values:
-        raise ValueError("expected the value of at least one run, got none; run one")
+        raise ArgumentError("expected the value of at least one run, got none; run one")
     numbers = np.array(list(values.values()), dtype=np.float64)
     sd = float(numbers.std(ddof=1)) if len(numbers) > 1 else math.nan
     return Summary(float(numbers.mean()), sd, len(numbers))
@@ -88,15 +89,17 @@ def reductions(model: Mapping[Run, float], baseline: Mapping[Run, float]) -> dic
     """Percentage reduction 100 (1 - model / baseline) of each run, paired by support-set selection.
 
     Raises:
-        ValueError: the runs differ, or an error of the baseline is not above zero.
+        ArgumentError: the runs differ, or an error of the baseline is not above zero.
     """
     if set(model) != set(baseline):
-        raise ValueError(
+        raise ArgumentError(
             f"expected the same runs of model and baseline, got {sorted(map(str, model))} and "
             f"{sorted(map(str, baseline))}; run what is missing"
         )
     if any(not value > 0 for value in baseline.values()):
-        raise ValueError("expected baseline errors above zero, got one that is not; a reduction of it has no meaning")
+        raise ArgumentError(
+            "expected baseline errors above zero, got one that is not; a reduction of it has no meaning"
+        )
     return {run: 100.0 * (1.0 - value / baseline[run]) for run, value in model.items()}
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING, WindowSpec
+from rdjepa.errors import ArgumentError
 from rdjepa.evaluation.metrics import METRICS
 
 Forecast = Callable[[np.ndarray], np.ndarray]
@@ -58,15 +59,15 @@ def evaluate(
         One row per metric, horizon and trajectory.
 
     Raises:
-        ValueError: an unknown metric, no trajectory, or forecasts of a wrong shape or that are not finite.
+        ArgumentError: an unknown metric, no trajectory, or forecasts of a wrong shape or that are not finite.
     """
     unknown = [name for name in metrics if name not in METRICS]
     if unknown or not metrics:
-        raise ValueError(f"expected metrics among {', '.join(METRICS)}, got {', '.join(metrics)!r}; name known ones")
+        raise ArgumentError(f"expected metrics among {', '.join(METRICS)}, got {', '.join(metrics)!r}; name known ones")
     if batch_size < 1:
-        raise ValueError(f"expected a batch of at least one window, got {batch_size}; raise batch_size")
+        raise ArgumentError(f"expected a batch of at least one window, got {batch_size}; raise batch_size")
     if not len(trajectories):
-        raise ValueError("expected at least one trajectory to evaluate, got none; give some")
+        raise ArgumentError("expected at least one trajectory to evaluate, got none; give some")
     rows: list[Row] = []
     for position, trajectory in enumerate(trajectories):
         key = trajectory.key
@@ -97,12 +98,12 @@ def _errors(
         targets = np.stack([w.targets for w in windows])
         predicted = np.asarray(forecast(np.stack([w.context for w in windows])))
         if predicted.shape != targets.shape:
-            raise ValueError(
+            raise ArgumentError(
                 f"expected forecasts {targets.shape} (windows, horizons, H, W, C), got {predicted.shape}; "
                 "return one field per window and horizon, components last"
             )
         if not np.isfinite(predicted).all():
-            raise ValueError(
+            raise ArgumentError(
                 f"expected finite forecasts, got NaN or infinity for {trajectory.key or 'a trajectory'} in the "
                 f"windows from frame {starts[begin]}; check how the model was trained"
             )

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from rdjepa.errors import ArgumentError
+
 EPSILON = 1e-8
 
 
@@ -58,7 +60,7 @@ def _pair(prediction: Any, reference: Any) -> tuple[np.ndarray, np.ndarray]:
     """Both as float64 arrays of the same shape."""
     predicted, true = _array(prediction), _array(reference)
     if predicted.shape != true.shape or true.ndim < 3 or min(true.shape[-3:-1]) < 2:
-        raise ValueError(
+        raise ArgumentError(
             f"expected a prediction and a reference of equal shape (..., H, W, C), got {predicted.shape} and "
             f"{true.shape}; give fields on the same grid of at least 2 x 2"
         )

@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rdjepa.errors import ArgumentError
+
 PENALTIES = tuple(10.0**power for power in range(-4, 5))
 FOLDS = 5
 
@@ -44,11 +46,11 @@ def fit_cross_validated(features: np.ndarray, targets: np.ndarray, groups: np.nd
         groups: (n,) what has to be left out together, here the trajectory that a window is of.
 
     Raises:
-        ValueError: fewer than two groups.
+        ArgumentError: fewer than two groups.
     """
     names = np.unique(groups)
     if len(names) < 2:
-        raise ValueError(f"expected at least two groups to validate on, got {len(names)}; give more trajectories")
+        raise ArgumentError(f"expected at least two groups to validate on, got {len(names)}; give more trajectories")
     errors = np.zeros((len(PENALTIES), targets.shape[1]))
     for left_out in np.array_split(np.random.default_rng(0).permutation(names), min(FOLDS, len(names))):
         held = np.isin(groups, left_out)

@@ -1,10 +1,11 @@
-"""The contenders of the benchmark, one file each, all behind `rdjepa.forecasters.base.ForecastModel`."""
+"""The forecasters of the benchmark, one file each, all behind `rdjepa.forecasters.base.ForecastModel`."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 
+from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.cnext_unet import CNextUNet
 from rdjepa.forecasters.fno import FNO
@@ -16,7 +17,7 @@ from rdjepa.forecasters.revit import ReViT
 from rdjepa.forecasters.riesz_no import RieszNO
 from rdjepa.forecasters.scratch import Scratch
 
-_CONTENDERS: dict[str, type[ForecastModel]] = {
+_FORECASTERS: dict[str, type[ForecastModel]] = {
     "rd-jepa": RDJEPAForecaster,
     "scratch": Scratch,
     "no-latent": NoLatent,
@@ -31,45 +32,45 @@ _CONTENDERS: dict[str, type[ForecastModel]] = {
 
 
 def names() -> list[str]:
-    """Names of the contenders."""
-    return list(_CONTENDERS)
+    """Names of the forecasters."""
+    return list(_FORECASTERS)
 
 
 def build(name: str, preset: Any = "paper", seed: int | None = None) -> ForecastModel:
-    """Build a contender with fresh weights.
+    """Build a forecaster with fresh weights.
 
     Args:
         name: one of `names()`.
-        preset: "paper" or "nano" (RD-JEPA and its controls also "small"), or the contender's own configuration.
+        preset: "paper" or "nano" (RD-JEPA and its controls also "small"), or the forecaster's own configuration.
         seed: seeds the weights without touching the global random state.
 
     Raises:
-        ValueError: unknown name or preset.
+        ArgumentError: unknown name or preset.
     """
     if seed is None:
-        model = _contender(name).from_preset(preset)
+        model = _forecaster(name).from_preset(preset)
     else:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            model = _contender(name).from_preset(preset)
-    model.contender = name
+            model = _forecaster(name).from_preset(preset)
+    model.name = name
     if isinstance(preset, str):
         model.preset = preset
     return model
 
 
 def restore(name: str, settings: Mapping[str, Any]) -> ForecastModel:
-    """Build a contender with fresh weights from what its `settings` returned, to load saved weights into.
+    """Build a forecaster with fresh weights from what its `settings` returned, to load saved weights into.
 
     Raises:
-        ValueError: unknown name.
+        ArgumentError: unknown name.
     """
-    model = _contender(name).from_settings(settings)
-    model.contender = name
+    model = _forecaster(name).from_settings(settings)
+    model.name = name
     return model
 
 
-def _contender(name: str) -> type[ForecastModel]:
-    if name not in _CONTENDERS:
-        raise ValueError(f"expected a forecaster among {', '.join(names())}, got {name!r}")
-    return _CONTENDERS[name]
+def _forecaster(name: str) -> type[ForecastModel]:
+    if name not in _FORECASTERS:
+        raise ArgumentError(f"expected a forecaster among {', '.join(names())}, got {name!r}")
+    return _FORECASTERS[name]

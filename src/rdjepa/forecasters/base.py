@@ -6,6 +6,8 @@ from typing import Any, Self
 
 from torch import Tensor, nn
 
+from rdjepa.errors import ArgumentError
+
 CONTEXT = 4
 HORIZONS = 5
 
@@ -19,13 +21,13 @@ class ForecastModel(nn.Module, ABC):
     Attributes:
         grid: points a side that it takes; None for any grid.
         components: field components C that it takes.
-        contender: name in `rdjepa.forecasters.names()`.
+        name: as in `rdjepa.forecasters.names()`.
         preset: name of its sizes; adaptation takes the settings of that name.
     """
 
     grid: int | None = 128
     components: int = 2
-    contender: str = "custom"
+    name: str = "custom"
     preset: str = "custom"
 
     @classmethod
@@ -34,7 +36,7 @@ class ForecastModel(nn.Module, ABC):
         """Build with fresh weights from the name of a preset or from a configuration.
 
         Raises:
-            ValueError: unknown preset.
+            ArgumentError: unknown preset.
         """
 
     @classmethod
@@ -67,10 +69,10 @@ def preset_of(presets: Mapping[str, Any], preset: Any) -> Any:
     """The configuration of a preset, or the configuration that was given instead of a name.
 
     Raises:
-        ValueError: unknown preset; the known ones are listed.
+        ArgumentError: unknown preset; the known ones are listed.
     """
     if not isinstance(preset, str):
         return preset
     if preset not in presets:
-        raise ValueError(f"expected a preset among {', '.join(presets)}, got {preset!r}")
+        raise ArgumentError(f"expected a preset among {', '.join(presets)}, got {preset!r}")
     return presets[preset]

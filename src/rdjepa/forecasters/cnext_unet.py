@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.joint import JointForecaster
 
 
@@ -82,7 +83,7 @@ class CNextUNet(JointForecaster):
 
     def __init__(self, config: Config) -> None:
         if config.grid % 2**config.scales:
-            raise ValueError(f"expected a grid of a multiple of {2**config.scales} points a side, got {config.grid}")
+            raise ArgumentError(f"expected a grid of a multiple of {2**config.scales} points a side, got {config.grid}")
         super().__init__(config)
         widths = [config.width * 2**i for i in range(config.scales + 1)]
 

@@ -1,4 +1,4 @@
-"""What the supervised contenders share: four frames stacked as channels in, five horizons as channels out."""
+"""What the supervised forecasters share: four frames stacked as channels in, five horizons as channels out."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor
 
+from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel, preset_of
 
 
@@ -61,12 +62,12 @@ class JointForecaster(ForecastModel):
         """Forecast (B, 5, C, H, W) from the context (B, 4, C, H, W).
 
         Raises:
-            ValueError: another number of frames or components, or another grid than the model was built for.
+            ArgumentError: another number of frames or components, or another grid than the model was built for.
         """
         (context,) = features
         wanted = (CONTEXT, self.components, self.grid, self.grid)
         if context.ndim != 5 or tuple(context.shape[1:]) != wanted:
-            raise ValueError(
+            raise ArgumentError(
                 f"expected a context (B, {', '.join(map(str, wanted))}), got {tuple(context.shape)}; "
                 "build the model for that grid or resample the fields"
             )

@@ -13,6 +13,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
+from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 
 RIDGE = 1e-6  # weight of ||a||^2 against the mean squared error: four frames of slow fields are nearly collinear
@@ -32,7 +33,7 @@ class Linear(ForecastModel):
     """
 
     grid = None
-    contender = "linear"
+    name = "linear"
     weights: Tensor
     offset: Tensor
     scale: Tensor
@@ -49,11 +50,11 @@ class Linear(ForecastModel):
         """Least squares over all windows of standardized trajectories (T, C, H, W), in float64.
 
         Raises:
-            ValueError: no trajectories, or one that is too short for a window.
+            ArgumentError: no trajectories, or one that is too short for a window.
         """
         shortest = min((len(fields) for fields in support), default=0)
         if shortest < CONTEXT + HORIZONS:
-            raise ValueError(
+            raise ArgumentError(
                 f"expected trajectories of at least {CONTEXT + HORIZONS} frames, got {shortest}; give longer"
             )
         model = cls(support[0].shape[1])
@@ -105,7 +106,7 @@ class Corrected(ForecastModel):
     """A linear forecast plus what a network adds; the network's output is in units of the linear forecast's error.
 
     Args:
-        network: any contender; it is trained as without the linear part.
+        network: any forecaster; it is trained as without the linear part.
         linear: fitted on the same support.
     """
 
@@ -113,17 +114,19 @@ class Corrected(ForecastModel):
         super().__init__()
         self.network, self.linear = network, linear or Linear(network.components)
         self.grid, self.components = network.grid, network.components
-        self.contender, self.preset = network.contender, network.preset
+        self.name, self.preset = network.name, network.preset
 
     @classmethod
     def from_preset(cls, preset: Any) -> Self:
         """A corrected forecast has no presets of its own."""
-        raise ValueError("expected a network to correct a linear forecast with, got a preset; build the network first")
+        raise ArgumentError(
+            "expected a network to correct a linear forecast with, got a preset; build the network first"
+        )
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
         """A corrected forecast is restored around its restored network."""
-        raise ValueError(
+        raise ArgumentError(
             "expected a network to correct a linear forecast with, got settings; restore the network first"
         )
 

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
 
 
@@ -34,17 +35,17 @@ def extrapolation(context: np.ndarray, horizons: int = HORIZONS) -> np.ndarray:
         (B, N, H, W, C).
 
     Raises:
-        ValueError: the context has a single frame.
+        ArgumentError: the context has a single frame.
     """
     if context.shape[1] < 2:
-        raise ValueError(f"expected a context of at least 2 frames, got {context.shape[1]}; give more frames")
+        raise ArgumentError(f"expected a context of at least 2 frames, got {context.shape[1]}; give more frames")
     last = context[:, -1:]
     lead = np.arange(1, horizons + 1, dtype=context.dtype).reshape(1, -1, 1, 1, 1)
     return last + lead * (last - context[:, -2:-1])
 
 
 class Trivial(ForecastModel):
-    """One of the two as a forecaster without parameters, for code that treats all contenders alike."""
+    """One of the two as a forecaster without parameters, for code that treats all forecasters alike."""
 
     grid = None
     rule: Callable[[np.ndarray], np.ndarray]

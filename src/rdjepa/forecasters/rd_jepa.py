@@ -35,7 +35,7 @@ class RDJEPAForecaster(ForecastModel):
     With a frozen encoder its latent grid is a constant of each window, so `features` returns it.
     """
 
-    contender = "rd-jepa"
+    name = "rd-jepa"
     rates_of: ClassVar[Mapping[str, LearningRates]] = {"paper": PAPER_RATES, **RATES}
 
     def __init__(self, model: RDJEPA, rates: LearningRates | None = None) -> None:

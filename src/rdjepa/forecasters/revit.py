@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.joint import JointForecaster
 from rdjepa.models.attention import Attention, mlp
 
@@ -151,11 +152,11 @@ class ReViT(JointForecaster):
     def __init__(self, config: Config) -> None:
         coarsest = config.grid // config.patch // 4
         if config.grid % (4 * config.patch) or coarsest % config.window:
-            raise ValueError(
+            raise ArgumentError(
                 f"expected a grid of a multiple of {4 * config.patch * config.window} points a side, got {config.grid}"
             )
         if config.width % (2 * config.heads):
-            raise ValueError(f"expected a width that is a multiple of twice the {config.heads} heads")
+            raise ArgumentError(f"expected a width that is a multiple of twice the {config.heads} heads")
         super().__init__(config)
         points = 3 * self.channels_in  # a scalar and a vector for every input
         widths = (config.width, 2 * config.width, 4 * config.width)

@@ -9,7 +9,7 @@ from rdjepa.forecasters.rd_jepa import LearningRates, RDJEPAForecaster
 class Scratch(RDJEPAForecaster):
     """As RD-JEPA, with an encoder that is trained too."""
 
-    contender = "scratch"
+    name = "scratch"
     rates_of: ClassVar[Mapping[str, LearningRates]] = {
         "paper": LearningRates(encoder=1e-4, predictor=1e-4, decoder=2e-4),
         "small": LearningRates(3e-4, 3e-4, 5e-4),

@@ -3,6 +3,8 @@
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rdjepa.errors import ArgumentError
+
 
 class Attention(nn.Module):
     """Scaled dot-product attention from `query` tokens (…, M, d) to `context` tokens (…, S, d).
@@ -15,7 +17,7 @@ class Attention(nn.Module):
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         if width % heads:
-            raise ValueError(f"expected a width divisible by the number of heads, got {width} and {heads}")
+            raise ArgumentError(f"expected a width divisible by the number of heads, got {width} and {heads}")
         self.heads = heads
         self.query = nn.Linear(width, width)
         self.key = nn.Linear(width, width)

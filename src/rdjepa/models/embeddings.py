@@ -5,6 +5,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor, nn
 
+from rdjepa.errors import ArgumentError
 from rdjepa.models.attention import mlp
 
 MAX_OFFSET = 8  # lead times are scaled by the largest offset of pretraining, tau = h / 8
@@ -23,7 +24,7 @@ def sinusoid(positions: Tensor, width: int) -> Tensor:
         (n, D) float32.
     """
     if width % 2:
-        raise ValueError(f"expected an even embedding width, got {width}")
+        raise ArgumentError(f"expected an even embedding width, got {width}")
     frequencies = 10000.0 ** (-2.0 * torch.arange(width // 2, dtype=torch.float64) / width)
     angles = positions.to(torch.float64)[:, None] * frequencies
     return torch.cat([angles.sin(), angles.cos()], dim=-1).float()

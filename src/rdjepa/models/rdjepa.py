@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 import torch
 from torch import nn
 
+from rdjepa.errors import ArgumentError
 from rdjepa.models.decoder import Decoder
 from rdjepa.models.encoder import Encoder
 from rdjepa.models.predictor import Predictor
@@ -54,7 +55,7 @@ class ModelConfig:
         """Inverse of `to_dict`; unknown or missing keys are an error."""
         expected = set(cls.__dataclass_fields__)
         if set(values) != expected:
-            raise ValueError(
+            raise ArgumentError(
                 f"expected the model configuration keys {sorted(expected)}, got {sorted(values)}; "
                 "the checkpoint comes from another version of the package"
             )
@@ -112,10 +113,10 @@ def build(preset: str | ModelConfig, seed: int | None = None) -> RDJEPA:
         seed: seeds torch's initialisation without touching the global random state; None uses the global state.
 
     Raises:
-        ValueError: unknown preset.
+        ArgumentError: unknown preset.
     """
     if isinstance(preset, str) and preset not in PRESETS:
-        raise ValueError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}")
+        raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}")
     config, name = (PRESETS[preset], preset) if isinstance(preset, str) else (preset, "custom")
     if seed is None:
         return RDJEPA(config, name)

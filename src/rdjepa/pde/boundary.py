@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from rdjepa.errors import ArgumentError
+
 Kind = Literal["periodic", "neumann", "robin", "dirichlet"]
 
 
@@ -24,9 +26,11 @@ class Boundary:
     def __post_init__(self) -> None:
         """Refuse what is no boundary condition of the four."""
         if self.kind not in ("periodic", "neumann", "robin", "dirichlet"):
-            raise ValueError(f"expected a boundary periodic, neumann, robin or dirichlet, got {self.kind!r}; name one")
+            raise ArgumentError(
+                f"expected a boundary periodic, neumann, robin or dirichlet, got {self.kind!r}; name one"
+            )
         if self.kappa < 0 or (self.kappa > 0) != (self.kind == "robin"):
-            raise ValueError(
+            raise ArgumentError(
                 f"expected kappa above 0 with a robin wall and 0 otherwise, got {self.kappa!r} with {self.kind}"
             )
 
@@ -46,7 +50,7 @@ class Boundary:
             return -1.0
         if self.kind == "robin":
             return (2.0 - self.kappa * spacing) / (2.0 + self.kappa * spacing)
-        raise ValueError("expected a wall, got a periodic boundary; it has no ghost factor")
+        raise ArgumentError("expected a wall, got a periodic boundary; it has no ghost factor")
 
     def __str__(self) -> str:
         """Return the kind, with kappa where there is one."""

@@ -14,6 +14,7 @@ from numba import njit
 from numba.extending import register_jitable
 from scipy import fft
 
+from rdjepa.errors import ArgumentError
 from rdjepa.pde.boundary import PERIODIC, Boundary
 from rdjepa.pde.laplacian import STENCILS, Laplacian, Stencil, fill_periodic, fill_walls, squared_wavenumbers
 
@@ -234,7 +235,7 @@ def integrator(method: str, laplacian: Laplacian, kinetics: Callable, boundary: 
     if boundary.walls:
         if (method, laplacian) == ("strang", 2):
             return _strang_between_walls(inlined(kinetics), boundary)
-        raise ValueError(
+        raise ArgumentError(
             f"expected strang with Laplacian 2 between walls, got {method!r} with {laplacian!r}; change the numerics"
         )
     if method == "euler" and laplacian in STENCILS:
@@ -243,7 +244,7 @@ def integrator(method: str, laplacian: Laplacian, kinetics: Callable, boundary: 
         return _rk4(inlined(kinetics), STENCILS[laplacian])
     if method == "strang" and laplacian == "spectral":
         return _strang(inlined(kinetics))
-    raise ValueError(
+    raise ArgumentError(
         f"expected euler or rk4 with Laplacian 2 or 4, or strang with spectral, got {method!r} with {laplacian!r}; "
         "change the system's numerics"
     )

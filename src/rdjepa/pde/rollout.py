@@ -38,7 +38,7 @@ def rollout(system: System, p: Coefficients, state: np.ndarray) -> np.ndarray:
     """Integrate from `state` (2, H, W) at t = 0 and return the saved frames, (T, H, W, 2) float32.
 
     Raises:
-        ValueError: the step is above the diffusive limit of the method.
+        ArgumentError: the step is above the diffusive limit of the method.
     """
     numerics = system.numerics
     check_step(numerics, system.diffusivities(p))

@@ -2,6 +2,7 @@
 
 import math
 
+from rdjepa.errors import ArgumentError
 from rdjepa.pde.laplacian import STENCILS
 from rdjepa.pde.system import Numerics
 
@@ -22,13 +23,13 @@ def check_step(numerics: Numerics, diffusivities: tuple[float, float]) -> None:
     """Refuse a step above the diffusive limit, or diffusivities that are no numbers from 0.
 
     Raises:
-        ValueError: with the limit.
+        ArgumentError: with the limit.
     """
     if not all(math.isfinite(value) and value >= 0 for value in diffusivities):
-        raise ValueError(f"expected finite diffusivities from 0, got {diffusivities}; correct the coefficients")
+        raise ArgumentError(f"expected finite diffusivities from 0, got {diffusivities}; correct the coefficients")
     limit = diffusive_limit(numerics, diffusivities)
     if numerics.dt > limit:
-        raise ValueError(
+        raise ArgumentError(
             f"expected dt up to the diffusive limit {limit:.4g} of {numerics.method} with spacing "
             f"{numerics.grid.spacing:.4g} and diffusivity {max(diffusivities):g}, got {numerics.dt:g}; lower dt"
         )

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rdjepa.errors import ArgumentError
 from rdjepa.pde.boundary import PERIODIC, Boundary
 from rdjepa.pde.grid import Grid
 from rdjepa.pde.laplacian import Laplacian
@@ -132,10 +133,10 @@ class System:
         """Return a regime by name.
 
         Raises:
-            ValueError: the system has no regime of that name.
+            ArgumentError: the system has no regime of that name.
         """
         if name not in self.regimes:
-            raise ValueError(f"expected a regime of {self.name}, got {name!r}; known: {', '.join(self.regimes)}")
+            raise ArgumentError(f"expected a regime of {self.name}, got {name!r}; known: {', '.join(self.regimes)}")
         return self.regimes[name]
 
     def range(self, name: str, regime: str = "id") -> tuple[float, float]:
@@ -160,7 +161,7 @@ class System:
         """Return the reaction terms (du/dt, dv/dt) at u and v: scalars, arrays or symbols."""
         missing = [name for name in self.kinetic_names if name not in p]
         if missing:
-            raise ValueError(f"expected coefficients {', '.join(self.kinetic_names)}, got none named {missing[0]!r}")
+            raise ArgumentError(f"expected coefficients {', '.join(self.kinetic_names)}, got none named {missing[0]!r}")
         return self.kinetics(u, v, *(p[name] for name in self.kinetic_names))
 
     def diffusivities(self, p: Coefficients) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
+from rdjepa.errors import ArgumentError
 from rdjepa.pretraining.targets import TargetConfig
 
 
@@ -46,7 +47,7 @@ class PretrainConfig:
     def __post_init__(self) -> None:
         """Refuse averaging that would never move, or overshoot."""
         if not all(0 <= coefficient < 1 for coefficient in self.ema):
-            raise ValueError(f"expected averaging coefficients of at least 0 and below 1, got {self.ema}")
+            raise ArgumentError(f"expected averaging coefficients of at least 0 and below 1, got {self.ema}")
 
 
 PROFILES = {

@@ -11,6 +11,7 @@ from torch import Tensor
 from rdjepa.data import store
 from rdjepa.data.normalization import Normalizer
 from rdjepa.data.windows import PRETRAINING
+from rdjepa.errors import ArgumentError
 from rdjepa.pretraining.frames import Frames, read_frames
 from rdjepa.pretraining.targets import TargetConfig, sample_queries
 
@@ -106,16 +107,16 @@ class Source:
             mapped: as for `read_frames`.
 
         Raises:
-            ValueError: the test split is asked for, or a system has no trajectory there.
+            ArgumentError: the test split is asked for, or a system has no trajectory there.
             DataError: trajectories that do not fit together or are too short.
             InsufficientMemoryError: more frames than the machine has memory for.
         """
         if split not in ("pool", "validation"):
-            raise ValueError(f"expected the split pool or validation, got {split!r}; training never reads test data")
+            raise ArgumentError(f"expected the split pool or validation, got {split!r}; training never reads test data")
         keys = {name: store.keys(base, system=name, split=split, regime="id")[:limit] for name in systems}
         for name, found in keys.items():
             if not found:
-                raise ValueError(
+                raise ArgumentError(
                     f"expected trajectories of {name} ({split}) under {base}, got none; "
                     f"make some with: rdjepa simulate {name} --split {split} --count 100 --out {base}"
                 )

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rdjepa.errors import InsufficientMemoryError
+from rdjepa.errors import ArgumentError, InsufficientMemoryError
 from rdjepa.models.jepa import JEPA
 
 MODES = {"no": None, "yes": "default", "graphs": "reduce-overhead"}
@@ -32,13 +32,13 @@ class Engine:
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
         if self.compile not in MODES:
-            raise ValueError(f"expected compile among {', '.join(MODES)}, got {self.compile!r}")
+            raise ArgumentError(f"expected compile among {', '.join(MODES)}, got {self.compile!r}")
         if self.frames not in PLACES:
-            raise ValueError(f"expected frames among {', '.join(PLACES)}, got {self.frames!r}")
+            raise ArgumentError(f"expected frames among {', '.join(PLACES)}, got {self.frames!r}")
         if self.accumulate < 1:
-            raise ValueError(f"expected at least one accumulated pass, got {self.accumulate}")
+            raise ArgumentError(f"expected at least one accumulated pass, got {self.accumulate}")
         if self.compile == "graphs" and self.accumulate > 1:
-            raise ValueError("expected one pass a step with CUDA graphs, got more; use compile yes, or accumulate 1")
+            raise ArgumentError("expected one pass a step with CUDA graphs, got more; use compile yes, or accumulate 1")
 
     @property
     def compiled(self) -> bool:

@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 from rdjepa.data import store
-from rdjepa.data.fields import COMPONENTS, DataError, channels_first
+from rdjepa.data.fields import COMPONENTS, channels_first
 from rdjepa.data.normalization import Normalizer
 from rdjepa.data.trajectory import Key
 from rdjepa.data.windows import PRETRAINING
+from rdjepa.errors import DataError
 from rdjepa.io.atomic import write_bytes
 from rdjepa.pretraining.engine import InsufficientMemoryError
 

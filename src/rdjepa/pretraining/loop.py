@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from rdjepa.errors import ArgumentError
 from rdjepa.io.atomic import write_bytes
 from rdjepa.models.device import autocast
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, build
@@ -65,12 +66,12 @@ def pretrain(
         The model with the online encoder and the predictor of the last step, and a fresh decoder.
 
     Raises:
-        ValueError: unknown preset, a used directory without `resuming`, or a run of another configuration or data.
-        FloatingPointError: loss or gradient is not finite; the saved states are those before.
+        ArgumentError: unknown preset, a used directory without `resuming`, or a run of another configuration or data.
+        DivergenceError: loss or gradient is not finite; the saved states are those before.
         InsufficientMemoryError: a `MemoryError`; the sentence says what to lower.
     """
     if preset not in PRESETS:
-        raise ValueError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}")
+        raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}")
     device, engine, ranks = device or torch.device("cpu"), engine or Engine(), ranks or Ranks()
     parts = ranks.parts(config.batch, engine.accumulate)
     with saying_what_to_lower():
@@ -192,9 +193,9 @@ def _claim(run: Path, source: Source, resuming: bool) -> None:
     path = run / "data.json"
     if path.exists():
         if not resuming:
-            raise ValueError(f"expected an empty run directory, got a run at {run}; resume it or choose another")
+            raise ArgumentError(f"expected an empty run directory, got a run at {run}; resume it or choose another")
         if json.loads(path.read_text())["trajectories"] != source.checksums:
-            raise ValueError(f"expected the trajectories that {run} was started with, got others; use the same data")
+            raise ArgumentError(f"expected the trajectories that {run} was started with, got others; use the same data")
     else:
         write_bytes(path, json.dumps(record, indent=1).encode())
 

@@ -17,6 +17,8 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from rdjepa.errors import ArgumentError
+
 
 @dataclass(frozen=True)
 class Ranks:
@@ -53,11 +55,11 @@ class Ranks:
         """The samples of a batch that are this process's, one slice per accumulated pass, all of the same size.
 
         Raises:
-            ValueError: the batch cannot be divided so.
+            ArgumentError: the batch cannot be divided so.
         """
         size, rest = divmod(batch, self.size * accumulate)
         if rest or not size:
-            raise ValueError(
+            raise ArgumentError(
                 f"expected a batch that {self.size} processes times {accumulate} accumulated passes divide, "
                 f"got {batch}; change one of the three"
             )
@@ -89,14 +91,16 @@ class Ranks:
         """Stop when the processes disagree about a number.
 
         Raises:
-            ValueError: they do.
+            ArgumentError: they do.
         """
         numbers: list = [number]
         if self.size > 1:
             numbers = [None] * self.size
             dist.all_gather_object(numbers, number)
         if len(set(numbers)) > 1:
-            raise ValueError(f"expected the same {what} in every process, got {numbers}; give them one run directory")
+            raise ArgumentError(
+                f"expected the same {what} in every process, got {numbers}; give them one run directory"
+            )
 
 
 def environment() -> Ranks:

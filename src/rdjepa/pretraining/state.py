@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from rdjepa.errors import ArgumentError, DivergenceError
 from rdjepa.io.tensors import CheckpointError, load_tensors, save_tensors
 from rdjepa.models.device import autocast
 from rdjepa.models.jepa import JEPA
@@ -69,7 +70,7 @@ class Pretraining:
             parts: this process's samples of one batch, in as many passes as the engine accumulates.
 
         Raises:
-            FloatingPointError: the loss or a gradient is not finite; weights are those before this step.
+            DivergenceError: the loss or a gradient is not finite; weights are those before this step.
         """
         config = self.config
         rate = learning_rate(self.step, config.steps, config.warmup, config.peak, config.minimum)
@@ -87,7 +88,7 @@ class Pretraining:
         value, size = torch.stack([self.ranks.mean(total), norm.to(total)]).tolist()
         if not math.isfinite(value) or not math.isfinite(size):
             systems = sorted({system for part in parts for system in part.systems})
-            raise FloatingPointError(
+            raise DivergenceError(
                 f"expected a finite loss and gradient, got {value} and {size} at step {self.step} on "
                 f"{', '.join(systems)}; lower the peak learning rate and resume from the last saved state"
             )
@@ -131,14 +132,14 @@ class Pretraining:
 
         Raises:
             CheckpointError: the file is damaged.
-            ValueError: it belongs to another configuration; the differing keys are named.
+            ArgumentError: it belongs to another configuration; the differing keys are named.
         """
         tensors, record = load_tensors(path)
         mine = json.loads(json.dumps({"preset": self.preset, **asdict(self.config)}))
         theirs = {"preset": record["preset"], **record["config"]}
         differing = sorted(k for k in mine.keys() | theirs.keys() if k not in FREE and mine.get(k) != theirs.get(k))
         if differing:
-            raise ValueError(
+            raise ArgumentError(
                 f"expected a run of the same configuration, got other values of {', '.join(differing)} in {path}; "
                 "use another run directory"
             )

@@ -6,6 +6,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from rdjepa.errors import ArgumentError
+
 
 class Board:
     """Writes every number of a line of metrics as a scalar; does nothing without a folder.
@@ -14,7 +16,7 @@ class Board:
         folder: where TensorBoard looks, or None.
 
     Raises:
-        ValueError: a folder is given and the package tensorboard is missing.
+        ArgumentError: a folder is given and the package tensorboard is missing.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -22,7 +24,7 @@ class Board:
         if folder is None:
             return
         if importlib.util.find_spec("tensorboard") is None:
-            raise ValueError(
+            raise ArgumentError(
                 "expected the package tensorboard, got none; install it with: pip install rdjepa[tensorboard]"
             )
         from torch.utils.tensorboard import SummaryWriter  # an extra, and slow to import

@@ -1,4 +1,4 @@
-"""One cell of a study: adapt a contender to a support set, evaluate it on the test trajectories (S3.1-S3.4)."""
+"""One cell of a study: adapt a forecaster to a support set, evaluate it on the test trajectories (S3.1-S3.4)."""
 
 import hashlib
 import io
@@ -51,23 +51,23 @@ class Cell:
         system: a system of that study.
         k: support trajectories K.
         support_seed: which support set.
-        contender: a name of `rdjepa.forecasters.names()`.
+        forecaster: a name of `rdjepa.forecasters.names()`.
     """
 
     study: str
     system: str
     k: int
     support_seed: int
-    contender: str
+    forecaster: str
 
     def __str__(self) -> str:
-        """Return "study/system/K/support seed/contender"."""
-        return f"{self.study}/{self.system}/K={self.k}/{self.support_seed}/{self.contender}"
+        """Return "study/system/K/support seed/forecaster"."""
+        return f"{self.study}/{self.system}/K={self.k}/{self.support_seed}/{self.forecaster}"
 
     @property
     def trained(self) -> bool:
         """Whether there is anything to adapt."""
-        return self.contender not in TRIVIAL
+        return self.forecaster not in TRIVIAL
 
     def support(self) -> list[Key]:
         """The support trajectories: the first K of the pool's permutation under the support seed."""
@@ -87,17 +87,17 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
     Raises:
         CheckpointError: the profile's checkpoint is missing (the sentence says what makes it), or of another size.
     """
-    preset = profile.preset_of(cell.contender)
+    preset = profile.preset_of(cell.forecaster)
     return {
         "version": VERSION,
         "cell": asdict(cell),
         "profile": profile.name,
         "preset": preset,
-        "settings": _settings(cell.contender, preset),
+        "settings": _settings(cell.forecaster, preset),
         "adapt": json.loads(json.dumps(asdict(profile.adapt))) if cell.trained else {},
         "test": profile.test,
         "statistics": profile.statistics,
-        "checkpoint": checkpoint_fingerprint(profile) if cell.contender == PRETRAINED else "",
+        "checkpoint": checkpoint_fingerprint(profile) if cell.forecaster == PRETRAINED else "",
         "data": recipe_fingerprint(cell.system),
     }
 
@@ -135,9 +135,9 @@ def recipe_fingerprint(system: str) -> str:
 
 
 @cache
-def _settings(contender: str, preset: str) -> dict[str, Any]:
+def _settings(forecaster: str, preset: str) -> dict[str, Any]:
     with torch.device("meta"):  # sizes without weights
-        return forecasters.build(contender, preset).settings()
+        return forecasters.build(forecaster, preset).settings()
 
 
 def _digest(content: Any) -> str:
@@ -167,7 +167,7 @@ def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, devi
     forecast, made = (
         _adapt(cell, profile, [t.fields for t in learning], normalizer, device, watch)
         if cell.trained
-        else (TRIVIAL[cell.contender], {"parameters": 0, "trained": 0})
+        else (TRIVIAL[cell.forecaster], {"parameters": 0, "trained": 0})
     )
     tests = cell.test(profile.test)
     spectra = RadialSpectra(normalizer.mean, normalizer.scale)
@@ -207,7 +207,7 @@ def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, devi
     return files | {RECORD: json.dumps(record, indent=1).encode()}
 
 
-def contender(name: str, profile: Profile) -> ForecastModel:
+def forecaster(name: str, profile: Profile) -> ForecastModel:
     """A fresh trainable forecaster; RD-JEPA has the checkpoint's encoder and predictor (S2.6)."""
     if name == PRETRAINED:
         return RDJEPAForecaster(with_fresh_decoder(checkpoint.load(profile.checkpoint), profile.adapt.seed))
@@ -223,7 +223,7 @@ def _adapt(
     watch: "_Watch",
 ) -> tuple[Forecast, dict[str, Any]]:
     """The adapted forecast function, and what the record says of the model."""
-    model = contender(cell.contender, profile).to(device)
+    model = forecaster(cell.forecaster, profile).to(device)
     data = windows(model, learning, normalizer, device)
     watch.lap("features")
     losses = train(model, data, profile.adapt)

@@ -19,11 +19,11 @@ from rdjepa.study.cell import EXAMPLE, ROWS, SPECTRA, Cell, identifier
 from rdjepa.study.directory import RECORD, VERSION, Directory, StudyError
 from rdjepa.study.runner import STUDIES
 
-CELL = ["study", "profile", "system", "k", "support_seed", "contender"]
+CELL = ["study", "profile", "system", "k", "support_seed", "forecaster"]
 RECORDS = "records.json"
 ROW_COLUMNS = [*CELL, "regime", "metric", "horizon", "trajectory", "value", "run"]
 SPECTRUM_COLUMNS = [*CELL, "regime", "horizon", "wavenumber", "error", "reference", "run"]
-CATEGORIES = ("study", "profile", "system", "contender", "regime", "metric", "run")
+CATEGORIES = ("study", "profile", "system", "forecaster", "regime", "metric", "run")
 
 
 def collect(root: Path | str, study: str | None = None, profile: str | None = None) -> pd.DataFrame:
@@ -35,7 +35,7 @@ def collect(root: Path | str, study: str | None = None, profile: str | None = No
         profile: narrow to one profile.
 
     Returns:
-        Columns study, profile, system, k, support_seed, contender, regime, metric, horizon, trajectory, value, run.
+        Columns study, profile, system, k, support_seed, forecaster, regime, metric, horizon, trajectory, value, run.
 
     Raises:
         StudyError: no cells, a cell that is not what its name says, or cells of different settings together.
@@ -47,7 +47,7 @@ def spectra(root: Path | str, study: str | None = None, profile: str | None = No
     """Radially binned energies of errors and references of every finished cell; arguments as for `collect`.
 
     Returns:
-        Columns study, profile, system, k, support_seed, contender, regime, horizon, wavenumber, error, reference, run.
+        Columns study, profile, system, k, support_seed, forecaster, regime, horizon, wavenumber, error, reference, run.
     """
     return _table(root, SPECTRA, SPECTRUM_COLUMNS, study, profile)
 
@@ -152,7 +152,7 @@ def _belongs(record: dict[str, Any], study: str | None, profile: str | None) -> 
     if study is None:
         return True
     plan = STUDIES[study]
-    return record["study"] == plan.cells and record["contender"] in plan.contenders
+    return record["study"] == plan.cells and record["forecaster"] in plan.forecasters
 
 
 def _check_export(path: Path, table: pd.DataFrame, found: list[dict[str, Any]]) -> None:
@@ -180,7 +180,7 @@ def _refuse_mixtures(found: Iterable[dict[str, Any]]) -> None:
         for scope, value in (
             (("protocol",), (content["test"], content["statistics"])),
             (("system", record["system"]), content["data"]),
-            (("contender", record["contender"]), (content["settings"], content["adapt"], content["checkpoint"])),
+            (("forecaster", record["forecaster"]), (content["settings"], content["adapt"], content["checkpoint"])),
         ):
             first = settings.setdefault((record["profile"], *scope), (run, value))
             if first[1] != value:

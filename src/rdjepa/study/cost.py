@@ -1,4 +1,4 @@
-"""What a study will cost on this machine, from a few measured updates and forecasts of every contender."""
+"""What a study will cost on this machine, from a few measured updates and forecasts of every forecaster."""
 
 import json
 import time
@@ -21,7 +21,7 @@ from rdjepa.evaluation.metrics import METRICS
 from rdjepa.evaluation.spectra import RadialSpectra
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.provenance import software
-from rdjepa.study.cell import TRIVIAL, Cell, contender
+from rdjepa.study.cell import TRIVIAL, Cell, forecaster
 from rdjepa.study.profiles import Profile
 from rdjepa.study.supply import TRAJECTORY_BYTES, Supply, keys_of, pool_keys
 
@@ -36,7 +36,7 @@ CELL_BYTES = 2**21  # of one finished cell's files while none is there to be mea
 
 @dataclass(frozen=True)
 class Step:
-    """Measured seconds of one contender.
+    """Measured seconds of one forecaster.
 
     Attributes:
         support: features of one support trajectory, all windows.
@@ -59,7 +59,7 @@ class Cost:
     """What is missing of a study.
 
     Attributes:
-        seconds: of computing it, by contender.
+        seconds: of computing it, by forecaster.
         data_seconds: of simulating what it reads.
         data_bytes: of trajectories that will be kept.
         cell_bytes: of its results.
@@ -92,7 +92,7 @@ def cost(
         device: where to measure.
         report: called with a number done, their total and what is being timed.
     """
-    names = list(dict.fromkeys(cell.contender for cell in missing))
+    names = list(dict.fromkeys(cell.forecaster for cell in missing))
     places = list(dict.fromkeys(cell.system for cell in missing))
     remembered = _Remembered(supply, device)
     total = len(names) + len(places)
@@ -112,7 +112,7 @@ def cost(
     say(total, "")
     seconds = dict.fromkeys(names, 0.0)
     for cell in missing:
-        seconds[cell.contender] += steps[cell.contender].of(cell, profile)
+        seconds[cell.forecaster] += steps[cell.forecaster].of(cell, profile)
     lacking = supply.lacks(keys_of(missing, profile))
     simulated = lacking + [
         key
@@ -138,7 +138,7 @@ def measure(name: str, profile: Profile, device: torch.device) -> dict[str, floa
     if name in TRIVIAL:
         forecast = TRIVIAL[name]
     else:
-        model = contender(name, profile).to(device)
+        model = forecaster(name, profile).to(device)
         windows(model, [fields], normalizer, device)
         support, data = _timed(lambda: windows(model, [fields], normalizer, device), device)
         train(model, data, replace(profile.adapt, steps=1))
@@ -162,15 +162,15 @@ def draw(system: str) -> dict[str, float]:
 def left(missing: Iterable[Cell], records: Sequence[Mapping]) -> float | None:
     """Seconds that cells will take, from the records of finished ones; None where there is nothing to go by.
 
-    A cell is expected to take as long as the mean of the finished ones of its contender, or of all.
+    A cell is expected to take as long as the mean of the finished ones of its forecaster, or of all.
     """
     taken: dict[str, list[float]] = {}
     for record in records:
-        taken.setdefault(record["contender"], []).append(sum(record["seconds"].values()))
+        taken.setdefault(record["forecaster"], []).append(sum(record["seconds"].values()))
     everything = [value for values in taken.values() for value in values]
     if not everything:
         return None
-    return float(sum(np.mean(taken.get(cell.contender, everything)) for cell in missing))
+    return float(sum(np.mean(taken.get(cell.forecaster, everything)) for cell in missing))
 
 
 class _Remembered:

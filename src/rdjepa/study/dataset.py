@@ -8,10 +8,10 @@ from pathlib import Path
 from rdjepa import systems
 from rdjepa.data import manifest, store
 from rdjepa.data.build import Built, Progress, build
-from rdjepa.data.fields import DataError
 from rdjepa.data.simulate import simulate
 from rdjepa.data.splits import coinciding_seeds, support_set
 from rdjepa.data.trajectory import SPLITS, Key, Trajectory
+from rdjepa.errors import ArgumentError, DataError
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.persistence import persistence
@@ -49,7 +49,7 @@ def build_dataset(
         progress: called with the number of trajectories done and their total.
 
     Raises:
-        ValueError: unknown names, a count of zero, or a directory of another configuration.
+        ArgumentError: unknown names, a count of zero, or a directory of another configuration.
     """
     found: dict[str, System] = {}
     sources: dict[str, str] = {}
@@ -70,7 +70,7 @@ def build_dataset(
 
 
 def write_support(base: Path | str, system: str) -> Path:
-    """Write the support sets of a system: the pool's order under each of its three seeds, shared by all contenders.
+    """Write the support sets of a system: the pool's order under each of its three seeds, shared by all forecasters.
 
     A smaller support set is the beginning of a larger one. Pairs of seeds that select the same trajectory at K = 1 are
     listed; a study refuses them.
@@ -93,10 +93,10 @@ def sample(base: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
     """Copy the first trajectories of every part of a data set, a share of each and at least one.
 
     Raises:
-        ValueError: a share outside (0, 1], or no data.
+        ArgumentError: a share outside (0, 1], or no data.
     """
     if not 0 < share <= 1:
-        raise ValueError(f"expected a share above 0 and up to 1, got {share:g}")
+        raise ArgumentError(f"expected a share above 0 and up to 1, got {share:g}")
     groups: dict[tuple[str, str, str], list[Key]] = {}
     for key in manifest.read(base):
         groups.setdefault((key.system, key.split, key.regime), []).append(key)
@@ -129,7 +129,7 @@ def write_cards(
     for number, system in enumerate(chosen):
         mine = {key: entry for key, entry in entries.items() if key.system == system.name}
         if not mine:
-            raise ValueError(f"expected data of {system.name} in {base}, got none; in it: {', '.join(present)}")
+            raise ArgumentError(f"expected data of {system.name} in {base}, got none; in it: {', '.join(present)}")
         folder = Path(base) / system.name
         figures.contact_sheet(
             {_label(t): t.fields for t in _shown(base, list(mine))},

@@ -5,8 +5,9 @@ from typing import Any
 
 from rdjepa.adaptation import adapt
 from rdjepa.adaptation.adapt import AdaptConfig
+from rdjepa.errors import ArgumentError
 
-PRETRAINED = ("rd-jepa", "scratch", "no-latent")  # the contenders that come in the size of the checkpoint
+PRETRAINED = ("rd-jepa", "scratch", "no-latent")  # the forecasters that come in the size of the checkpoint
 POOL = 1_000
 
 
@@ -18,7 +19,7 @@ class Profile:
         name: of the profile.
         checkpoint: pretrained model, by name or directory.
         preset: sizes and learning rates of RD-JEPA and its two controls.
-        external_preset: sizes and learning rates of the other contenders.
+        external_preset: sizes and learning rates of the other forecasters.
         adapt: optimisation; its `steps` are the updates of every cell, its `seed` the model-training seed (S3.3).
         test: test trajectories of a system, shared equally among its regimes.
         statistics: pool trajectories that a system's field statistics are taken from, as far as the pool goes.
@@ -32,9 +33,9 @@ class Profile:
     test: int = 300
     statistics: int = POOL
 
-    def preset_of(self, contender: str) -> str:
-        """Sizes of a contender."""
-        return self.preset if contender in PRETRAINED else self.external_preset
+    def preset_of(self, forecaster: str) -> str:
+        """Sizes of a forecaster."""
+        return self.preset if forecaster in PRETRAINED else self.external_preset
 
     def settings(self) -> dict[str, Any]:
         """All of it as JSON values, without the place of the checkpoint, which says nothing of what is in it."""
@@ -52,8 +53,8 @@ def profile(name: str, checkpoint: str | None = None) -> Profile:
     """A profile by name, with another checkpoint than its own if one is given.
 
     Raises:
-        ValueError: unknown name.
+        ArgumentError: unknown name.
     """
     if name not in PROFILES:
-        raise ValueError(f"expected a profile among {', '.join(PROFILES)}, got {name!r}")
+        raise ArgumentError(f"expected a profile among {', '.join(PROFILES)}, got {name!r}")
     return PROFILES[name] if checkpoint is None else replace(PROFILES[name], checkpoint=checkpoint)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from rdjepa.data.trajectory import SPLITS, Key
+from rdjepa.errors import ArgumentError
 from rdjepa.systems import HELD_OUT, SOURCES, WALLS
 
 SYSTEMS = SOURCES + HELD_OUT + WALLS
@@ -57,15 +58,15 @@ def keys(
         count: at most this many of every part.
 
     Raises:
-        ValueError: an unknown split, a scale that is not in (0, 1], or a count below one.
+        ArgumentError: an unknown split, a scale that is not in (0, 1], or a count below one.
     """
     unknown = [split for split in splits if split not in SPLITS]
     if unknown or not splits:
-        raise ValueError(f"expected splits among {', '.join(SPLITS)}, got {', '.join(splits)!r}; name some of them")
+        raise ArgumentError(f"expected splits among {', '.join(SPLITS)}, got {', '.join(splits)!r}; name some of them")
     if not 0 < scale <= 1:
-        raise ValueError(f"expected a scale above 0 and up to 1, got {scale:g}; 1 is the full benchmark")
+        raise ArgumentError(f"expected a scale above 0 and up to 1, got {scale:g}; 1 is the full benchmark")
     if count is not None and count < 1:
-        raise ValueError(f"expected a count of at least one trajectory, got {count}; raise it")
+        raise ArgumentError(f"expected a count of at least one trajectory, got {count}; raise it")
     found = []
     for system in systems:
         for (split, regime), full in counts(system).items():

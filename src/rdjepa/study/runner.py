@@ -34,12 +34,12 @@ class Study:
     Attributes:
         cells: the study that its cells are recorded under.
         systems: on which systems.
-        contenders: which models.
+        forecasters: which models.
     """
 
     cells: str
     systems: tuple[str, ...]
-    contenders: tuple[str, ...]
+    forecasters: tuple[str, ...]
 
 
 STUDIES = {
@@ -56,7 +56,7 @@ def cells(study: str, only: Sequence[str] = (), seeds: Sequence[int] | None = No
 
     Args:
         study: a name in `STUDIES`.
-        only: conditions "key=value" on system, k, support_seed and contender; values of one key are alternatives.
+        only: conditions "key=value" on system, k, support_seed and forecaster; values of one key are alternatives.
         seeds: support seeds, instead of the paper's.
 
     Raises:
@@ -74,7 +74,7 @@ def cells(study: str, only: Sequence[str] = (), seeds: Sequence[int] | None = No
             raise StudyError(f"expected seeds that select different trajectories of {system} at K = 1, got {pairs}")
         for number, k in enumerate(protocol.budgets(system)):
             for place, seed in enumerate(chosen):
-                found += [((number, place), Cell(plan.cells, system, k, seed, name)) for name in plan.contenders]
+                found += [((number, place), Cell(plan.cells, system, k, seed, name)) for name in plan.forecasters]
     found.sort(key=lambda item: item[0])
     return select([cell for _, cell in found], only)
 
@@ -84,9 +84,9 @@ def select(every: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
     wanted: dict[str, set[str]] = {}
     for condition in only:
         key, equals, value = condition.strip().partition("=")
-        if not equals or key not in ("system", "k", "support_seed", "contender"):
+        if not equals or key not in ("system", "k", "support_seed", "forecaster"):
             raise StudyError(
-                f"expected system=..., k=..., support_seed=... or contender=..., got {condition!r}; name one of them"
+                f"expected system=..., k=..., support_seed=... or forecaster=..., got {condition!r}; name one of them"
             )
         known = dict.fromkeys(str(getattr(cell, key)) for cell in every)
         if value not in known:
@@ -154,7 +154,7 @@ def run(
     supply = Supply(where.root, None if data is None else Path(data).resolve(), limit)
     supply.check(dict.fromkeys(cell.system for cell in plan))
     device_named(device)
-    if any(cell.contender == PRETRAINED for cell in plan):
+    if any(cell.forecaster == PRETRAINED for cell in plan):
         weights = {"checkpoint": checkpoint_fingerprint(profile)}
         where.claim(profile.name, profile.settings())
         where.claim(f"{profile.name}/{PRETRAINED}", weights)

@@ -14,11 +14,11 @@ from rdjepa import systems
 from rdjepa.data import manifest, store
 from rdjepa.data.build import Progress, build
 from rdjepa.data.cache import Cache
-from rdjepa.data.fields import DataError
 from rdjepa.data.normalization import Moments, Normalizer
 from rdjepa.data.parallel import completed
 from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.errors import DataError
 from rdjepa.io.atomic import write_bytes
 from rdjepa.study import protocol
 from rdjepa.study.cell import Cell

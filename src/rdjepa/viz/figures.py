@@ -87,7 +87,7 @@ def forecast(
 
     Args:
         reference: (N, H, W, C) true future frames.
-        forecasts: contender -> (N, H, W, C).
+        forecasts: forecaster -> (N, H, W, C).
         path: PNG file.
         title: of the figure.
         horizons: lead times shown, from 1.
@@ -172,7 +172,7 @@ def animation(
 
     Args:
         reference: (n, H, W, C) frames.
-        forecasts: contender -> (n, H, W, C) forecasts of those frames.
+        forecasts: forecaster -> (n, H, W, C) forecasts of those frames.
         path: GIF file.
         title: of every picture.
         component: which field component.

@@ -1,4 +1,4 @@
-"""How figures for print look: width, type size, and a colour, marker and line for each contender."""
+"""How figures for print look: width, type size, and a colour, marker and line for each forecaster."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

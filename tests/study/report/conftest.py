@@ -10,7 +10,7 @@ import pytest
 from rdjepa.study.report.layouts import axis
 
 METRICS = ("relative_l2", "gradient_l1", "mse", "vrmse")
-CONTENDERS = {
+FORECASTERS = {
     "heldout": ("rd-jepa", "no-latent", "scratch", "fno", "lno", "riesz-no", "revit", "cnext-unet", "persistence"),
     "source": ("rd-jepa", "no-latent", "fno"),
     "boundary": ("rd-jepa", "no-latent", "fno", "extrapolation"),
@@ -29,14 +29,14 @@ def study(name, trajectories=4, profile="nano", seed=0):
     systems = [system for system in axis(name, "system") if system != "all"]
     regimes = ("id", "coeff-ood", "ic-ood") if name == "source" else ("id",)
     rows, records, spectra = [], [], []
-    for system, k, support, contender in product(systems, axis(name, "k"), SEEDS, CONTENDERS[name]):
+    for system, k, support, forecaster in product(systems, axis(name, "k"), SEEDS, FORECASTERS[name]):
         cell = {"study": name, "profile": profile, "system": system, "k": k, "support_seed": support}
-        cell |= {"contender": contender}
+        cell |= {"forecaster": forecaster}
         run = run_id(*cell.values())
         records.append(
-            cell | {"id": run, "updates": 0 if contender == "persistence" else 200, "seconds": {"train": 1.5}}
+            cell | {"id": run, "updates": 0 if forecaster == "persistence" else 200, "seconds": {"train": 1.5}}
         )
-        level = (0.08 + 0.04 * CONTENDERS[name].index(contender)) * k**-0.3 * random.uniform(0.6, 1.4)
+        level = (0.08 + 0.04 * FORECASTERS[name].index(forecaster)) * k**-0.3 * random.uniform(0.6, 1.4)
         grid = list(product(regimes, METRICS, range(1, 6), range(trajectories)))
         values = [
             level * (0.4 + 0.3 * h) * (0.1 if m == "gradient_l1" else 1) * random.uniform(0.8, 1.2)

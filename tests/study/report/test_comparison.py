@@ -6,15 +6,15 @@ from rdjepa.study.report.comparison import against_all, comparison_sheet, paired
 
 
 def rows(errors):
-    """contender -> (supports, trajectories) errors at two horizons, of one system at K = 1."""
+    """forecaster -> (supports, trajectories) errors at two horizons, of one system at K = 1."""
     found = []
-    for contender, table in errors.items():
+    for forecaster, table in errors.items():
         for (support, trajectory), value in np.ndenumerate(np.asarray(table, dtype=float)):
             for horizon, share in ((1, 0.5), (2, 1.5)):
-                found.append(("barkley", 1, 777 + support, contender, "id", "mse", horizon, trajectory, share * value))
-    names = ["system", "k", "support_seed", "contender", "regime", "metric", "horizon", "trajectory", "value"]
+                found.append(("barkley", 1, 777 + support, forecaster, "id", "mse", horizon, trajectory, share * value))
+    names = ["system", "k", "support_seed", "forecaster", "regime", "metric", "horizon", "trajectory", "value"]
     frame = pd.DataFrame(found, columns=names)
-    return frame.assign(run=frame["contender"] + frame["support_seed"].astype(str))
+    return frame.assign(run=frame["forecaster"] + frame["support_seed"].astype(str))
 
 
 def test_differences_are_of_matched_forecasts():
@@ -61,10 +61,10 @@ def test_the_same_seed_draws_the_same_interval():
 
 def test_without_a_common_selection_there_is_no_comparison():
     table = rows({"a": [[1.0]], "b": [[2.0]]})
-    apart = table.assign(support_seed=np.where(table["contender"] == "a", 777, 778))
+    apart = table.assign(support_seed=np.where(table["forecaster"] == "a", 777, 778))
     assert paired(apart, "a", "b", "mse").empty
     assert paired(table, "a", "c", "mse").empty
-    assert against_all(table[table["contender"] == "a"], "a", ("mse",)).empty
+    assert against_all(table[table["forecaster"] == "a"], "a", ("mse",)).empty
 
 
 def test_the_sheet_marks_what_lies_below_zero():

@@ -19,7 +19,7 @@ def test_a_paper_table_has_exactly_the_places_of_the_published_one():
 def test_table_1_is_in_the_order_of_the_paper():
     table = paper_tables("heldout")[0]
     assert table.rows["system"] == HELD_OUT
-    assert table.rows["contender"] == ("rd-jepa", "fno", "lno", "revit", "riesz-no", "cnext-unet")
+    assert table.rows["forecaster"] == ("rd-jepa", "fno", "lno", "revit", "riesz-no", "cnext-unet")
     assert table.columns == {"metric": ("relative_l2", "gradient_l1"), "k": (1, 5, 10)}
     assert table.places()[7][4] == ("barkley", 5, "fno", "gradient_l1", "mean", "all")
 
@@ -42,11 +42,11 @@ def test_the_scratch_control_stands_in_two_studies():
     assert paper_tables("boundary")[0].rows["system"] == ("barkley-neumann", "barkley-robin", "barkley-dirichlet")
 
 
-def test_tables_beyond_the_paper_follow_the_contenders():
+def test_tables_beyond_the_paper_follow_the_forecasters():
     tables = {table.name: table for table in further_tables("heldout", ["persistence", "fno", "rd-jepa"])}
-    assert list(tables) == ["all-contenders", "other-metrics", "skill-persistence"]
-    assert tables["all-contenders"].rows["contender"] == ("rd-jepa", "fno", "persistence")
-    assert tables["skill-persistence"].rows["contender"] == ("rd-jepa/persistence", "fno/persistence")
+    assert list(tables) == ["all-forecasters", "other-metrics", "skill-persistence"]
+    assert tables["all-forecasters"].rows["forecaster"] == ("rd-jepa", "fno", "persistence")
+    assert tables["skill-persistence"].rows["forecaster"] == ("rd-jepa/persistence", "fno/persistence")
     assert axis("source", "k") == (5, 10, 20)
 
 

@@ -21,17 +21,17 @@ def test_every_place_of_every_table_is_there_once():
 
 def test_the_printed_average_is_that_of_the_five_horizons():
     values = published("source")
-    values = values[values["table"] != "S12"].set_index(["system", "k", "contender", "metric"])
+    values = values[values["table"] != "S12"].set_index(["system", "k", "forecaster", "metric"])
     average = values.loc[values["horizon"] == "mean", "mean"]
     horizons = values[values["horizon"] != "mean"].groupby(level=[0, 1, 2, 3])["mean"].mean()
     assert (average - horizons).abs().max() < 2 * ROUNDING
 
 
 def test_the_test_regimes_average_to_the_systems_average_but_for_one_contradiction_of_the_paper():
-    regimes = published_table("source", "S12").groupby(["k", "contender", "metric"])["mean"].mean()
+    regimes = published_table("source", "S12").groupby(["k", "forecaster", "metric"])["mean"].mean()
     values = published("source")
     systems = values[(values["table"] != "S12") & (values["horizon"] == "mean")]
-    systems = systems.groupby(["k", "contender", "metric"])["mean"].mean()
+    systems = systems.groupby(["k", "forecaster", "metric"])["mean"].mean()
     apart = (regimes - systems).abs()
     contradiction = [(10, "rd-jepa", "gradient_l1"), (10, "rd-jepa", "relative_l2")]
     assert len(apart) == 18
@@ -42,30 +42,31 @@ def test_the_test_regimes_average_to_the_systems_average_but_for_one_contradicti
 def test_a_result_that_stands_in_several_tables_is_the_same_there():
     values = everything()
     assert values.groupby(DIMENSIONS)[["mean", "sd"]].nunique().max(axis=None) == 1
-    counts = values[values["contender"] == "rd-jepa"].groupby(DIMENSIONS)["table"].agg(set)
+    counts = values[values["forecaster"] == "rd-jepa"].groupby(DIMENSIONS)["table"].agg(set)
     assert counts.loc[("barkley", 5, "rd-jepa", "gradient_l1", "mean", "all")] == {"1", "S13", "S14"}
 
 
 def test_the_reductions_that_the_paper_names():
-    control = published_table("heldout", "S13").query("contender == 'rd-jepa/no-latent' and metric == 'relative_l2'")
+    control = published_table("heldout", "S13").query("forecaster == 'rd-jepa/no-latent' and metric == 'relative_l2'")
     assert (round(100 * control["mean"].min()), round(100 * control["mean"].max())) == (45, 53)
-    scratch = published_table("scratch", "S14").query("metric == 'relative_l2'").set_index(["contender", "system", "k"])
+    table = published_table("scratch", "S14").query("metric == 'relative_l2'")
+    scratch = table.set_index(["forecaster", "system", "k"])
     ratios = 1 - scratch["mean"]["rd-jepa"] / scratch["mean"]["scratch"]
     assert (round(100 * ratios.min()), round(100 * ratios.max())) == (45, 56)
 
 
 def test_paired_reductions_are_near_the_ratio_of_the_means():
     """A mean of ratios and a ratio of means differ, but by less than the spread of the ratios."""
-    table = published_table("heldout", "S13").set_index(["metric", "system", "k", "contender"])["mean"].unstack()
+    table = published_table("heldout", "S13").set_index(["metric", "system", "k", "forecaster"])["mean"].unstack()
     ratio = 1 - table["rd-jepa"] / table["no-latent"]
     assert (table["rd-jepa/no-latent"] - ratio).abs().max() < 0.02
 
 
 def test_rd_jepa_is_lowest_wherever_the_paper_says_so():
     values = everything()
-    errors = values[~values["contender"].str.contains("/")]
+    errors = values[~values["forecaster"].str.contains("/")]
     setting = ["table", "system", "k", "metric", "horizon", "regime"]
-    best = errors.sort_values("mean", kind="stable").groupby(setting)["contender"].first()
+    best = errors.sort_values("mean", kind="stable").groupby(setting)["forecaster"].first()
     assert set(best) == {"rd-jepa"}
 
 

@@ -26,12 +26,12 @@ def test_every_figure_of_every_study_can_be_drawn(found):
 
 def test_figures_of_a_study_that_has_hardly_begun_say_what_is_missing(heldout):
     rows, _, energies = heldout
-    few = rows[(rows["system"] == "barkley") & (rows["k"] == 1) & (rows["contender"] == "rd-jepa")]
+    few = rows[(rows["system"] == "barkley") & (rows["k"] == 1) & (rows["forecaster"] == "rd-jepa")]
     made = material(summary.run_values(summary.prepare(few)), energies[:0], lambda run: None, "heldout")
     for figure in FIGURES["heldout"]:
         drawn = figure.draw(made)
         texts = [text.get_text() for axes in drawn.get_axes() for text in axes.texts]
-        assert figure.name == "all-contenders" or "not computed" in texts
+        assert figure.name == "all-forecasters" or "not computed" in texts
         plt.close(drawn)
 
 
@@ -54,8 +54,8 @@ def test_the_heat_map_shows_means_over_systems_and_paired_reductions(source, mad
     made = material(summary.run_values(summary.prepare(rows)), energies, made_example, "source")
     figure = source_scaling(made)
     left, right = (axes.images[0].get_array() for axes in figure.get_axes() if axes.images)
-    errors = rows[(rows["metric"] == "relative_l2") & (rows["contender"].isin(["rd-jepa", "fno"]))]
-    runs = errors.groupby(["contender", "k", "horizon", "support_seed", "system"])["value"].mean()
+    errors = rows[(rows["metric"] == "relative_l2") & (rows["forecaster"].isin(["rd-jepa", "fno"]))]
+    runs = errors.groupby(["forecaster", "k", "horizon", "support_seed", "system"])["value"].mean()
     overall = runs.groupby(level=[0, 1, 2, 3]).mean()
     assert left[1, 3] == pytest.approx(100 * overall["rd-jepa", 10, 4].mean())
     assert right[1, 3] == pytest.approx(100 * (1 - overall["rd-jepa", 10, 4] / overall["fno", 10, 4]).mean())
@@ -74,7 +74,7 @@ def test_spectra_show_energies_of_one_budget(heldout, made_example):
     last = figure.get_axes()[-1]
     lines = {line.get_label(): line for line in last.lines}
     chosen = energies[(energies["system"] == "oregonator") & (energies["k"] == 1) & (energies["horizon"] == 5)]
-    mean = chosen[chosen["contender"] == "lno"].groupby("wavenumber")["error"].mean()
+    mean = chosen[chosen["forecaster"] == "lno"].groupby("wavenumber")["error"].mean()
     np.testing.assert_allclose(lines["LNO"].get_ydata(), mean)
     np.testing.assert_allclose(lines["Reference"].get_ydata(), 1e3 * np.arange(1, 65) ** -3.0)
     plt.close(figure)
@@ -91,8 +91,8 @@ def test_the_transect_runs_along_the_row_that_varies_most():
     plt.close(figure)
 
 
-def test_colours_of_contenders_are_told_apart():
-    """Distinct colour or marker and line for every contender, and luminance apart for those of the paper's figures."""
+def test_colours_of_forecasters_are_told_apart():
+    """Distinct colour or marker and line for every forecaster, and luminance apart for those of the paper's figures."""
     assert len({look["color"] for look in style.LOOK.values()}) == len(style.LOOK)
     assert len({look["marker"] for look in style.LOOK.values()}) == len(style.LOOK)
 

@@ -34,7 +34,7 @@ def test_supplementary_data_hold_the_runs_behind_the_tables(source, tmp_path):
     data = pd.read_csv(tmp_path / "supplementary-data-1.csv", dtype={"horizon": str})
     assert (
         len(data) == 5 * 3 * 3 * 3 * 4 * 4 * 6
-    )  # systems, K, selections, contenders, metrics, regimes and all, horizons
+    )  # systems, K, selections, forecasters, metrics, regimes and all, horizons
     assert list(data["system"].unique()) == list(dict.fromkeys(rows["system"]))
     table = pd.read_csv(tmp_path / "table-s7.csv", dtype={"horizon": str}).set_index(summary.DIMENSIONS)
     place = ("brusselator", 10, "no-latent", "relative_l2", "3", "all")
@@ -81,7 +81,7 @@ def test_the_page_needs_no_other_file(made_study, made_example, tmp_path):
 
 def test_the_page_says_what_is_not_there(made_study, tmp_path):
     rows, records, _ = made_study("scratch", trajectories=2)
-    few = rows[(rows["system"] == "barkley") & (rows["contender"] == "rd-jepa")]
+    few = rows[(rows["system"] == "barkley") & (rows["forecaster"] == "rd-jepa")]
     spectra = pd.DataFrame()
     text = write_report(few, records, spectra, lambda run: None, tmp_path, "scratch").read_text(encoding="utf-8")
     assert "no setting is complete enough" in text and "data:image/gif" not in text and "#forecasts" not in text

@@ -7,9 +7,9 @@ from rdjepa.evaluation.evaluate import Row
 from rdjepa.study.report import summary
 
 
-def evaluated(rows, system, k, contender, seed):
+def evaluated(rows, system, k, forecaster, seed):
     """One run's rows as the evaluation makes them."""
-    conditions = (rows["system"] == system) & (rows["k"] == k) & (rows["contender"] == contender)
+    conditions = (rows["system"] == system) & (rows["k"] == k) & (rows["forecaster"] == forecaster)
     chosen = rows[conditions & (rows["support_seed"] == seed)]
     return [Row(r.metric, r.horizon, r.regime, r.trajectory, r.value) for r in chosen.itertuples()]
 
@@ -18,13 +18,13 @@ def test_means_equal_those_of_the_evaluation(source):
     rows = source[0]
     values = summary.run_values(summary.prepare(rows))
     known = summary.over_runs(values)
-    for system, k, contender in (("gray-scott", 5, "rd-jepa"), ("schnakenberg", 20, "fno")):
-        runs = {seed: evaluated(rows, system, k, contender, seed) for seed in (777, 778, 779)}
+    for system, k, forecaster in (("gray-scott", 5, "rd-jepa"), ("schnakenberg", 20, "fno")):
+        runs = {seed: evaluated(rows, system, k, forecaster, seed) for seed in (777, 778, 779)}
         for regime, ours in ((None, "all"), ("ic-ood", "ic-ood")):
             third = aggregate.over_runs({s: aggregate.per_horizon(r, "mse", regime)[3] for s, r in runs.items()})
             mean = aggregate.over_runs({s: aggregate.horizon_average(r, "mse", regime) for s, r in runs.items()})
             for horizon, theirs in (("3", third), ("mean", mean)):
-                result = known.loc[(system, k, contender, "mse", horizon, ours)]
+                result = known.loc[(system, k, forecaster, "mse", horizon, ours)]
                 assert (result["mean"], result["sd"]) == pytest.approx((theirs.mean, theirs.sd), rel=1e-12)
                 assert result["n"] == theirs.runs
 
@@ -50,7 +50,7 @@ def test_systems_weigh_equally_and_only_all_of_them_together(source):
     values = summary.run_values(summary.prepare(source[0]))
     systems = list(values["system"].unique())
     overall = summary.over_systems(values, systems)
-    place = {"k": 5, "contender": "fno", "metric": "mse", "horizon": "2", "regime": "id", "support_seed": 778}
+    place = {"k": 5, "forecaster": "fno", "metric": "mse", "horizon": "2", "regime": "id", "support_seed": 778}
 
     def chosen(frame):
         return frame[np.logical_and.reduce([frame[name] == value for name, value in place.items()])]["value"]
@@ -67,7 +67,7 @@ def test_a_single_selection_has_no_deviation(heldout):
 
 def test_compact_rows_give_the_same(heldout):
     rows = heldout[0]
-    compact = rows.astype({name: "category" for name in ("system", "contender", "metric", "regime", "run", "profile")})
+    compact = rows.astype({name: "category" for name in ("system", "forecaster", "metric", "regime", "run", "profile")})
     compact = compact.astype({name: "int16" for name in ("k", "support_seed", "horizon", "trajectory")})
     one, other = (summary.over_runs(summary.run_values(summary.prepare(each))) for each in (rows, compact))
     pd.testing.assert_frame_equal(one, other, check_index_type=False)

@@ -40,7 +40,7 @@ def test_the_lowest_of_every_setting_is_bold_and_no_other(values, layouts):
 
 def test_a_missing_cell_is_a_dash_and_stops_no_other(values, layouts):
     layout = layouts["Table 1"]
-    absent = values[~((values["system"] == "barkley") & (values["contender"] == "lno") & (values["k"] == 5))]
+    absent = values[~((values["system"] == "barkley") & (values["forecaster"] == "lno") & (values["k"] == 5))]
     sheet = tables.sheet(layout, tables.results(absent, layout), "caption")
     texts = bold(sheet)
     assert texts[("Barkley", "LNO"), ("Relative L²", "K = 5")].text == NOTHING
@@ -50,7 +50,7 @@ def test_a_missing_cell_is_a_dash_and_stops_no_other(values, layouts):
 
 def test_nothing_is_bold_where_the_selections_differ(values, layouts):
     layout = layouts["Table 1"]
-    fewer = values[~((values["contender"] == "fno") & (values["support_seed"] == 779))]
+    fewer = values[~((values["forecaster"] == "fno") & (values["support_seed"] == 779))]
     found = tables.results(fewer, layout)
     assert not any(result.lowest for result in found.values())
     sheet = tables.sheet(layout, found, "caption")
@@ -103,7 +103,7 @@ def test_lines_lead_to_runs_and_compare_only_what_is_comparable(values, layouts)
         assert line["mean"] == pytest.approx(100 * found[PLACE].mean)
         assert (line["published_mean"], line["published_sd"]) == (6.9, 0.24)
         assert math.isnan(line["difference"]) != comparable
-        chosen = values[(values["system"] == "barkley") & (values["k"] == 5) & (values["contender"] == "rd-jepa")]
+        chosen = values[(values["system"] == "barkley") & (values["k"] == 5) & (values["forecaster"] == "rd-jepa")]
         assert line["runs"].split() == chosen.sort_values("support_seed")["run"].unique().tolist()
 
 

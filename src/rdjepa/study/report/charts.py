@@ -15,17 +15,17 @@ HORIZONS = ("1", "2", "3", "4", "5")
 Known = dict[tuple, dict[str, Any]]  # what `summary.over_runs` returned, by coordinates
 
 
-def by_horizon(axes: Any, known: Known, system: str, k: int, contenders: Sequence[str]) -> None:
-    """Mean relative L² error and deviation at every horizon, a line per contender; logarithmic."""
-    places = {name: [(system, k, name, "relative_l2", h, "all") for h in HORIZONS] for name in contenders}
+def by_horizon(axes: Any, known: Known, system: str, k: int, forecasters: Sequence[str]) -> None:
+    """Mean relative L² error and deviation at every horizon, a line per forecaster; logarithmic."""
+    places = {name: [(system, k, name, "relative_l2", h, "all") for h in HORIZONS] for name in forecasters}
     _lines(axes, known, places, [int(h) for h in HORIZONS])
     axes.set_xticks([int(h) for h in HORIZONS])
     logarithmic(axes.yaxis)
 
 
-def by_budget(axes: Any, known: Known, system: str, budgets: Sequence[int], contenders: Sequence[str]) -> None:
-    """Relative L² error at the longest horizon against K, a line per contender; both axes logarithmic."""
-    places = {name: [(system, k, name, "relative_l2", HORIZONS[-1], "all") for k in budgets] for name in contenders}
+def by_budget(axes: Any, known: Known, system: str, budgets: Sequence[int], forecasters: Sequence[str]) -> None:
+    """Relative L² error at the longest horizon against K, a line per forecaster; both axes logarithmic."""
+    places = {name: [(system, k, name, "relative_l2", HORIZONS[-1], "all") for k in budgets] for name in forecasters}
     _lines(axes, known, places, budgets)
     for axis in (axes.xaxis, axes.yaxis):
         logarithmic(axis)
@@ -41,7 +41,7 @@ def reduction_bars(
         results = [known.get((system, k, f"rd-jepa/{name}", metric, "mean", "all")) for system in systems]
         means, deviations = ([100 * r[key] if r else math.nan for r in results] for key in ("mean", "sd"))
         positions = np.arange(len(systems)) + (number - (len(against) - 1) / 2) * width
-        axes.bar(positions, means, width * 0.92, color=LOOK[name]["color"], label=label("contender", name))
+        axes.bar(positions, means, width * 0.92, color=LOOK[name]["color"], label=label("forecaster", name))
         axes.errorbar(positions, means, deviations, fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
     axes.axhline(0, color="black", lw=0.6)
     axes.set_xticks(range(len(systems)), [label("system", system) for system in systems])
@@ -50,18 +50,18 @@ def reduction_bars(
 
 
 def dots(
-    axes: Any, known: Known, systems: Sequence[str], k: int, contenders: Sequence[str], metric: str, horizon: str
+    axes: Any, known: Known, systems: Sequence[str], k: int, forecasters: Sequence[str], metric: str, horizon: str
 ) -> None:
-    """Errors of all contenders, a row per system; the horizontal axis is logarithmic."""
-    offsets = np.linspace(-0.3, 0.3, len(contenders)) if len(contenders) > 1 else [0.0]
-    for name, offset in zip(contenders, offsets, strict=True):
+    """Errors of all forecasters, a row per system; the horizontal axis is logarithmic."""
+    offsets = np.linspace(-0.3, 0.3, len(forecasters)) if len(forecasters) > 1 else [0.0]
+    for name, offset in zip(forecasters, offsets, strict=True):
         results = [known.get((system, k, name, metric, horizon, "all")) for system in systems]
         shown = [(row + offset, r["mean"], r["sd"]) for row, r in enumerate(results) if r]
         if shown:
             rows, means, deviations = (np.array(column, dtype=float) for column in zip(*shown, strict=True))
             look = LOOK[name] | {"ls": "none"}
             axes.errorbar(
-                means, rows, xerr=_below(means, deviations), label=label("contender", name), elinewidth=0.8, **look
+                means, rows, xerr=_below(means, deviations), label=label("forecaster", name), elinewidth=0.8, **look
             )
     axes.set_yticks(range(len(systems)), [label("system", system) for system in systems])
     axes.set_ylim(len(systems) - 0.5, -0.5)
@@ -92,20 +92,20 @@ def heat(axes: Any, table: np.ndarray, rows: Sequence[str], columns: Sequence[st
     axes.spines[:].set_visible(False)
 
 
-def spectrum(axes: Any, spectra: pd.DataFrame, contenders: Sequence[str]) -> None:
-    """Energy of the reference and of errors by radial wavenumber, mean over runs, a line per contender.
+def spectrum(axes: Any, spectra: pd.DataFrame, forecasters: Sequence[str]) -> None:
+    """Energy of the reference and of errors by radial wavenumber, mean over runs, a line per forecaster.
 
     Args:
         axes: to draw on; both axes become logarithmic.
         spectra: lines of one system, K and horizon.
-        contenders: which ones, in order.
+        forecasters: which ones, in order.
     """
     means = (
         spectra[spectra["wavenumber"] > 0]
-        .groupby(["contender", "wavenumber"], observed=True)[["error", "reference"]]
+        .groupby(["forecaster", "wavenumber"], observed=True)[["error", "reference"]]
         .mean()
     )
-    found = [name for name in contenders if name in means.index]
+    found = [name for name in forecasters if name in means.index]
     if not found:
         missing(axes)
         return
@@ -113,7 +113,7 @@ def spectrum(axes: Any, spectra: pd.DataFrame, contenders: Sequence[str]) -> Non
     axes.plot(reference.index, reference, color="black", lw=1.6, label="Reference")
     for name in found:
         error = means.loc[name, "error"]
-        axes.plot(error.index, error, label=label("contender", name), **LOOK[name] | {"marker": ""})
+        axes.plot(error.index, error, label=label("forecaster", name), **LOOK[name] | {"marker": ""})
     largest = float(means.max(axis=None))
     axes.set_yscale("log")
     axes.set_ylim(1e-8 * largest, 3 * largest)
@@ -126,12 +126,12 @@ def missing(axes: Any) -> None:
 
 
 def legend(figure: Any, axes: Any, **place: Any) -> None:
-    """One legend for a figure, with every contender that any of its axes shows, in the usual order."""
+    """One legend for a figure, with every forecaster that any of its axes shows, in the usual order."""
     found: dict[str, Any] = {}
     for each in np.ravel(axes):
         handles, names = each.get_legend_handles_labels()
         found |= dict(zip(names, handles, strict=True))
-    order = ["Reference", *(label("contender", name) for name in LOOK)]
+    order = ["Reference", *(label("forecaster", name) for name in LOOK)]
     names = sorted(found, key=order.index)
     if names:
         figure.legend([found[name] for name in names], names, ncols=min(len(names), 5), **place)
@@ -143,7 +143,7 @@ def _lines(axes: Any, known: Known, places: dict[str, list[tuple]], x: Sequence[
         if results:
             means, deviations = (np.array([r[key] for _, r in results], dtype=float) for key in ("mean", "sd"))
             bars = {"elinewidth": 0.8, "capsize": 1.5, "yerr": _below(means, deviations)}
-            axes.errorbar([at for at, _ in results], means, label=label("contender", name), **bars, **LOOK[name])
+            axes.errorbar([at for at, _ in results], means, label=label("forecaster", name), **bars, **LOOK[name])
     if not axes.lines:
         missing(axes)
 

@@ -1,4 +1,4 @@
-"""Two contenders on the same forecasts: paired differences with bootstrap intervals, and how often one wins."""
+"""Two forecasters on the same forecasts: paired differences with bootstrap intervals, and how often one wins."""
 
 from itertools import product
 
@@ -12,9 +12,9 @@ COLUMNS = ["system", "k", "supports", "trajectories", "difference", "low", "high
 
 
 def paired(
-    rows: pd.DataFrame, contender: str, against: str, metric: str, resamples: int = 2000, seed: int = 0
+    rows: pd.DataFrame, forecaster: str, against: str, metric: str, resamples: int = 2000, seed: int = 0
 ) -> pd.DataFrame:
-    """Mean of E_contender - E_against over matched forecasts, for every system and K that both have.
+    """Mean of E_forecaster - E_against over matched forecasts, for every system and K that both have.
 
     A matched forecast is a test trajectory under one support selection; its error is the mean over horizons. The
     interval holds the middle 95 % of the means when support selections and test trajectories are drawn again with
@@ -23,7 +23,7 @@ def paired(
 
     Args:
         rows: trajectory errors, as `summary.prepare` returns them.
-        contender: whose error is wanted below the other's.
+        forecaster: whose error is wanted below the other's.
         against: the other.
         metric: which rows to take.
         resamples: number of bootstrap draws.
@@ -31,14 +31,14 @@ def paired(
 
     Returns:
         system, k, supports, trajectories, difference, low, high in the metric's units, won: the share of matched
-        forecasts in which the contender's error is lower, and runs: ids of all runs behind them.
+        forecasts in which the forecaster's error is lower, and runs: ids of all runs behind them.
     """
-    chosen = rows[(rows["metric"] == metric) & rows["contender"].isin([contender, against])]
+    chosen = rows[(rows["metric"] == metric) & rows["forecaster"].isin([forecaster, against])]
     keys = ["system", "k", "support_seed", "regime", "trajectory"]
-    errors = chosen.groupby([*keys, "contender"])["value"].mean().unstack("contender")
-    if not {contender, against} <= set(errors.columns):
+    errors = chosen.groupby([*keys, "forecaster"])["value"].mean().unstack("forecaster")
+    if not {forecaster, against} <= set(errors.columns):
         return pd.DataFrame(columns=COLUMNS)
-    differences = (errors[contender] - errors[against]).dropna()
+    differences = (errors[forecaster] - errors[against]).dropna()
     random = np.random.default_rng(seed)
     found = []
     for (system, k), part in differences.groupby(level=["system", "k"], sort=False):
@@ -49,11 +49,11 @@ def paired(
     return pd.DataFrame(found, columns=COLUMNS)
 
 
-def against_all(rows: pd.DataFrame, contender: str, metrics: tuple[str, ...]) -> pd.DataFrame:
-    """`paired` of one contender with every other under every metric, with columns metric and against in front."""
-    others = [name for name in ordered("contender", rows["contender"]) if name != contender]
+def against_all(rows: pd.DataFrame, forecaster: str, metrics: tuple[str, ...]) -> pd.DataFrame:
+    """`paired` of one forecaster with every other under every metric, with columns metric and against in front."""
+    others = [name for name in ordered("forecaster", rows["forecaster"]) if name != forecaster]
     parts = [
-        paired(rows, contender, other, metric).assign(metric=metric, against=other)
+        paired(rows, forecaster, other, metric).assign(metric=metric, against=other)
         for metric, other in product(metrics, others)
     ]
     return pd.concat(parts, ignore_index=True)[["metric", "against", *COLUMNS]] if parts else pd.DataFrame()
@@ -68,7 +68,7 @@ def comparison_sheet(found: pd.DataFrame, metric: str, caption: str) -> Sheet:
         caption: in full.
     """
     lines = found[found["metric"] == metric].set_index(["system", "against", "k"])
-    systems, others = ordered("system", found["system"]), ordered("contender", found["against"])
+    systems, others = ordered("system", found["system"]), ordered("forecaster", found["against"])
     budgets = sorted(found["k"].unique())
     rows = []
     for system, other in product(systems, others):
@@ -76,7 +76,7 @@ def comparison_sheet(found: pd.DataFrame, metric: str, caption: str) -> Sheet:
         for k in budgets:
             line = lines.loc[(system, other, k)] if (system, other, k) in lines.index else None
             texts += [Text(NOTHING)] * 2 if line is None else _texts(line)
-        rows.append(((label("system", system), label("contender", other)), tuple(texts)))
+        rows.append(((label("system", system), label("forecaster", other)), tuple(texts)))
     columns = tuple((label("k", k), part) for k in budgets for part in ("difference [95 %]", "won"))
     return Sheet(caption, (heading("system"), "Against"), columns, tuple(rows))
 

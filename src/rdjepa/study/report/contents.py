@@ -9,7 +9,7 @@ from rdjepa.study.report.labels import label
 from rdjepa.study.report.layouts import Layout, further_tables, paper_tables
 from rdjepa.study.report.sheet import Sheet
 
-CONTENDER = "rd-jepa"  # whose results the reports are about
+FORECASTER = "rd-jepa"  # whose results the reports are about
 METRICS = ("relative_l2", "gradient_l1")
 COMPARABLE = "paper"  # the profile whose sizes and updates are the paper's
 
@@ -56,7 +56,8 @@ def contents(rows: pd.DataFrame, records: pd.DataFrame, study: str) -> Contents:
     """Aggregate the rows of one study and profile and put them in their places.
 
     Raises:
-        ValueError: unknown study, rows that do not belong together (see `summary.prepare`), or a run without a record.
+        ArgumentError: unknown study, rows that do not belong together (see `summary.prepare`), or a run
+            without a record.
     """
     layouts = paper_tables(study)
     rows = summary.prepare(rows)
@@ -65,14 +66,14 @@ def contents(rows: pd.DataFrame, records: pd.DataFrame, study: str) -> Contents:
     source = runs.sentence(rows, records)
     profile = rows["profile"].iloc[0]
     sections, findings = [], []
-    for layout in [*layouts, *further_tables(study, values["contender"].unique())]:
+    for layout in [*layouts, *further_tables(study, values["forecaster"].unique())]:
         found, paper = tables.results(values, layout), tables.printed(layout)
         sheets = _sheets(layout, found, paper, source, profile)
         sections.append(
             Section(layout.name, layout.title, sheets, tables.lines(layout, found, comparable=profile == COMPARABLE))
         )
         if not layout.name.startswith("skill"):
-            findings.append(tables.finding(layout.title, found, paper, CONTENDER))
+            findings.append(tables.finding(layout.title, found, paper, FORECASTER))
     sections += _paired(rows, source)
     return Contents(rows, records, values, source, tuple(findings), tuple(sections))
 
@@ -95,8 +96,8 @@ def _sheets(layout: Layout, found: dict, paper: dict, source: str, profile: str)
 
 
 def _paired(rows: pd.DataFrame, source: str) -> list[Section]:
-    """A section of the paired differences of RD-JEPA from every other contender, if there is one."""
-    found = comparison.against_all(rows, CONTENDER, METRICS)
+    """A section of the paired differences of RD-JEPA from every other forecaster, if there is one."""
+    found = comparison.against_all(rows, FORECASTER, METRICS)
     if found.empty:
         return []
     sheets = tuple(

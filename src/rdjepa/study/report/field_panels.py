@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from rdjepa.study.report.charts import missing
-from rdjepa.study.report.labels import CONTENDERS, label
+from rdjepa.study.report.labels import FORECASTERS, label
 from rdjepa.viz.style import ERROR_COLOURS, FIELD_COLOURS, LOOK
 
 HORIZONS = (1, 3, 5)
 COMPONENTS = ("u", "v")
 Example = Mapping[str, np.ndarray]  # newest (H, W, C), reference and forecast (5, H, W, C), physical units
-Find = Callable[[str, int, str], Example | None]  # system, K, contender
+Find = Callable[[str, int, str], Example | None]  # system, K, forecaster
 
 
 def component_block(panel: Any, example: Example, component: int) -> None:
@@ -33,11 +33,11 @@ def component_block(panel: Any, example: Example, component: int) -> None:
         axis.set_title(f"{COMPONENTS[component]}, {title}" if title == "Reference" else title)
 
 
-def comparison_grid(panel: Any, find: Find, systems: Sequence[str], k: int, contenders: Sequence[str]) -> None:
-    """The first component at the longest horizon: reference and contenders, a row per system with one scale."""
-    axes = panel.subplots(len(systems), 1 + len(contenders), squeeze=False)
+def comparison_grid(panel: Any, find: Find, systems: Sequence[str], k: int, forecasters: Sequence[str]) -> None:
+    """The first component at the longest horizon: reference and forecasters, a row per system with one scale."""
+    axes = panel.subplots(len(systems), 1 + len(forecasters), squeeze=False)
     for line, system in zip(axes, systems, strict=True):
-        examples = [find(system, k, name) for name in contenders]
+        examples = [find(system, k, name) for name in forecasters]
         known = next((example for example in examples if example is not None), None)
         for axis in line:
             empty(axis)
@@ -49,7 +49,7 @@ def comparison_grid(panel: Any, find: Find, systems: Sequence[str], k: int, cont
             for axis, example in zip(line[1:], examples, strict=True):
                 if example is not None:
                     field(axis, example["forecast"][-1, ..., 0], low, high)
-    for axis, title in zip(axes[0], ("Reference", *(_short(name) for name in contenders)), strict=True):
+    for axis, title in zip(axes[0], ("Reference", *(_short(name) for name in forecasters)), strict=True):
         axis.set_title(title, fontsize=7)
 
 
@@ -82,7 +82,7 @@ def horizon_strip(panel: Any, example: Example | None, title: str) -> int:
 
 
 def transect(axes: Any, examples: Mapping[str, Example | None], row: int) -> None:
-    """The first component along one row at the longest horizon: reference in black, a line per contender."""
+    """The first component along one row at the longest horizon: reference in black, a line per forecaster."""
     known = [example for example in examples.values() if example is not None]
     if known:
         truth = known[0]["reference"][-1, row, :, 0]
@@ -91,7 +91,7 @@ def transect(axes: Any, examples: Mapping[str, Example | None], row: int) -> Non
         for name, example in examples.items():
             if example is not None:
                 look = LOOK[name] | {"marker": ""}
-                axes.plot(x, example["forecast"][-1, row, :, 0], label=label("contender", name), **look)
+                axes.plot(x, example["forecast"][-1, row, :, 0], label=label("forecaster", name), **look)
     else:
         missing(axes)
         axes.set_yticks([])
@@ -111,4 +111,4 @@ def empty(axes: Any) -> None:
 
 
 def _short(name: str) -> str:
-    return {"no-latent": "No latent"}.get(name, CONTENDERS.get(name, name))
+    return {"no-latent": "No latent"}.get(name, FORECASTERS.get(name, name))

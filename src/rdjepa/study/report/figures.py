@@ -26,7 +26,7 @@ class Material:
     Attributes:
         systems: of the study, in the paper's order.
         budgets: values of K.
-        contenders: those with rows, in order.
+        forecasters: those with rows, in order.
         known: `summary.over_runs` of errors and reductions, by coordinates.
         spectra: binned energies; may be empty.
         examples: id of a run -> its fields, or None.
@@ -34,14 +34,14 @@ class Material:
 
     systems: tuple[str, ...]
     budgets: tuple[int, ...]
-    contenders: tuple[str, ...]
+    forecasters: tuple[str, ...]
     known: charts.Known
     spectra: pd.DataFrame
     examples: Examples
 
-    def find(self, system: str, k: int, contender: str) -> Mapping[str, np.ndarray] | None:
+    def find(self, system: str, k: int, forecaster: str) -> Mapping[str, np.ndarray] | None:
         """The example of the first support selection of a setting, if there is one."""
-        result = self.known.get((system, k, contender, "relative_l2", "mean", "all"))
+        result = self.known.get((system, k, forecaster, "relative_l2", "mean", "all"))
         return self.examples(result["runs"].split()[0]) if result else None
 
 
@@ -72,13 +72,14 @@ def material(values: pd.DataFrame, spectra: pd.DataFrame, examples: Examples, st
         study: one of the paper's.
     """
     systems = tuple(name for name in axis(study, "system") if name != "all")
-    contenders = tuple(ordered("contender", values["contender"]))
+    forecasters = tuple(ordered("forecaster", values["forecaster"]))
     shown = values[values["regime"] == "all"]
     parts = [shown, summary.over_systems(shown, systems)]
     everything = pd.concat(parts, ignore_index=True)
-    parts = [everything, *(summary.reductions(everything, "rd-jepa", name) for name in contenders if name != "rd-jepa")]
+    others = [name for name in forecasters if name != "rd-jepa"]
+    parts = [everything, *(summary.reductions(everything, "rd-jepa", name) for name in others)]
     known = summary.over_runs(pd.concat(parts, ignore_index=True)).to_dict("index")
-    return Material(systems, axis(study, "k"), contenders, known, spectra, examples)
+    return Material(systems, axis(study, "k"), forecasters, known, spectra, examples)
 
 
 def draw(found: Material, out: Path, study: str) -> list[tuple[Figure, list[Path]]]:
@@ -89,7 +90,7 @@ def draw(found: Material, out: Path, study: str) -> list[tuple[Figure, list[Path
 
 
 def source_fields(found: Material) -> Any:
-    """Figure 2: FitzHugh-Nagumo in full, four systems beside two contenders, and the errors behind them."""
+    """Figure 2: FitzHugh-Nagumo in full, four systems beside two forecasters, and the errors behind them."""
     k = found.budgets[0]
     figure: Any = plt.figure(figsize=(style.WIDTH, 7.6))
     top, bottom = figure.subfigures(2, 1, height_ratios=[1, 1.25])
@@ -133,18 +134,18 @@ def source_scaling(found: Material) -> Any:
         axes.set_xlabel("trajectories K")
     style.letter(bottom, "c")
     left, right = bottom.subplots(1, 2)
-    for axes, contender, title in (
+    for axes, forecaster, title in (
         (left, "rd-jepa", "relative L² error of RD-JEPA, times 100"),
         (right, "rd-jepa/fno", "reduction against FNO (%)"),
     ):
-        table = np.array([[_mean(found, k, contender, h) for h in charts.HORIZONS] for k in found.budgets])
+        table = np.array([[_mean(found, k, forecaster, h) for h in charts.HORIZONS] for k in found.budgets])
         rows, columns = [f"K = {k}" for k in found.budgets], [f"h = {h}" for h in charts.HORIZONS]
-        charts.heat(axes, 100 * table, rows, columns, ".1f", signed="/" in contender)
+        charts.heat(axes, 100 * table, rows, columns, ".1f", signed="/" in forecaster)
         axes.set_title(title)
     return figure
 
 
-def transfer_fields(found: Material, contenders: Sequence[str] = TRIO[:2]) -> Any:
+def transfer_fields(found: Material, forecasters: Sequence[str] = TRIO[:2]) -> Any:
     """Figure 4: forecasts after adaptation to the fewest trajectories, and transects through them."""
     k = found.budgets[0]
     figure: Any = plt.figure(figsize=(style.WIDTH, 4.0))
@@ -154,7 +155,7 @@ def transfer_fields(found: Material, contenders: Sequence[str] = TRIO[:2]) -> An
     panels = bottom.subplots(1, len(found.systems))
     for strip, axes, system in zip(top.subfigures(1, len(found.systems)), panels, found.systems, strict=True):
         row = field_panels.horizon_strip(strip, found.find(system, k, "rd-jepa"), label("system", system))
-        field_panels.transect(axes, {name: found.find(system, k, name) for name in contenders}, row)
+        field_panels.transect(axes, {name: found.find(system, k, name) for name in forecasters}, row)
         axes.set_title(f"{label('system', system)}, h = 5")
     panels[0].set_ylabel("u")
     handles, names = max((axes.get_legend_handles_labels() for axes in panels), key=lambda pair: len(pair[1]))
@@ -162,7 +163,7 @@ def transfer_fields(found: Material, contenders: Sequence[str] = TRIO[:2]) -> An
     return figure
 
 
-def transfer_errors(found: Material, contenders: Sequence[str] = TRIO) -> Any:
+def transfer_errors(found: Material, forecasters: Sequence[str] = TRIO) -> Any:
     """Figure 5: error against the horizon for every system and K, and paired reductions at the fewest trajectories."""
     figure: Any = plt.figure(figsize=(style.WIDTH, 7.6))
     top, bottom = figure.subfigures(2, 1, height_ratios=[2.6, 1])
@@ -170,14 +171,14 @@ def transfer_errors(found: Material, contenders: Sequence[str] = TRIO) -> Any:
     grid = top.subplots(len(found.budgets), len(found.systems), sharex=True, sharey=True)
     for line, k in zip(grid, found.budgets, strict=True):
         for axes, system in zip(line, found.systems, strict=True):
-            charts.by_horizon(axes, found.known, system, k, contenders)
+            charts.by_horizon(axes, found.known, system, k, forecasters)
         line[0].set_ylabel(f"K = {k}\nrelative L² error")
     for axes, system in zip(grid[0], found.systems, strict=True):
         axes.set_title(label("system", system))
     for axes in grid[-1]:
         axes.set_xlabel("horizon h")
     charts.legend(top, grid, loc="outside lower center")
-    others = [name for name in contenders if name != "rd-jepa"]
+    others = [name for name in forecasters if name != "rd-jepa"]
     for axes, metric, name in zip(bottom.subplots(1, 2), ("relative_l2", "gradient_l1"), "bc", strict=True):
         charts.reduction_bars(axes, found.known, found.systems, found.budgets[0], others, metric)
         style.letter(axes, name)
@@ -186,14 +187,14 @@ def transfer_errors(found: Material, contenders: Sequence[str] = TRIO) -> Any:
     return figure
 
 
-def all_contenders(found: Material) -> Any:
-    """Errors of every contender, averaged over horizons: a column per K, a row per metric."""
+def all_forecasters(found: Material) -> Any:
+    """Errors of every forecaster, averaged over horizons: a column per K, a row per metric."""
     metrics = ("relative_l2", "gradient_l1")
-    height = 0.9 + 2 * 0.42 * len(found.systems) + 0.12 * len(found.contenders)
+    height = 0.9 + 2 * 0.42 * len(found.systems) + 0.12 * len(found.forecasters)
     figure, grid = plt.subplots(2, len(found.budgets), figsize=(style.WIDTH, height), sharey=True, sharex="row")
     for line, metric in zip(grid, metrics, strict=True):
         for axes, k in zip(line, found.budgets, strict=True):
-            charts.dots(axes, found.known, found.systems, k, found.contenders, metric, "mean")
+            charts.dots(axes, found.known, found.systems, k, found.forecasters, metric, "mean")
             axes.set(title=f"K = {k}", xlabel=f"{METRICS[metric]} error")
     charts.legend(figure, grid, loc="outside lower center")
     return figure
@@ -210,7 +211,7 @@ def spectra(found: Material) -> Any:
     for row, h in zip(grid, chosen, strict=True):
         for axes, system in zip(row, found.systems, strict=True):
             part = lines[(lines["system"].astype(str) == system) & (lines["horizon"] == h)]
-            charts.spectrum(axes, part, found.contenders)
+            charts.spectrum(axes, part, found.forecasters)
         row[0].set_ylabel(f"h = {h}\nenergy")
     for axes, system in zip(grid[0], found.systems, strict=True):
         axes.set_title(f"{label('system', system)}, K = {k}")
@@ -220,9 +221,9 @@ def spectra(found: Material) -> Any:
     return figure
 
 
-def _mean(found: Material, k: int, contender: str, h: str) -> float:
+def _mean(found: Material, k: int, forecaster: str, h: str) -> float:
     """A mean over systems, NaN where it is not known."""
-    return found.known.get(("all", k, contender, "relative_l2", h, "all"), {"mean": float("nan")})["mean"]
+    return found.known.get(("all", k, forecaster, "relative_l2", h, "all"), {"mean": float("nan")})["mean"]
 
 
 _FIELDS = (
@@ -235,7 +236,7 @@ _ERRORS = (
 )
 _SCRATCH = ("rd-jepa", "scratch")
 _ALL = Figure(
-    "all-contenders", "Every contender", "Mean over h = 1..5, and its deviation over selections.", all_contenders
+    "all-forecasters", "Every forecaster", "Mean over h = 1..5, and its deviation over selections.", all_forecasters
 )
 _SPECTRA = Figure(
     "spectra",
@@ -274,8 +275,8 @@ FIGURES = {
     ),
     "scratch": (
         Figure(
-            "scratch-fields", "Forecasts beside the control", _FIELDS, partial(transfer_fields, contenders=_SCRATCH)
+            "scratch-fields", "Forecasts beside the control", _FIELDS, partial(transfer_fields, forecasters=_SCRATCH)
         ),
-        Figure("scratch-errors", "Errors beside the control", _ERRORS, partial(transfer_errors, contenders=_SCRATCH)),
+        Figure("scratch-errors", "Errors beside the control", _ERRORS, partial(transfer_errors, forecasters=_SCRATCH)),
     ),
 }

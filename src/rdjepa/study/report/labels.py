@@ -1,4 +1,4 @@
-"""Names in print, in the paper's order: systems, contenders, metrics, regimes."""
+"""Names in print, in the paper's order: systems, forecasters, metrics, regimes."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ SYSTEMS = {
     "barkley-dirichlet": "Dirichlet",
     "all": "Overall",
 }
-CONTENDERS = {
+FORECASTERS = {
     "rd-jepa": "RD-JEPA",
     "no-latent": "No predictive latent",
     "scratch": "Architecture-matched scratch",
@@ -30,18 +30,18 @@ CONTENDERS = {
 }
 METRICS = {"relative_l2": "Relative L²", "gradient_l1": "Gradient L¹", "mse": "MSE", "vrmse": "VRMSE"}
 REGIMES = {"id": "ID", "coeff-ood": "Coeff.-OOD", "ic-ood": "IC-OOD", "all": "All"}
-_BY_DIMENSION = {"system": SYSTEMS, "contender": CONTENDERS, "metric": METRICS, "regime": REGIMES}
-_HEADINGS = {"system": "PDE", "contender": "Model", "k": "K"}
+_BY_DIMENSION = {"system": SYSTEMS, "forecaster": FORECASTERS, "metric": METRICS, "regime": REGIMES}
+_HEADINGS = {"system": "PDE", "forecaster": "Model", "k": "K"}
 
 
 def label(dimension: str, value: str | int) -> str:
     """A coordinate of a result as a table shows it; an unknown name stands for itself.
 
-    A pair of contenders "a/b" is the reduction of a's error against b's.
+    A pair of forecasters "a/b" is the reduction of a's error against b's.
     """
-    if dimension == "contender" and "/" in str(value):
+    if dimension == "forecaster" and "/" in str(value):
         model, against = str(value).split("/")
-        return f"{label('contender', model)} against {label('contender', against)} (%)"
+        return f"{label('forecaster', model)} against {label('forecaster', against)} (%)"
     if dimension == "k":
         return f"K = {value}"
     if dimension == "horizon":

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from rdjepa.study.report.labels import CONTENDERS
+from rdjepa.study.report.labels import FORECASTERS
 from rdjepa.study.report.published import published, published_table
 from rdjepa.study.report.summary import DIMENSIONS
 
@@ -13,10 +13,10 @@ UNTRAINED = ("persistence", "extrapolation")
 _SPREAD = "mean ± sample deviation over the support selections"
 _MEAN = f"times 100, averaged over h = 1..5, {_SPREAD}"
 _METRICS = ("relative_l2", "gradient_l1")
-_BY_BUDGET = (("system", "contender"), ("metric", "k"))
-_BY_HORIZON = (("system", "contender"), ("horizon",))
-_CONTROL = (("system", "k"), ("metric", "contender"))
-_REGIMES = (("contender", "k"), ("metric", "regime"))
+_BY_BUDGET = (("system", "forecaster"), ("metric", "k"))
+_BY_HORIZON = (("system", "forecaster"), ("horizon",))
+_CONTROL = (("system", "k"), ("metric", "forecaster"))
+_REGIMES = (("forecaster", "k"), ("metric", "regime"))
 
 # number in the paper: study, what it shows, dimensions of its rows and columns
 _PAPER = {
@@ -87,15 +87,15 @@ def paper_tables(study: str) -> list[Layout]:
     return [_from_paper(number) for number in _OF_STUDY[study]]
 
 
-def further_tables(study: str, contenders: Iterable[str]) -> list[Layout]:
-    """Tables beyond the paper: every contender under four metrics, and skill against the untrained ones.
+def further_tables(study: str, forecasters: Iterable[str]) -> list[Layout]:
+    """Tables beyond the paper: every forecaster under four metrics, and skill against the untrained ones.
 
     Args:
         study: one of the paper's.
-        contenders: those that have rows.
+        forecasters: those that have rows.
     """
-    present = set(contenders)
-    found = tuple(name for name in CONTENDERS if name in present)
+    present = set(forecasters)
+    found = tuple(name for name in FORECASTERS if name in present)
     other = _by_budget(
         study,
         "other-metrics",
@@ -105,24 +105,24 @@ def further_tables(study: str, contenders: Iterable[str]) -> list[Layout]:
         ("mse", "vrmse"),
     )
     tables = [
-        _by_budget(study, "all-contenders", "All contenders", f"Every contender; errors {_MEAN}", found, _METRICS),
+        _by_budget(study, "all-forecasters", "All forecasters", f"Every forecaster; errors {_MEAN}", found, _METRICS),
         replace(other, digits=".3g"),
     ]
     for against in (name for name in UNTRAINED if name in found):
-        name = CONTENDERS[against].lower()
-        pairs = {f"{each}/{against}": CONTENDERS[each] for each in found if each not in UNTRAINED}
+        name = FORECASTERS[against].lower()
+        pairs = {f"{each}/{against}": FORECASTERS[each] for each in found if each not in UNTRAINED}
         caption = f"Share of the error of {name} that is saved, in percent, paired by selection; h = 1..5, {_SPREAD}"
         skill = _by_budget(study, f"skill-{against}", f"Skill against {name}", caption, tuple(pairs), _METRICS)
         tables.append(replace(skill, names=pairs))
-    return [each for each in tables if each.rows["contender"]]
+    return [each for each in tables if each.rows["forecaster"]]
 
 
 def _by_budget(
-    study: str, name: str, title: str, caption: str, contenders: tuple[str, ...], metrics: tuple[str, ...]
+    study: str, name: str, title: str, caption: str, forecasters: tuple[str, ...], metrics: tuple[str, ...]
 ) -> Layout:
-    """A table beyond the paper: a row per system and contender, a column per metric and K, means over horizons."""
+    """A table beyond the paper: a row per system and forecaster, a column per metric and K, means over horizons."""
     systems = tuple(name for name in axis(study, "system") if name != "all")
-    rows, columns = {"system": systems, "contender": contenders}, {"metric": metrics, "k": axis(study, "k")}
+    rows, columns = {"system": systems, "forecaster": forecasters}, {"metric": metrics, "k": axis(study, "k")}
     return Layout(name, title, caption, rows, columns, {"horizon": "mean", "regime": "all"})
 
 

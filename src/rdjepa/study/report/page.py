@@ -9,7 +9,7 @@ import jinja2
 import numpy as np
 
 from rdjepa.study.report import figures, runs, sheet
-from rdjepa.study.report.contents import CONTENDER, Contents
+from rdjepa.study.report.contents import FORECASTER, Contents
 from rdjepa.study.report.figures import Material
 from rdjepa.study.report.labels import label
 from rdjepa.viz.figures import animation
@@ -36,7 +36,7 @@ def page(content: Contents, material: Material, study: str) -> str:
             for each, paths in figures.draw(material, Path(folder), study)
         ]
         movies = _animations(material, Path(folder))
-    records = content.records.sort_values(["system", "k", "support_seed", "contender"])
+    records = content.records.sort_values(["system", "k", "support_seed", "forecaster"])
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(resources.files(__package__).joinpath("report.html").read_text(encoding="utf-8"))
     return template.render(
@@ -47,7 +47,7 @@ def page(content: Contents, material: Material, study: str) -> str:
         movies=movies,
         costs=sheet.hypertext(runs.costs(content.records)),
         facts=runs.facts(content.records),
-        cells=records[["id", "system", "k", "support_seed", "contender"]].to_dict("records"),
+        cells=records[["id", "system", "k", "support_seed", "forecaster"]].to_dict("records"),
     )
 
 
@@ -55,13 +55,13 @@ def _animations(material: Material, folder: Path) -> list[dict[str, str]]:
     """For each system a forecast of RD-JEPA beside what came, from the newest frame to h = 5."""
     found = []
     for system in material.systems:
-        example = material.find(system, material.budgets[0], CONTENDER)
+        example = material.find(system, material.budgets[0], FORECASTER)
         if example is not None:
             frames, forecast = (
                 np.concatenate([example["newest"][None], example[key]]) for key in ("reference", "forecast")
             )
             title = f"{label('system', system)}, K = {material.budgets[0]}, u from the newest frame to h = 5"
-            shown = {label("contender", CONTENDER): forecast}
+            shown = {label("forecaster", FORECASTER): forecast}
             path = animation(frames, shown, folder / f"{system}.gif", title=title, per_second=2)
             found.append({"title": title, "data": _data(path)})
     return found

@@ -4,11 +4,12 @@ import json
 
 import pandas as pd
 
+from rdjepa.errors import ArgumentError
 from rdjepa.study.report.labels import heading, label, ordered
 from rdjepa.study.report.sheet import NOTHING, Sheet, Text
 
 _SHOWN = 6  # distinct values that are written out
-_CELL = ("id", "study", "profile", "system", "k", "support_seed", "contender")
+_CELL = ("id", "study", "profile", "system", "k", "support_seed", "forecaster")
 _ELSEWHERE = ("identity.", "settings.", "normalizer.", "loss", "support", "rows", "seconds.")
 _COSTS = {
     "parameters": ("parameters", "max", ",.0f"),
@@ -23,12 +24,14 @@ def of_rows(rows: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
     """The records of the runs in the rows, with nested entries as columns of their own ("software.torch").
 
     Raises:
-        ValueError: a run of the rows is not among the records.
+        ArgumentError: a run of the rows is not among the records.
     """
     runs = set(rows["run"].astype(str))
     missing = sorted(runs - set(records["id"].astype(str)))
     if missing:
-        raise ValueError(f"expected a record of every run, got none of {', '.join(missing[:3])}; export both together")
+        raise ArgumentError(
+            f"expected a record of every run, got none of {', '.join(missing[:3])}; export both together"
+        )
     return pd.json_normalize(records[records["id"].astype(str).isin(runs)].to_dict("records"))
 
 
@@ -68,16 +71,16 @@ def facts(records: pd.DataFrame) -> list[tuple[str, str, list[str]]]:
 
 
 def costs(records: pd.DataFrame) -> Sheet:
-    """Cells, sizes and mean seconds of every contender, as far as they were recorded."""
+    """Cells, sizes and mean seconds of every forecaster, as far as they were recorded."""
     known = {name: entry for name, entry in _COSTS.items() if name in records}
     rows = []
-    for name in ordered("contender", records["contender"]):
-        mine = records[records["contender"] == name]
+    for name in ordered("forecaster", records["forecaster"]):
+        mine = records[records["forecaster"] == name]
         values = [(mine[column].agg(how), form) for column, (_, how, form) in known.items()]
         texts = [Text(NOTHING if pd.isna(value) else format(value, form)) for value, form in values]
-        rows.append(((label("contender", name),), (Text(str(len(mine))), *texts)))
+        rows.append(((label("forecaster", name),), (Text(str(len(mine))), *texts)))
     columns = (("cells",), *((head,) for head, _, _ in known.values()))
-    return Sheet("Sizes and seconds of a cell, by contender.", (heading("contender"),), columns, tuple(rows))
+    return Sheet("Sizes and seconds of a cell, by forecaster.", (heading("forecaster"),), columns, tuple(rows))
 
 
 def _plain(value: object) -> str:

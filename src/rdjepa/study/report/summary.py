@@ -1,7 +1,7 @@
 """From trajectory errors to the numbers of a table: means over trajectories, then over support sets (S3.4).
 
 A result has the coordinates of `DIMENSIONS`: horizon "1".."5" or "mean" (every horizon with equal weight), regime or
-"all" (every trajectory with equal weight), system or "all" (every system with equal weight). A contender "a/b" is the
+"all" (every trajectory with equal weight), system or "all" (every system with equal weight). A forecaster "a/b" is the
 reduction of a's error against b's.
 """
 
@@ -9,45 +9,47 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-DIMENSIONS = ["system", "k", "contender", "metric", "horizon", "regime"]
+from rdjepa.errors import ArgumentError
+
+DIMENSIONS = ["system", "k", "forecaster", "metric", "horizon", "regime"]
 SELECTION = ["system", "k", "support_seed"]
-_ERROR = [*SELECTION, "contender", "metric", "regime"]
+_ERROR = [*SELECTION, "forecaster", "metric", "regime"]
 
 
 def prepare(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with plain types, if they can be averaged together.
 
     Raises:
-        ValueError: no rows, rows of several profiles, two runs of one cell, an error that is not finite, or contenders
-            of one system with different test trajectories.
+        ArgumentError: no rows, rows of several profiles, two runs of one cell, an error that is not finite, or
+            forecasters of one system with different test trajectories.
     """
     if rows.empty:
-        raise ValueError("expected rows of finished cells, got none; run the study first")
+        raise ArgumentError("expected rows of finished cells, got none; run the study first")
     profiles = sorted(set(rows["profile"].astype(str)))
     if len(profiles) > 1:
-        raise ValueError(f"expected rows of one profile, got {', '.join(profiles)}; report them one at a time")
+        raise ArgumentError(f"expected rows of one profile, got {', '.join(profiles)}; report them one at a time")
     plain = rows.assign(value=rows["value"].astype("float64"))
-    for name in ("system", "contender", "regime", "metric", "run"):
+    for name in ("system", "forecaster", "regime", "metric", "run"):
         plain[name] = plain[name].astype(str)
-    runs = plain.groupby([*SELECTION, "contender"])["run"].nunique()
+    runs = plain.groupby([*SELECTION, "forecaster"])["run"].nunique()
     if (runs > 1).any():
-        raise ValueError(
+        raise ArgumentError(
             f"expected one run of each cell, got {runs.max()} of {runs.idxmax()}; take the foreign one out"
         )
     if not plain["value"].abs().lt(float("inf")).all():
         run = plain.loc[~plain["value"].abs().lt(float("inf")), "run"].iloc[0]
-        raise ValueError(f"expected finite errors, got one of run {run} that is not; run that cell again")
+        raise ArgumentError(f"expected finite errors, got one of run {run} that is not; run that cell again")
     tests = plain.drop_duplicates(["system", "run", "regime", "trajectory", "metric", "horizon"])
     if len(tests) < len(plain):
-        raise ValueError(
+        raise ArgumentError(
             "expected one row per run, metric, horizon and trajectory, got repeated ones; collect them again"
         )
     groups = tests.groupby(["system", "run", "metric", "horizon"])[["regime", "trajectory"]]
     sets = groups.apply(lambda part: frozenset(zip(part["regime"], part["trajectory"], strict=True)))
     mixed = [str(system) for system, found in sets.groupby(level="system") if found.nunique() > 1]
     if mixed:
-        raise ValueError(
-            f"expected the same test trajectories for every contender, metric and horizon, got different ones for "
+        raise ArgumentError(
+            f"expected the same test trajectories for every forecaster, metric and horizon, got different ones for "
             f"{', '.join(mixed)}; take the foreign rows out"
         )
     return plain
@@ -60,7 +62,7 @@ def run_values(rows: pd.DataFrame) -> pd.DataFrame:
         rows: what `prepare` returned.
 
     Returns:
-        `SELECTION`, contender, metric, regime, horizon, run, value; errors in physical units.
+        `SELECTION`, forecaster, metric, regime, horizon, run, value; errors in physical units.
     """
     everywhere = pd.concat([rows, rows.assign(regime="all")])
     values = everywhere.groupby([*_ERROR, "horizon", "run"], as_index=False)["value"].mean()
@@ -77,13 +79,13 @@ def over_systems(values: pd.DataFrame, systems: Sequence[str]) -> pd.DataFrame:
     return means[means["n"] == len(systems)].drop(columns="n").assign(system="all")
 
 
-def reductions(values: pd.DataFrame, contender: str, against: str) -> pd.DataFrame:
-    """Share 1 - E / E_against of every run, paired by selection, as contender "contender/against"."""
+def reductions(values: pd.DataFrame, forecaster: str, against: str) -> pd.DataFrame:
+    """Share 1 - E / E_against of every run, paired by selection, as forecaster "forecaster/against"."""
     keys = [*SELECTION, "metric", "horizon", "regime"]
-    pairs = values[values["contender"] == contender].merge(values[values["contender"] == against], on=keys)
+    pairs = values[values["forecaster"] == forecaster].merge(values[values["forecaster"] == against], on=keys)
     pairs["value"] = 1.0 - pairs["value_x"] / pairs["value_y"]
     pairs["run"] = pairs["run_x"] + " " + pairs["run_y"]
-    return pairs.assign(contender=f"{contender}/{against}")[[*keys, "contender", "run", "value"]]
+    return pairs.assign(forecaster=f"{forecaster}/{against}")[[*keys, "forecaster", "run", "value"]]
 
 
 def over_runs(values: pd.DataFrame) -> pd.DataFrame:

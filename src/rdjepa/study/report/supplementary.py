@@ -5,7 +5,7 @@ import pandas as pd
 from rdjepa.study.report.labels import SYSTEMS
 from rdjepa.study.report.published import published_table
 
-# number: study, the published table (its study and number) that lists the contenders, whether every horizon or the mean
+# number: study, the published table (its study and number) that lists the forecasters, every horizon or the mean
 _DATA = {
     1: ("source", ("source", "S6"), True),
     2: ("heldout", ("source", "S6"), True),
@@ -26,12 +26,12 @@ def supplementary_data(values: pd.DataFrame, study: str) -> dict[int, pd.DataFra
     for number, (owner, (listed, table), every) in _DATA.items():
         if owner != study and (owner, study) != ("scratch", "heldout"):
             continue
-        contenders = published_table(listed, table)["contender"].unique().tolist()
-        chosen = values[values["contender"].isin(contenders)]
+        forecasters = published_table(listed, table)["forecaster"].unique().tolist()
+        chosen = values[values["forecaster"].isin(forecasters)]
         chosen = chosen if every else chosen[chosen["horizon"] == "mean"]
         chosen = chosen if study == "source" else chosen[chosen["regime"] == "all"]
-        columns = ["system", "k", "support_seed", "contender", "metric", "regime", "horizon", "value", "run"]
-        ranks = {"system": list(SYSTEMS), "contender": contenders}
+        columns = ["system", "k", "support_seed", "forecaster", "metric", "regime", "horizon", "value", "run"]
+        ranks = {"system": list(SYSTEMS), "forecaster": forecasters}
         found[number] = chosen[columns].sort_values(
             columns[:-2], key=lambda column: column.map(ranks[column.name].index) if column.name in ranks else column
         )

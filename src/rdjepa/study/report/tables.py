@@ -13,7 +13,7 @@ from rdjepa.study.report.published import published, published_table
 from rdjepa.study.report.sheet import NOTHING, Sheet, Text
 
 SELECTIONS = 3  # support selections behind every value of the paper
-_CONTENDER = summary.DIMENSIONS.index("contender")
+_FORECASTER = summary.DIMENSIONS.index("forecaster")
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Result:
         sd: sample deviation over them; NaN for one selection.
         seeds: the support seeds, separated by spaces.
         runs: ids of the runs behind it, separated by spaces.
-        lowest: whether it is the lowest of its contenders, all with the same seeds.
+        lowest: whether it is the lowest of its forecasters, all with the same seeds.
     """
 
     mean: float
@@ -44,7 +44,7 @@ def results(values: pd.DataFrame, layout: Layout) -> dict[Place, Result]:
     """
     values = _relevant(values, layout)
     parts = [values]
-    for pair in (name for name in _axis(layout, "contender") if "/" in name):
+    for pair in (name for name in _axis(layout, "forecaster") if "/" in name):
         parts.append(summary.reductions(values, *pair.split("/")))
     if "all" in _axis(layout, "system"):
         assert layout.published is not None
@@ -120,37 +120,37 @@ def lines(layout: Layout, found: dict[Place, Result], *, comparable: bool) -> pd
     return pd.DataFrame(table).assign(table=layout.title)[["table", *table[0]]]
 
 
-def lowest(found: dict[Place, Result], contender: str) -> tuple[list[Place], list[Place]]:
-    """Settings of a table with at least two contenders: those in which one is lowest, and the others.
+def lowest(found: dict[Place, Result], forecaster: str) -> tuple[list[Place], list[Place]]:
+    """Settings of a table with at least two forecasters: those in which one is lowest, and the others.
 
-    A setting is given by the place of its lowest contender.
+    A setting is given by the place of its lowest forecaster.
     """
     firsts = [place for place, result in found.items() if result.lowest]
-    won = [place for place in firsts if place[_CONTENDER] == contender]
-    with_it = {_setting(place) for place in found if place[_CONTENDER] == contender}
+    won = [place for place in firsts if place[_FORECASTER] == forecaster]
+    with_it = {_setting(place) for place in found if place[_FORECASTER] == forecaster}
     return won, [place for place in firsts if place not in won and _setting(place) in with_it]
 
 
-def finding(title: str, found: dict[Place, Result], paper: dict[Place, Result], contender: str) -> str:
-    """One sentence: in how many settings a contender is lowest, in how many of the paper's, and who is elsewhere."""
-    won, lost = lowest(found, contender)
+def finding(title: str, found: dict[Place, Result], paper: dict[Place, Result], forecaster: str) -> str:
+    """One sentence: in how many settings a forecaster is lowest, in how many of the paper's, and who is elsewhere."""
+    won, lost = lowest(found, forecaster)
     if not won and not lost:
         return f"{title}: no setting is complete enough for a comparison."
-    name = label("contender", contender)
+    name = label("forecaster", forecaster)
     text = f"{title}: {name} is lowest in {len(won)} of {len(won) + len(lost)} settings"
     if paper:
-        theirs = lowest(paper, contender)
+        theirs = lowest(paper, forecaster)
         text += f" (paper: {len(theirs[0])} of {len(theirs[0]) + len(theirs[1])})"
-    first = Counter(label("contender", place[_CONTENDER]) for place in lost)
+    first = Counter(label("forecaster", place[_FORECASTER]) for place in lost)
     elsewhere = ", ".join(f"{other} in {count}" for other, count in first.most_common())
     return f"{text}; elsewhere {elsewhere}." if lost else f"{text}."
 
 
 def _marked(found: dict[Place, Result]) -> dict[Place, Result]:
-    """The results with the lowest error of every setting marked, where its contenders have the same support seeds."""
+    """The results with the lowest error of every setting marked, where its forecasters have the same support seeds."""
     settings: dict[Place, list[Place]] = {}
     for place in found:
-        if "/" not in str(place[_CONTENDER]):
+        if "/" not in str(place[_FORECASTER]):
             settings.setdefault(_setting(place), []).append(place)
     best = set()
     for places in settings.values():
@@ -164,11 +164,11 @@ def _relevant(values: pd.DataFrame, layout: Layout) -> pd.DataFrame:
     needed = pd.Series(True, index=values.index)
     for name in ("k", "metric", "horizon", "regime"):
         needed &= values[name].isin(_axis(layout, name))
-    return values[needed & values["contender"].isin("/".join(_axis(layout, "contender")).split("/"))]
+    return values[needed & values["forecaster"].isin("/".join(_axis(layout, "forecaster")).split("/"))]
 
 
 def _setting(place: Place) -> Place:
-    return place[:_CONTENDER] + place[_CONTENDER + 1 :]
+    return place[:_FORECASTER] + place[_FORECASTER + 1 :]
 
 
 def _axis(layout: Layout, dimension: str) -> tuple:

@@ -1,8 +1,8 @@
 """A study as tables, figures and a page: what the command line calls.
 
 The functions take what was recorded of one study and profile. Rows are trajectory errors: study, profile, system, k,
-support_seed, contender, regime, metric, horizon, trajectory, value, run. Records have one line per cell: id, updates
-and more. Spectra are binned energies: study to contender, regime, horizon, wavenumber, error, reference, run.
+support_seed, forecaster, regime, metric, horizon, trajectory, value, run. Records have one line per cell: id, updates
+and more. Spectra are binned energies: study to forecaster, regime, horizon, wavenumber, error, reference, run.
 """
 
 from pathlib import Path
@@ -30,7 +30,7 @@ def write_tables(rows: pd.DataFrame, records: pd.DataFrame, spectra: pd.DataFram
         The files; the first is `tables.md`, which has all tables.
 
     Raises:
-        ValueError: unknown study, or rows that do not belong together (see `summary.prepare`).
+        ArgumentError: unknown study, or rows that do not belong together (see `summary.prepare`).
     """
     out = Path(out)
     content = contents(rows, records, study)
@@ -65,7 +65,7 @@ def write_figures(
         study: name of the study.
 
     Raises:
-        ValueError: as `write_tables`.
+        ArgumentError: as `write_tables`.
     """
     rows = summary.prepare(rows)
     runs.of_rows(rows, records)
@@ -88,7 +88,7 @@ def write_report(
         study: name of the study.
 
     Raises:
-        ValueError: as `write_tables`.
+        ArgumentError: as `write_tables`.
     """
     content = contents(rows, records, study)
     out = Path(out)

@@ -11,6 +11,8 @@ from importlib import resources
 
 import pandas as pd
 
+from rdjepa.errors import ArgumentError
+
 STUDIES = ("heldout", "source", "boundary", "scratch")
 
 
@@ -19,10 +21,10 @@ def published(study: str) -> pd.DataFrame:
     """Table, coordinates, mean and sd (not times 100) of every value that the paper prints for a study.
 
     Raises:
-        ValueError: unknown study.
+        ArgumentError: unknown study.
     """
     if study not in STUDIES:
-        raise ValueError(f"expected a study among {', '.join(STUDIES)}, got {study!r}; name one of them")
+        raise ArgumentError(f"expected a study among {', '.join(STUDIES)}, got {study!r}; name one of them")
     with resources.files(__package__).joinpath(f"{study}.csv").open() as file:
         values = pd.read_csv(file, dtype={"table": str, "horizon": str})
     values[["mean", "sd"]] /= 100

@@ -1,4 +1,4 @@
-"""What every contender must do, on sizes that a test can afford; a new one is found by its name."""
+"""What every forecaster must do, on sizes that a test can afford; a new one is found by its name."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_the_names_are_those_of_the_benchmark():
 @pytest.mark.parametrize("name", NAMES)
 def test_four_frames_in_five_out(name):
     model = build(name)
-    assert isinstance(model, ForecastModel) and model.contender == name
+    assert isinstance(model, ForecastModel) and model.name == name
     with torch.no_grad():
         out = model(context(3))
     assert out.shape == (3, 5, 2, 64, 64) and out.isfinite().all()
@@ -98,11 +98,11 @@ def test_one_window_is_learnt(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_adapted_contender_is_saved_and_forecasts_the_same_bits(name, tmp_path):
+def test_an_adapted_forecaster_is_saved_and_forecasts_the_same_bits(name, tmp_path):
     fields = np.random.default_rng(0).standard_normal((10, 64, 64, 2)).astype(np.float32)
     adapted = rdjepa.adapt(build(name), fields, steps=1, device="cpu")
     loaded = rdjepa.load_forecaster(adapted.save(tmp_path / "f.safetensors"))
-    assert loaded.record["contender"] == name
+    assert loaded.record["forecaster"] == name
     assert np.array_equal(loaded.forecast(fields[:4]), adapted.forecast(fields[:4]))
 
 
@@ -137,12 +137,12 @@ def test_other_fields_are_refused_and_the_size_is_named(name):
         lambda: cnext_unet.CNextUNet(cnext_unet.Config(grid=100)),
     ],
 )
-def test_grids_that_a_contender_cannot_take_are_refused(impossible):
+def test_grids_that_a_forecaster_cannot_take_are_refused(impossible):
     with pytest.raises(ValueError, match="expected a grid of"):
         impossible()
 
 
-def test_nano_contenders_are_of_the_size_of_what_nano_rd_jepa_trains():
+def test_nano_forecasters_are_of_the_size_of_what_nano_rd_jepa_trains():
     with torch.device("meta"):
         sizes = {
             name: sum(p.numel() for g in forecasters.build(name, "nano").parameter_groups() for p in g["params"])

@@ -1,6 +1,6 @@
-"""The contenders' model card: parameters, arithmetic, seconds and memory of an update and of a forecast.
+"""The forecasters' model card: parameters, arithmetic, seconds and memory of an update and of a forecast.
 
-    python benchmarks/contenders.py [--preset nano] [--batch 2] [--device auto] [--threads 1]
+    python benchmarks/baselines.py [--preset nano] [--batch 2] [--device auto] [--threads 1]
 
 An update is forward, loss, backward, clipping and AdamW on random fields; frozen features are computed before, as in
 adaptation. Medians of five after a warm-up. FLOPs of a forecast are those that torch's counter sees (convolutions,
@@ -82,7 +82,7 @@ def main() -> None:
         f"transforms, {ceilings.bytes / 2**30:.0f} GiB/s in copies\n"
     )
     columns = "parameters | trained | GFLOP a forecast | ms an update | implied | ratio | ms a forecast | memory"
-    print(f"| contender | {columns} |")
+    print(f"| forecaster | {columns} |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name in arguments.only.split(","):
         model = forecasters.build(name, arguments.preset, seed=0)
