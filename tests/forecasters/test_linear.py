@@ -23,7 +23,7 @@ def windows(fields):
 class Constant(ForecastModel):
     """A network whose forecast is one trained number."""
 
-    forecaster, preset = "scratch", "tiny"
+    name, preset = "scratch", "tiny"
 
     def __init__(self):
         super().__init__()
