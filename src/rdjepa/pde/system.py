@@ -109,6 +109,7 @@ class System:
         equilibria: coefficients -> homogeneous steady states (u, v) known in closed form.
         notes: choices that the paper leaves open, one sentence each.
         family: variants of one equation share it, and with it their random streams; the name by default.
+        label: short name for tables and legends; the title by default.
     """
 
     name: str
@@ -123,6 +124,11 @@ class System:
     equilibria: Callable[[Coefficients], tuple[tuple[float, float], ...]] = _no_equilibria
     notes: tuple[str, ...] = ()
     family: str = ""
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        """Take the title as the label where none is given."""
+        object.__setattr__(self, "label", self.label or self.title)
 
     @property
     def kinetic_names(self) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from rdjepa.data.trajectory import SPLITS, Key
 from rdjepa.errors import ArgumentError
-from rdjepa.systems import HELD_OUT, SOURCES, WALLS
+from rdjepa.systems import HELD_OUT, SOURCES, WALLS, Role, names, wall_names
+from rdjepa.systems import role as registered_role
 
 SYSTEMS = SOURCES + HELD_OUT + WALLS
 
@@ -26,9 +27,9 @@ _HELD_OUT: dict[Part, int] = {("pool", "id"): 1000, ("test", "id"): 300}
 _WALL: dict[Part, int] = {("pool", "id"): 20, ("validation", "id"): 5, ("test", "id"): 300}
 
 
-def role(system: str) -> str:
-    """Whether a system is a "source", "held-out" or a "wall" variant; a user's own is "held-out"."""
-    return "source" if system in SOURCES else "wall" if system in WALLS else "held-out"
+def role(system: str) -> Role:
+    """Whether a system is a "source", "held-out" or a "wall" variant; one from a user's file is "held-out"."""
+    return registered_role(system) if system in names() + wall_names() else "held-out"
 
 
 def counts(system: str) -> dict[Part, int]:

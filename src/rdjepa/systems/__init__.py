@@ -1,25 +1,87 @@
-"""The equations of the benchmark, by name: five sources, the three that pretraining never sees, and three variants."""
+"""The equations by name: those of the benchmark, and those that a user registers or keeps in a file."""
 
 import importlib.util
-from importlib import import_module
 from pathlib import Path
+from typing import Literal, NamedTuple, get_args
 
 from rdjepa.errors import ArgumentError
 from rdjepa.pde.system import System
+from rdjepa.systems import (
+    barkley,
+    barkley_walls,
+    brusselator,
+    fitzhugh_nagumo,
+    ginzburg_landau,
+    gray_scott,
+    lambda_omega,
+    oregonator,
+    schnakenberg,
+)
 
-SOURCES = ("gray-scott", "fitzhugh-nagumo", "brusselator", "ginzburg-landau", "schnakenberg")
-HELD_OUT = ("lambda-omega", "barkley", "oregonator")
-WALLS = ("barkley-neumann", "barkley-robin", "barkley-dirichlet")
+Role = Literal["source", "held-out", "wall"]
+
+
+class _Registered(NamedTuple):
+    system: System
+    role: Role
+
+
+_REGISTERED: dict[str, _Registered] = {}
+
+
+def register(system: System, role: Role = "held-out") -> None:
+    """Make a system known by its name, for the time of this process.
+
+    Args:
+        system: a system with a name of its own.
+        role: "source" where pretraining may see it, "held-out" where it may not, or "wall" for a variant with walls.
+
+    Raises:
+        ArgumentError: the name is taken, or there is no such role.
+    """
+    if role not in get_args(Role):
+        raise ArgumentError(f"expected a role, got {role!r}; known: {', '.join(get_args(Role))}")
+    if system.name in _REGISTERED:
+        raise ArgumentError(f"expected a name of its own, got {system.name!r}, which is taken; give another name")
+    _REGISTERED[system.name] = _Registered(system, role)
+
+
+def _register_all(role: Role, *systems: System) -> tuple[str, ...]:
+    for system in systems:
+        register(system, role)
+    return tuple(system.name for system in systems)
+
+
+# The systems of the paper, in its order (S1.1).
+SOURCES = _register_all(
+    "source",
+    gray_scott.SYSTEM,
+    fitzhugh_nagumo.SYSTEM,
+    brusselator.SYSTEM,
+    ginzburg_landau.SYSTEM,
+    schnakenberg.SYSTEM,
+)
+HELD_OUT = _register_all("held-out", lambda_omega.SYSTEM, barkley.SYSTEM, oregonator.SYSTEM)
+WALLS = _register_all("wall", barkley_walls.NEUMANN, barkley_walls.ROBIN, barkley_walls.DIRICHLET)
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of the eight periodic systems."""
-    return SOURCES + HELD_OUT
+    """Return the names of the periodic systems: the paper's eight, then the user's."""
+    return tuple(name for name, entry in _REGISTERED.items() if entry.role != "wall")
 
 
 def wall_names() -> tuple[str, ...]:
-    """Return the names of the three variants between walls."""
-    return WALLS
+    """Return the names of the variants between walls: the paper's three, then the user's."""
+    return tuple(name for name, entry in _REGISTERED.items() if entry.role == "wall")
+
+
+def role(name: str) -> Role:
+    """Return whether a registered system is a "source", "held-out" or a "wall" variant.
+
+    Raises:
+        ArgumentError: no system has that name.
+    """
+    return _entry(name).role
 
 
 def get(name: str) -> System:
@@ -31,22 +93,19 @@ def get(name: str) -> System:
     Raises:
         ArgumentError: no system has that name, or the file defines none.
     """
-    if name.endswith(".py"):
-        return _from_file(Path(name))
-    if name in WALLS:
-        from rdjepa.systems.barkley_walls import SYSTEMS
+    return _from_file(Path(name)) if name.endswith(".py") else _entry(name).system
 
-        return SYSTEMS[name]
-    if name not in SOURCES + HELD_OUT:
+
+def _entry(name: str) -> _Registered:
+    if name not in _REGISTERED:
         raise ArgumentError(
-            f"expected the name of a system, got {name!r}; "
-            f"known: {', '.join(SOURCES + HELD_OUT + WALLS)}, or a .py file"
+            f"expected the name of a system, got {name!r}; known: {', '.join(_REGISTERED)}, or a .py file"
         )
-    return import_module(f"rdjepa.systems.{name.replace('-', '_')}").SYSTEM
+    return _REGISTERED[name]
 
 
 def _from_file(path: Path) -> System:
-    """Run a user's file and take its `SYSTEM`, whose name may not be one of ours."""
+    """Run a user's file and take its `SYSTEM`, whose name may not be a registered one."""
     if not path.is_file():
         raise ArgumentError(f"expected a Python file that defines SYSTEM, got no file at {path}; correct the path")
     spec = importlib.util.spec_from_file_location(f"rdjepa_user_{path.stem}", path)
@@ -58,6 +117,6 @@ def _from_file(path: Path) -> System:
         raise ArgumentError(
             f"expected {path} to define SYSTEM, an rdjepa.pde.system.System, got {type(system).__name__}"
         )
-    if system.name in SOURCES + HELD_OUT + WALLS:
+    if system.name in _REGISTERED:
         raise ArgumentError(f"expected a name of its own in {path}, got {system.name!r}, which is taken; rename SYSTEM")
     return system

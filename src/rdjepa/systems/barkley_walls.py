@@ -2,7 +2,7 @@
 
 Kinetics and coefficients are those of `barkley`. The three share their random streams, so before screening the same
 index has the same coefficients and the same initial state; the periodic system has streams of its own. Choices that
-the paper leaves open are listed in SYSTEMS[...].notes.
+the paper leaves open are listed in the notes.
 """
 
 from dataclasses import replace
@@ -38,6 +38,7 @@ def _between(boundary: Boundary) -> System:
         barkley.SYSTEM,
         name=f"barkley-{boundary.kind}",
         title=f"Barkley, {boundary.kind.capitalize()} walls",
+        label=boundary.kind.capitalize(),
         family="barkley-walls",
         regimes={
             "id": Regime(
@@ -55,7 +56,6 @@ def _between(boundary: Boundary) -> System:
     )
 
 
-SYSTEMS = {
-    system.name: system
-    for system in map(_between, (Boundary("neumann"), Boundary("robin", KAPPA), Boundary("dirichlet")))
-}
+NEUMANN = _between(Boundary("neumann"))
+ROBIN = _between(Boundary("robin", KAPPA))
+DIRICHLET = _between(Boundary("dirichlet"))

@@ -58,6 +58,7 @@ _INITIAL = (InitialCondition("white noise", _noise),)
 SYSTEM = System(
     name="fitzhugh-nagumo",
     title="FitzHugh-Nagumo",
+    label="FitzHugh–Nagumo",
     reference="R. FitzHugh, Biophys. J. 1, 445 (1961); J. Nagumo, S. Arimoto, S. Yoshizawa, Proc. IRE 50, 2061 (1962)",
     coefficients=(
         Coefficient("gamma_u", "diffusivity of the activator", "length^2/time"),

@@ -90,6 +90,7 @@ _INITIAL = (
 SYSTEM = System(
     name="ginzburg-landau",
     title="Complex Ginzburg-Landau",
+    label="Ginzburg–Landau",
     reference="I. S. Aranson, L. Kramer, Rev. Mod. Phys. 74, 99-143 (2002)",
     coefficients=(
         Coefficient("epsilon", "diffusivity", "length^2/time"),

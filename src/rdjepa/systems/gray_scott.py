@@ -113,6 +113,7 @@ _OTHER_INITIAL = (
 SYSTEM = System(
     name="gray-scott",
     title="Gray-Scott",
+    label="Gray–Scott",
     reference="J. E. Pearson, Complex patterns in a simple system, Science 261, 189-192 (1993)",
     coefficients=(
         Coefficient("D_u", "diffusivity of the substrate", "length^2/time"),

@@ -64,6 +64,7 @@ def _waves(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
 SYSTEM = System(
     name="lambda-omega",
     title="Lambda-Omega",
+    label="Lambda–Omega",
     reference="J. A. Sherratt, SIAM J. Appl. Math. 54, 1374-1385 (1994)",
     coefficients=(
         Coefficient("D_u", "diffusivity of u", "length^2/time"),
