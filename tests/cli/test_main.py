@@ -1,9 +1,14 @@
+import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import rdjepa
+from rdjepa import forecasters
 from rdjepa.cli import main as cli
+from rdjepa.forecasters.fno import Config
 
 
 def run(monkeypatch, *arguments):
@@ -41,6 +46,11 @@ def test_systems_are_listed_and_described(monkeypatch, capsys):
         (("pretrain", "--data", "nowhere"), "rdjepa simulate"),
         (("pretrain", "--ema", "0.9", "1"), "below 1"),
         (("adapt", "missing.npz"), "missing.npz"),
+        (("adapt", "missing.npz", "--base", "cubic"), "none, linear"),
+        (("adapt", "missing.npz", "--model", "huge"), "shipped checkpoint"),
+        (("adapt", "missing.npz", "--device", "abacus"), "abacus"),
+        (("pretrain", "--systems", ","), "separated by commas"),
+        (("probe", "nano", "--systems", "heat"), "gray-scott"),
         (("evaluate", "missing.safetensors", "missing.npz"), "missing"),
     ],
 )
@@ -54,6 +64,51 @@ def test_bad_input_ends_with_one_sentence_status_2_and_nothing_written(
     assert sentence in error
     assert "Traceback" not in error
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]
+
+
+@pytest.fixture
+def adapted(tmp_path, monkeypatch):
+    """A folder with a trajectory of four frames, another of nine, and a forecaster of the latter."""
+    monkeypatch.chdir(tmp_path)
+    fields = np.random.default_rng(0).standard_normal((9, 16, 16, 2)).astype(np.float32)
+    np.save("nine.npy", fields)
+    np.save("four.npy", fields[:4])
+    model = forecasters.build("fno", Config(width=4, layers=1, modes=4, readout=4, grid=16))
+    rdjepa.adapt(model, fields, steps=1).save("mine.safetensors")
+    return fields
+
+
+def test_four_frames_are_enough_to_forecast(monkeypatch, adapted):
+    assert not run(monkeypatch, "forecast", "mine.safetensors", "four.npy", "--out", "four")
+    assert not run(monkeypatch, "forecast", "mine.safetensors", "nine.npy", "--start", 0, "--out", "nine")
+    with np.load("four") as given, np.load("nine") as same:
+        assert np.array_equal(given["context"], adapted[:4])
+        assert np.array_equal(given["forecast"], same["forecast"])
+
+
+def test_only_one_trajectory_is_forecast(monkeypatch, capsys, adapted):
+    np.save("two.npy", np.stack([adapted, adapted]))
+    for given in (("two.npy",), ("four.npy", "nine.npy"), (".",)):
+        assert run(monkeypatch, "forecast", "mine.safetensors", *given, "--out", "future") == 2
+        assert "expected one trajectory to forecast, got several" in capsys.readouterr().err
+
+
+def test_an_evaluation_names_the_forecaster_of_the_file(monkeypatch, capsys, adapted):
+    assert not run(monkeypatch, "evaluate", "mine.safetensors", "nine.npy", "--out", "rows.jsonl")
+    shown = capsys.readouterr().out
+    assert "fno" in shown and "RD-JEPA" not in shown
+    named = [json.loads(line)["forecaster"] for line in Path("rows.jsonl").read_text().splitlines()]
+    assert list(dict.fromkeys(named)) == ["fno", "persistence", "extrapolation"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "passed"), [((), {}), (("--systems", "a, b"), {"systems": ["a", "b"]})], ids=["default", "named"]
+)
+def test_systems_of_a_pretraining_are_passed_on_when_given(monkeypatch, tmp_path, chosen, passed):
+    calls = []
+    monkeypatch.setattr("rdjepa.api.pretrain", lambda *_, **settings: calls.append(settings))
+    assert not run(monkeypatch, "pretrain", "--out", tmp_path, *chosen)
+    assert {name: value for name, value in calls[0].items() if name == "systems"} == passed
 
 
 def test_adapt_evaluate_and_forecast_from_an_npz_file(monkeypatch, capsys, tmp_path, tiny):

@@ -1,1 +1,1 @@
-"""The command line: parsing and printing only, each verb calls one function."""
+"""The command line: one module for each group of commands, parsing and printing only; heavy imports are inside them."""

@@ -1,4 +1,4 @@
-"""The command line's verbs for the benchmark's data: parsing and printing only."""
+"""The commands for the benchmark's data: build, verify, card, sample."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,9 +6,7 @@ from typing import Annotated
 import typer
 
 from rdjepa.cli.console import console, progress
-from rdjepa.data import manifest
-from rdjepa.data.trajectory import SPLITS
-from rdjepa.study import dataset, protocol
+from rdjepa.cli.options import SPLITS, Scheduler, names_in
 
 app = typer.Typer(no_args_is_help=True, help="Make, verify and describe the benchmark's trajectories.")
 
@@ -19,22 +17,24 @@ Base = Annotated[Path, typer.Argument(help="Dataset directory with a manifest.")
 def build(
     out: Annotated[Path, typer.Option(help="Dataset directory; what is whole there is kept.")] = Path("datasets"),
     systems: Annotated[
-        str, typer.Option(help="Names of systems, or .py files that define one, separated by commas; all by default.")
-    ] = ",".join(protocol.SYSTEMS),
+        str | None,
+        typer.Option(help="Names of systems, or .py files that define one, separated by commas; all by default."),
+    ] = None,
     splits: Annotated[str, typer.Option(help="Splits, separated by commas.")] = ",".join(SPLITS),
     scale: Annotated[float, typer.Option(help="Share of the paper's counts, rounded up; 1 is all 11,625.")] = 1.0,
     count: Annotated[int | None, typer.Option(help="At most this many of every split and regime.")] = None,
     workers: Annotated[int, typer.Option(help="Local processes, one thread each.")] = 1,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a running Dask scheduler, used instead of local processes.")
-    ] = None,
+    scheduler: Scheduler = None,
 ) -> None:
     """Simulate the benchmark, or a part of it; a build that was stopped goes on where it was."""
+    from rdjepa.data import manifest
+    from rdjepa.study import dataset, protocol
+
     with progress("simulate") as update:
         built = dataset.build_dataset(
             out,
-            systems_=[name.strip() for name in systems.split(",") if name.strip()],
-            splits=[name.strip() for name in splits.split(",") if name.strip()],
+            systems_=protocol.SYSTEMS if systems is None else names_in(systems),
+            splits=names_in(splits),
             scale=scale,
             count=count,
             workers=workers,
@@ -51,6 +51,8 @@ def build(
 @app.command()
 def verify(base: Base) -> None:
     """Read every trajectory and compare it with the manifest; exit status 1 if anything differs."""
+    from rdjepa.data import manifest
+
     with progress("verify") as update:
         verdict = manifest.verify(base, update)
     for key, reason in verdict.wrong.items():
@@ -68,7 +70,9 @@ def card(
     systems: Annotated[str | None, typer.Option(help="Systems, separated by commas; all there by default.")] = None,
 ) -> None:
     """Write a card and a contact sheet for every system: equation, ranges, numerics, counts, rejections, errors."""
-    names = None if systems is None else [name.strip() for name in systems.split(",") if name.strip()]
+    from rdjepa.study import dataset
+
+    names = None if systems is None else names_in(systems)
     with progress("cards") as update:
         paths = dataset.write_cards(base, names, update)
     for path in paths:
@@ -82,4 +86,6 @@ def sample(
     share: Annotated[float, typer.Option(help="Share of every split and regime, at least one of each.")] = 0.01,
 ) -> None:
     """Copy the first trajectories of every part of a data set."""
+    from rdjepa.study import dataset
+
     console.print(f"{len(dataset.sample(base, out, share))} trajectories in {out}")

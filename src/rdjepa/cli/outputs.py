@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rdjepa.errors import CheckpointError, OutputError
-from rdjepa.io.tensors import read_record
 
 
 def refuse_overwriting(
@@ -42,6 +41,8 @@ def refuse_overwriting(
 
 def is_forecaster(path: Path) -> bool:
     """Whether `rdjepa adapt` made a file."""
+    from rdjepa.io.tensors import read_record
+
     try:
         return read_record(path).get("kind") == "forecaster"
     except CheckpointError:

@@ -1,36 +1,27 @@
-"""The command line's verbs for pretrained models: parsing and printing only."""
+"""The commands that make and examine pretrained models: pretrain, probe."""
 
 import contextlib
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from rdjepa import api
 from rdjepa.cli.console import console, progress, training_line
-from rdjepa.evaluation.probe import ProbeConfig, record
-from rdjepa.evaluation.probe import probe as run_probe
-from rdjepa.evaluation.probe_table import probe_markdown, probe_table
+from rdjepa.cli.options import COMPILE_MODES, FRAME_PLACES, PRESETS, Device, names_in
 from rdjepa.io.atomic import write_bytes
-from rdjepa.models.device import device_named
-from rdjepa.models.rdjepa import PRESETS
-from rdjepa.pretraining import processes
-from rdjepa.pretraining.engine import MODES, PLACES, Engine, fastest
-from rdjepa.systems import get
-
-Device = Annotated[str, typer.Option(help="Where to compute: auto (a GPU when there is one), cpu or cuda.")]
 
 
 def pretrain(
     preset: Annotated[str, typer.Option(help=f"Model size: {', '.join(PRESETS)}.")] = "nano",
-    data: Annotated[Path, typer.Option(help="Directory with trajectories of the five source systems.")] = Path(
-        "datasets"
-    ),
+    data: Annotated[Path, typer.Option(help="Directory with trajectories of the systems.")] = Path("datasets"),
     out: Annotated[Path, typer.Option(help="Run directory; the model is written to its folder `model`.")] = Path(
         "runs/pretrain"
     ),
+    systems: Annotated[
+        str | None, typer.Option(help="Systems to train on, separated by commas; the paper's five sources by default.")
+    ] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Length of the run; the preset's own by default.")] = None,
     precision: Annotated[str | None, typer.Option(help="float32 or bfloat16; the preset's own by default.")] = None,
     ema: Annotated[
@@ -42,11 +33,13 @@ def pretrain(
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the newest valid state in --out.")] = False,
     stop_at: Annotated[int | None, typer.Option(min=1, help="Save and stop at this step; --resume goes on.")] = None,
     compile: Annotated[
-        str | None, typer.Option(help=f"Compile the networks: {', '.join(MODES)}; what suits the device by default.")
+        str | None,
+        typer.Option(help=f"Compile the networks: {', '.join(COMPILE_MODES)}; what suits the device by default."),
     ] = None,
     accumulate: Annotated[int, typer.Option(min=1, help="Passes that divide a batch, to take less memory.")] = 1,
     frames: Annotated[
-        str | None, typer.Option(help=f"Where the data live: {', '.join(PLACES)}; what suits the device by default.")
+        str | None,
+        typer.Option(help=f"Where the data live: {', '.join(FRAME_PLACES)}; what suits the device by default."),
     ] = None,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write for TensorBoard too.")] = False,
     device: Device = "auto",
@@ -55,6 +48,12 @@ def pretrain(
 
     For several devices, start it by torchrun: torchrun --nproc-per-node 2 -m rdjepa pretrain ...
     """
+    from rdjepa import api
+    from rdjepa.models.device import device_named
+    from rdjepa.pretraining import processes
+    from rdjepa.pretraining.engine import Engine, fastest
+
+    chosen: dict[str, Any] = {} if systems is None else {"systems": names_in(systems)}
     suited = fastest(device_named(device), accumulate)
     engine = Engine(compile or suited.compile, accumulate, frames or suited.frames)
     leads = processes.environment().leads
@@ -72,6 +71,7 @@ def pretrain(
             tensorboard=tensorboard,
             device=device,
             progress=update and (lambda step, total, metrics: update(step, total, training_line(metrics))),
+            **chosen,
         )
     if leads:
         console.print(f"model in {out / 'model'}, curves in {out / 'model' / 'curves.png'}")
@@ -83,14 +83,24 @@ def probe(
         Path, typer.Option(help="Dataset directory; trajectories that it lacks are simulated into it.")
     ] = Path("datasets"),
     out: Annotated[Path | None, typer.Option(help="Directory for probes.json and probes.md.")] = None,
-    systems: Annotated[str, typer.Option(help="Systems, separated by commas.")] = ",".join(ProbeConfig.systems),
-    train: Annotated[int, typer.Option(min=5, help="Pool trajectories of each system to fit on.")] = ProbeConfig.train,
-    test: Annotated[int, typer.Option(min=2, help="Test trajectories of each system and regime.")] = ProbeConfig.test,
+    systems: Annotated[
+        str | None, typer.Option(help="Systems, separated by commas; the eight periodic ones by default.")
+    ] = None,
+    train: Annotated[int, typer.Option(min=5, help="Pool trajectories of each system to fit on.")] = 60,
+    test: Annotated[int, typer.Option(min=2, help="Test trajectories of each system and regime.")] = 20,
     device: Device = "auto",
 ) -> None:
     """Read coefficients and the system's name linearly from a frozen encoder: R^2, and share named correctly."""
-    pretrained = api.load(model)
-    config = ProbeConfig(tuple(get(name.strip()).name for name in systems.split(",")), train, test)
+    from rdjepa.evaluation.probe import ProbeConfig, record
+    from rdjepa.evaluation.probe import probe as run_probe
+    from rdjepa.evaluation.probe_table import probe_markdown, probe_table
+    from rdjepa.io.checkpoint import load
+    from rdjepa.models.device import device_named
+    from rdjepa.systems import get
+
+    names = ProbeConfig.systems if systems is None else [get(name).name for name in names_in(systems)]
+    config = ProbeConfig(tuple(names), train, test)
+    pretrained = load(model)
     with progress("probe") as update:
         rows = run_probe(pretrained, data, config, device_named(device), update)
     result = record(rows, config, pretrained.fingerprint)

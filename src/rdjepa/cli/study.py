@@ -1,28 +1,23 @@
-"""The command line's verbs for the paper's studies: parsing and printing only."""
+"""The commands for the paper's studies: run, plan, status, export, tables, figures, report."""
 
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import pandas as pd
 import typer
 from rich.table import Table
 
 from rdjepa.cli.console import console, progress
-from rdjepa.models.device import device_named
-from rdjepa.study import collect, cost
-from rdjepa.study import runner as study
-from rdjepa.study.cell import Cell
-from rdjepa.study.directory import StudyError
-from rdjepa.study.profiles import PROFILES, profile
-from rdjepa.study.report import write as reporting
-from rdjepa.study.supply import Supply
+from rdjepa.cli.options import PROFILES, STUDIES, Device, Scheduler
+from rdjepa.errors import StudyError
 
 app = typer.Typer(no_args_is_help=True, help="Run the paper's studies cell by cell, and set them beside the paper.")
 
 GIB = 2**30
+NEEDED = ("pandas", "pyarrow", "jinja2")  # the extra `study`
 
-Name = Annotated[str, typer.Argument(help=f"Study: {', '.join(study.STUDIES)}.", metavar="STUDY")]
+Name = Annotated[str, typer.Argument(help=f"Study: {', '.join(STUDIES)}.", metavar="STUDY")]
 Root = Annotated[Path, typer.Option(help="Study directory.")]
 ProfileName = Annotated[str, typer.Option("--profile", help=f"Size of the study: {', '.join(PROFILES)}.")]
 Model = Annotated[str | None, typer.Option(help="Pretrained checkpoint; the profile's own by default.")]
@@ -31,7 +26,6 @@ Only = Annotated[
     typer.Option(help="Cells with key=value,... (system, k, support_seed, forecaster); values of one key add up."),
 ]
 Data = Annotated[Path | None, typer.Option(help="Data set to read; what it lacks is simulated.")]
-Device = Annotated[str, typer.Option(help="Where to compute: auto (a GPU when there is one), cpu or cuda.")]
 Out = Annotated[Path, typer.Option(help="Directory for what is written.")]
 ROOT = Path("study")
 
@@ -44,19 +38,21 @@ def run(
     only: Only = None,
     model: Model = None,
     data: Data = None,
-    cache: Annotated[float, typer.Option(help="GiB of simulated trajectories to keep.")] = Supply.limit / GIB,
+    cache: Annotated[float, typer.Option(help="GiB of simulated trajectories to keep.")] = 20.0,
     workers: Annotated[
         int | None, typer.Option(help="Local processes, one thread each; one for each GPU, or one, by default.")
     ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a running Dask scheduler, used instead of local processes.")
-    ] = None,
+    scheduler: Scheduler = None,
     device: Device = "auto",
 ) -> None:
     """Compute the missing cells; a run that was stopped goes on where it was. Exit status 1 if a cell failed."""
-    cells = _cells(name, only)
+    _need_packages()
+    from rdjepa.study import runner
+    from rdjepa.study.profiles import profile
+
+    cells = runner.cells(name, _conditions(only))
     with progress(f"study {name}") as update:
-        ran = study.run(
+        ran = runner.run(
             root,
             cells,
             profile(profile_name, model),
@@ -85,9 +81,15 @@ def plan(
     device: Device = "auto",
 ) -> None:
     """Show which cells are missing, the hours that they will take on this device, and the disk; nothing is computed."""
-    cells, chosen = _cells(name, only), profile(profile_name, model)
+    _need_packages()
+    from rdjepa.models.device import device_named
+    from rdjepa.study import cost, runner
+    from rdjepa.study.profiles import profile
+    from rdjepa.study.supply import Supply
+
+    cells, chosen = runner.cells(name, _conditions(only)), profile(profile_name, model)
     supply = Supply(root.resolve(), None if data is None else data.resolve())
-    missing = study.missing_cells(root, cells, chosen)
+    missing = runner.missing_cells(root, cells, chosen)
     with progress("time") as update:
         expected = cost.cost(missing, chosen, supply, device_named(device), update)
     table = Table()
@@ -110,7 +112,11 @@ def status(
     name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, only: Only = None, model: Model = None
 ) -> None:
     """Show what is done, running and failed, and the time left."""
-    found = study.status(root, _cells(name, only), profile(profile_name, model))
+    _need_packages()
+    from rdjepa.study import runner
+    from rdjepa.study.profiles import profile
+
+    found = runner.status(root, runner.cells(name, _conditions(only)), profile(profile_name, model))
     left = "" if found.seconds is None else f", {found.seconds / 3600:.2f} hours left"
     console.print(
         f"{len(found.done)} done, {len(found.running)} running, {len(found.failed)} failed, "
@@ -125,6 +131,9 @@ def status(
 @app.command()
 def export(root: Root = ROOT, out: Out = Path("results")) -> None:
     """Write all rows, spectra and records of a study directory as three small files."""
+    _need_packages()
+    from rdjepa.study import collect
+
     collect.export(root, out)
     console.print(f"{collect.ROWS}, {collect.SPECTRA} and {collect.RECORDS} in {out}")
 
@@ -132,33 +141,46 @@ def export(root: Root = ROOT, out: Out = Path("results")) -> None:
 @app.command()
 def tables(name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, out: Out = Path("report")) -> None:
     """Write the paper's tables from the rows: Markdown, LaTeX and CSV, the published values beside them."""
+    _need_packages()
+    from rdjepa.study.report import write
+
     rows, records, spectra = _results(name, profile_name, root)
-    reporting.write_tables(rows, records, spectra, out, name)
+    write.write_tables(rows, records, spectra, out, name)
     console.print(f"tables in {out}")
 
 
 @app.command()
 def figures(name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, out: Out = Path("report")) -> None:
     """Draw the paper's figures from the rows, as PDF and PNG."""
+    _need_packages()
+    from rdjepa.study import collect
+    from rdjepa.study.report import write
+
     rows, records, spectra = _results(name, profile_name, root)
-    reporting.write_figures(rows, records, spectra, partial(collect.example, root), out, name)
+    write.write_figures(rows, records, spectra, partial(collect.example, root), out, name)
     console.print(f"figures in {out}")
 
 
 @app.command()
 def report(name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, out: Out = Path("report")) -> None:
     """Write one HTML page with tables, figures, animations and where each number comes from."""
+    _need_packages()
+    from rdjepa.study import collect
+    from rdjepa.study.report import write
+
     rows, records, spectra = _results(name, profile_name, root)
-    reporting.write_report(rows, records, spectra, partial(collect.example, root), out, name)
+    write.write_report(rows, records, spectra, partial(collect.example, root), out, name)
     console.print(f"report in {out}")
 
 
-def _cells(name: str, only: str | None) -> list[Cell]:
-    return study.cells(name, [] if only is None else only.split(","))
+def _conditions(only: str | None) -> list[str]:
+    return [] if only is None else only.split(",")
 
 
-def _results(name: str, profile_name: str, root: Path) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Rows, records and spectra of one study at one profile."""
+def _results(name: str, profile_name: str, root: Path) -> tuple[Any, Any, Any]:
+    """Return rows, records and spectra of one study at one profile, as pandas tables."""
+    from rdjepa.study import collect
+
     rows = collect.collect(root, name, profile_name)
     if rows.empty:
         raise StudyError(
@@ -167,3 +189,13 @@ def _results(name: str, profile_name: str, root: Path) -> tuple[pd.DataFrame, pd
         )
     records = collect.records(root)
     return rows, records[records["id"].isin(rows["run"])], collect.spectra(root, name, profile_name)
+
+
+def _need_packages() -> None:
+    """Refuse to begin without the packages of the extra `study`."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise StudyError(
+            f"expected the packages of studies, got no {', '.join(missing)}; "
+            "install them with: pip install 'rdjepa[study]'"
+        )

@@ -1,0 +1,66 @@
+"""The commands that show the package: demo, info."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from rdjepa.cli.console import console, error_table, progress
+from rdjepa.cli.options import Device
+from rdjepa.io.atomic import writing
+
+
+def demo(
+    system: Annotated[str, typer.Option(help="System to forecast.")] = "barkley",
+    model: Annotated[str, typer.Option(help="Shipped checkpoint or directory of one.")] = "nano",
+    k: Annotated[int, typer.Option(min=1, help="Support trajectories.")] = 1,
+    updates: Annotated[int, typer.Option(min=1, help="Training updates of both models.")] = 100,
+    test: Annotated[int, typer.Option(min=1, help="Unseen trajectories to evaluate on.")] = 6,
+    support_seed: Annotated[int, typer.Option(help="Which support set.")] = 777,
+    out: Annotated[Path, typer.Option(help="Directory for figure, animation, result and data.")] = Path("demo"),
+    device: Device = "auto",
+) -> None:
+    """Forecast an equation the model has never seen, from one trajectory, beside two plain answers."""
+    from rdjepa import demo as demonstration
+    from rdjepa import systems
+
+    config = demonstration.DemoConfig(system, model, k, updates, test, support_seed, device=device)
+    systems.get(system)
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+    result = demonstration.run(config, out, progress)
+    console.print(
+        f"{system}, K = {k}, {updates} updates, {test} unseen trajectories x {result['windows_per_trajectory']} windows"
+    )
+    for metric, title in (("relative_l2", "relative L2 error"), ("gradient_l1", "gradient L1 error")):
+        console.print(error_table(title, result["errors"], metric))
+    console.print(f"figure {out / 'forecast.png'}, animation {out / 'forecast.gif'}, result {out / 'result.json'}")
+
+
+def info() -> None:
+    """Show versions, device, model presets and shipped checkpoints."""
+    from rdjepa.io import checkpoint
+    from rdjepa.io.provenance import software
+    from rdjepa.models.rdjepa import PRESETS, build, parameter_count
+    from rdjepa.study.leaks import of_checkpoint
+
+    console.print(", ".join(f"{name} {version}" for name, version in software().items()))
+    table = Table(title="presets (parameters)", title_justify="left")
+    for heading in ("preset", "encoder", "predictor", "decoder", "trained in adaptation"):
+        table.add_column(heading, justify="left" if heading == "preset" else "right")
+    for name in PRESETS:
+        model = build(name)
+        parts = [parameter_count(part) for part in (model.encoder, model.predictor, model.decoder)]
+        table.add_row(name, *(f"{n:,}" for n in parts), f"{parts[1] + parts[2]:,}")
+    console.print(table)
+    for name, directory in checkpoint.shipped().items():
+        _, record = checkpoint.read_config(name)
+        run = record["pretraining"]
+        console.print(
+            f"checkpoint {name}: {record['sha256'][:12]}, {run['steps']} steps of batch {run['config']['batch']} on "
+            f"{sum(run['trajectories'].values())} pool trajectories of {', '.join(run['trajectories'])}; {directory}"
+        )
+        mark, found = of_checkpoint(name)
+        verdict = "\n".join(found) or "no held-out system, no validation or test trajectory"
+        console.print(f"its data: {mark[:12]}, {verdict}", markup=False)

@@ -1,0 +1,116 @@
+"""The commands from a few trajectories to a forecast: adapt, evaluate, forecast."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rdjepa.cli.console import console, error_table, progress
+from rdjepa.cli.options import BASES, Data, Device, Force, Seed
+from rdjepa.cli.outputs import is_forecast, is_forecaster, is_rows, refuse_overwriting
+from rdjepa.errors import DataError
+from rdjepa.io.atomic import write_arrays, write_bytes
+
+if TYPE_CHECKING:
+    from rdjepa.adaptation.forecaster import Forecaster
+
+METRICS = ("relative_l2", "gradient_l1")
+
+File = Annotated[Path, typer.Argument(help="File that `rdjepa adapt` wrote.")]
+
+
+def adapt(
+    data: Data,
+    model: Annotated[str, typer.Option(help="Shipped checkpoint or directory of one.")] = "nano",
+    out: Annotated[Path, typer.Option(help="File for the forecaster.")] = Path("forecaster.safetensors"),
+    steps: Annotated[int | None, typer.Option(min=1, help="Updates; the preset's own by default.")] = None,
+    seed: Seed = 777,
+    base: Annotated[
+        str, typer.Option(help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast (slow fields).")
+    ] = "none",
+    force: Force = False,
+    device: Device = "auto",
+) -> None:
+    """Adapt a pretrained model to a few trajectories of one system."""
+    from rdjepa import api
+
+    refuse_overwriting(out, [*data, Path(model)], kind="forecaster", same_kind=is_forecaster, force=force)
+    with progress("adapt") as update:
+        # the data are read by `api.adapt`, after it has checked everything else
+        forecaster = api.adapt(model, data, steps=steps, seed=seed, base=base, device=device, progress=update)
+    console.print(
+        f"{len(forecaster.record['support'])} trajectories, loss {forecaster.losses[0]:.4f} to "
+        f"{forecaster.losses[-1]:.4f}; saved {forecaster.save(out)}"
+    )
+
+
+def evaluate(
+    forecaster: File,
+    data: Data,
+    out: Annotated[Path | None, typer.Option(help="Write every row as JSON lines.")] = None,
+    force: Force = False,
+) -> None:
+    """Measure a forecaster on trajectories it has not seen, beside the two forecasts that cost nothing."""
+    from rdjepa import api
+    from rdjepa.adaptation.forecaster import load_forecaster
+    from rdjepa.data import readers
+    from rdjepa.evaluation.aggregate import per_horizon
+    from rdjepa.forecasters.persistence import extrapolation, persistence
+
+    if out is not None:
+        refuse_overwriting(out, [forecaster, *data], kind="rows", same_kind=is_rows, force=force)
+    trajectories = readers.load(data)
+    adapted = load_forecaster(forecaster)
+    own = title_of(adapted)
+    compared = {own: adapted} | {
+        name: forecast
+        for name, forecast in (("persistence", persistence), ("extrapolation", extrapolation))
+        if name != own
+    }
+    rows = {}
+    for name, forecast in compared.items():
+        with progress(f"evaluate {name}") as update:
+            rows[name] = api.evaluate(forecast, trajectories, metrics=METRICS, progress=update)
+    errors = {name: {metric: per_horizon(part, metric) for metric in METRICS} for name, part in rows.items()}
+    for metric in METRICS:
+        console.print(error_table(metric, errors, metric))
+    means = {name: sum(found["relative_l2"].values()) for name, found in errors.items()}
+    if own != "extrapolation" and means["extrapolation"] < means[own] and adapted.base != "linear":
+        console.print("continuing the last change is better here; adapt again with --base linear")
+    if out is not None:
+        lines = [json.dumps({"forecaster": name} | vars(row)) for name, part in rows.items() for row in part]
+        write_bytes(out, ("\n".join(lines) + "\n").encode())
+        console.print(f"rows in {out}")
+
+
+def forecast(
+    forecaster: File,
+    data: Data,
+    out: Annotated[Path, typer.Option(help="File for the forecast (npz: context, forecast).")] = Path("forecast.npz"),
+    start: Annotated[int | None, typer.Option(min=0, help="First context frame; the last four by default.")] = None,
+    force: Force = False,
+) -> None:
+    """Forecast the five frames after four given ones of one trajectory."""
+    from rdjepa.adaptation.forecaster import load_forecaster
+    from rdjepa.data import readers
+    from rdjepa.forecasters.base import CONTEXT
+
+    refuse_overwriting(out, [forecaster, *data], kind="forecast", same_kind=is_forecast, force=force)
+    trajectories = readers.load(data, limit=2, minimum_frames=CONTEXT)
+    if len(trajectories) > 1:
+        given = ", ".join(map(str, data))
+        raise DataError(f"expected one trajectory to forecast, got several in {given}; give a file that holds one")
+    fields = trajectories[0].fields
+    first = len(fields) - CONTEXT if start is None else start
+    if first + CONTEXT > len(fields):
+        raise DataError(f"expected a start up to {len(fields) - CONTEXT}, got {first}; the trajectory ends there")
+    context = fields[first : first + CONTEXT]
+    future = load_forecaster(forecaster).forecast(context)
+    write_arrays(out, context=context, forecast=future)
+    console.print(f"frames {first + CONTEXT} to {first + CONTEXT + len(future) - 1} in {out}, shape {future.shape}")
+
+
+def title_of(forecaster: "Forecaster") -> str:
+    """Return what tables call the forecaster of a file."""
+    return forecaster.model.name

@@ -1,0 +1,50 @@
+"""Interrupts that reach the end of a command, whatever they meet on their way."""
+
+import signal
+import sys
+import threading
+from types import FrameType, TracebackType
+from typing import Any
+
+AGAIN = 0.05  # seconds; by then a compiler's callback has returned
+
+
+class Interrupts:
+    """Remembers an interrupt while a block runs.
+
+    A compiler or a library may turn `KeyboardInterrupt` into an error of its own, so the end of the command asks
+    `seen`. Where it was swallowed instead, in a callback from compiled code or in a finalizer, it is sent again.
+    """
+
+    def __init__(self) -> None:
+        self.seen = False
+        self._previous: Any = None
+        self._hook = sys.unraisablehook
+
+    def __enter__(self) -> "Interrupts":
+        """Listen, if this is the main thread and nobody else does."""
+        if (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        ):
+            self._previous = signal.signal(signal.SIGINT, self._interrupt)
+            self._hook, sys.unraisablehook = sys.unraisablehook, self._swallowed
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Listen no more."""
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
+            sys.unraisablehook = self._hook
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        self.seen = True
+        raise KeyboardInterrupt
+
+    def _swallowed(self, what: Any) -> None:
+        if self.seen and what.exc_type is KeyboardInterrupt:
+            timer = threading.Timer(AGAIN, signal.raise_signal, [signal.SIGINT])
+            timer.daemon = True
+            timer.start()
+        else:
+            self._hook(what)

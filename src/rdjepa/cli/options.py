@@ -1,0 +1,45 @@
+"""Options that several commands share, and the names that their help lists.
+
+The names are written out here since the modules that own them import torch or pandas, and help may not wait for these;
+a test compares each with its owner.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rdjepa.errors import ArgumentError
+
+SPLITS = ("pool", "validation", "test")
+REGIMES = ("id", "coeff-ood", "ic-ood")
+PRESETS = ("paper", "small", "nano")
+BASES = ("none", "linear")
+COMPILE_MODES = ("no", "yes", "graphs")
+FRAME_PLACES = ("memory", "mapped", "device")
+STUDIES = ("heldout", "source", "boundary", "scratch")
+PROFILES = ("paper", "small", "nano")
+
+Device = Annotated[str, typer.Option(help="Where to compute: auto (a GPU when there is one), cpu or cuda.")]
+Seed = Annotated[int, typer.Option(help="Seed of fresh weights and of the order of training windows.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file in --out that another command made.")]
+Data = Annotated[
+    list[Path],
+    typer.Argument(help="Trajectories: HDF5 (ours, The Well, PDEBench), .npz or .npy files, or directories of ours."),
+]
+
+Scheduler = Annotated[
+    str | None, typer.Option(help="Address of a running Dask scheduler, used instead of local processes.")
+]
+
+
+def names_in(text: str) -> list[str]:
+    """Return the names in a text that separates them by commas.
+
+    Raises:
+        ArgumentError: there is none.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise ArgumentError(f"expected names separated by commas, got {text!r}; give at least one")
+    return names

@@ -1,0 +1,97 @@
+"""How a command ends that does not end well."""
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from rdjepa.cli import main as cli
+from rdjepa.cli import study
+from rdjepa.cli.interrupts import Interrupts
+from rdjepa.errors import DataError
+
+
+def ended(capsys, *arguments):
+    """Exit status and standard error of a command."""
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(arguments)
+    return stopped.value.code, capsys.readouterr().err
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Make `rdjepa systems` end with an error."""
+
+    def fail(error):
+        def raising():
+            raise error
+
+        monkeypatch.setattr("rdjepa.systems.names", raising)
+
+    return fail
+
+
+def test_a_deliberate_error_is_one_sentence_and_a_traceback_only_for_debugging(capsys, failing):
+    failing(DataError("expected a, got b; do c"))
+    assert ended(capsys, "systems") == (2, "error: expected a, got b; do c\n")
+    status, text = ended(capsys, "--debug", "systems")
+    assert status == 2 and "Traceback" in text and text.endswith("error: expected a, got b; do c\n")
+
+
+@pytest.mark.parametrize("error", [ValueError("secret"), KeyError("x"), RuntimeError("y"), OSError("without a path")])
+def test_an_error_that_nobody_meant_is_a_bug_with_its_traceback(capsys, failing, error):
+    failing(error)
+    status, text = ended(capsys, "systems")
+    assert status == 1 and "Traceback" in text and "please report it" in text.splitlines()[-1]
+
+
+def test_a_path_that_cannot_be_used_is_one_sentence(capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    arguments = ("simulate", "schnakenberg", "--start", "999999", "--out", str(tmp_path / "file" / "data"))
+    status, text = ended(capsys, *arguments)
+    assert status == 2 and text.startswith("error: expected") and text.count("\n") == 1
+    assert "Errno" not in text and str(tmp_path / "file") in text
+
+
+def test_the_system_s_own_words_for_a_path_are_kept_without_their_number(capsys, failing):
+    failing(PermissionError(13, "Permission denied", "/locked"))
+    status, text = ended(capsys, "systems")
+    assert status == 2 and "/locked (permission denied)" in text and "Errno" not in text
+
+
+def test_an_interrupt_that_a_library_turns_into_its_own_error_is_an_interrupt(capsys, monkeypatch):
+    def compiling():
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+        except KeyboardInterrupt:
+            raise RuntimeError("lowering failed") from None
+
+    monkeypatch.setattr("rdjepa.systems.names", compiling)
+    status, text = ended(capsys, "systems")
+    assert status == 130 and text.startswith("interrupted; what was finished is kept") and "Traceback" not in text
+
+
+def test_an_interrupt_that_a_callback_swallows_comes_again(capsys):
+    class Callback:
+        def __del__(self):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+
+    hook = sys.unraisablehook
+    with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt):
+        Callback()
+        time.sleep(10)
+    assert interrupts.seen and sys.unraisablehook is hook
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["run", "status", "tables", "report"])
+def test_a_study_without_its_packages_says_what_to_install(capsys, monkeypatch, tmp_path, verb):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(study, "find_spec", lambda name: None)
+    status, text = ended(capsys, "study", verb, "heldout")
+    assert status == 2 and "pip install 'rdjepa[study]'" in text and text.count("\n") == 1

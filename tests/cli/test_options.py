@@ -1,0 +1,53 @@
+"""Names and defaults that help shows are those of the modules that own them."""
+
+import inspect
+
+import pytest
+
+from rdjepa import api, demo
+from rdjepa.cli import about, data, options, pretrain, study
+from rdjepa.data import trajectory
+from rdjepa.errors import ArgumentError
+from rdjepa.evaluation.probe import ProbeConfig
+from rdjepa.models import rdjepa as models
+from rdjepa.pretraining import engine
+from rdjepa.study import profiles, runner
+from rdjepa.study.supply import Supply
+
+
+@pytest.mark.parametrize(
+    ("shown", "known"),
+    [
+        (options.SPLITS, trajectory.SPLITS),
+        (options.REGIMES, trajectory.REGIMES),
+        (options.PRESETS, models.PRESETS),
+        (options.BASES, api.BASES),
+        (options.COMPILE_MODES, engine.MODES),
+        (options.FRAME_PLACES, engine.PLACES),
+        (options.STUDIES, runner.STUDIES),
+        (options.PROFILES, profiles.PROFILES),
+    ],
+)
+def test_names_in_help_are_those_that_are_known(shown, known):
+    assert shown == tuple(known)
+
+
+@pytest.mark.parametrize(
+    ("command", "known"),
+    [
+        (about.demo, vars(demo.DemoConfig())),
+        (pretrain.probe, {"train": ProbeConfig.train, "test": ProbeConfig.test}),
+        (study.run, {"cache": Supply.limit / study.GIB}),
+        (data.build, {"splits": ",".join(trajectory.SPLITS)}),
+    ],
+)
+def test_defaults_of_commands_are_those_of_what_they_call(command, known):
+    shown = {name: parameter.default for name, parameter in inspect.signature(command).parameters.items()}
+    both = shown.keys() & known.keys()
+    assert both and {name: shown[name] for name in both} == {name: known[name] for name in both}
+
+
+def test_names_are_separated_by_commas_and_at_least_one_is_needed():
+    assert options.names_in(" a, b,") == ["a", "b"]
+    with pytest.raises(ArgumentError, match="separated by commas"):
+        options.names_in(" , ")
