@@ -170,7 +170,7 @@ def test_the_runge_kutta_limit_is_where_its_polynomial_leaves_the_unit_interval(
 def test_kinetics_of_symbols_equal_kinetics_of_arrays(name):
     system = get(name)
     p = system.draw(1)
-    symbols = sympy.symbols("u v")
+    symbols = sympy.Symbol("u"), sympy.Symbol("v")
     rates = system.reaction(*symbols, {c: sympy.Symbol(c) for c in p})
     u, v = np.random.default_rng(0).uniform(0.1, 1.5, size=(2, 4))
     arrays = system.reaction(u, v, p)
