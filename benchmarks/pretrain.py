@@ -13,10 +13,11 @@ milliseconds of waiting for data, and peak memory: the allocator's on a GPU, the
 """
 
 import argparse
+import functools
 import resource
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -85,7 +86,7 @@ def with_every_offset(batch: Batch) -> Batch:
     return replace(batch, futures=futures, frame_of_query=first + batch.offsets)
 
 
-def batches(measure: Measure, source: Source, training: Pretraining) -> Iterator[tuple[Batch, float]]:
+def batches(measure: Measure, source: Source, training: Pretraining) -> Generator[tuple[Batch, float], None, None]:
     """Endless batches on the device, and the seconds that each kept the step waiting."""
     config, device = training.config, training.device
     if measure.prepared:
@@ -155,7 +156,7 @@ def row(
             batch = with_every_offset(batch)
         if number == 0:
             count = flops(training, batch)
-        timed(lambda batch=batch: training.update([batch]), device)
+        timed(functools.partial(training.update, [batch]), device)
         taken.append(time.perf_counter() - began)
         waits.append(wait)
     stream.close()

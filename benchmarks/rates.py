@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
 def measure(name, factor, learning, unseen, updates) -> float:
     model, _ = forecaster(name, "nano", 777)
     groups = [{**group, "lr": factor * group["lr"]} for group in model.parameter_groups()]
-    model.parameter_groups = lambda: groups
+    model.parameter_groups = lambda: groups  # type: ignore[method-assign]
     normalizer = rdjepa.Normalizer.fit(learning, "support")
     data = windows(model, learning, normalizer, torch.device("cpu"))
     try:

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -110,13 +111,13 @@ def peer(system: System) -> float:
         field: f"{name} * laplace({field}) + {sympy.sstr(rate)}"
         for field, name, rate in zip("uv", system.diffusivity_names, rates, strict=True)
     }
-    walls = {
+    walls: dict[str, Any] = {
         "periodic": "periodic",
         "neumann": {"derivative": 0},
         "dirichlet": {"value": 0},
         "robin": {"type": "mixed", "value": numerics.boundary.kappa, "const": 0},
     }
-    grid = pde.CartesianGrid([[0, numerics.length]] * 2, numerics.size, periodic=not numerics.boundary.walls)
+    grid = pde.CartesianGrid([(0, numerics.length)] * 2, numerics.size, periodic=not numerics.boundary.walls)
     equation = pde.PDE(texts, consts=dict(p), bc=walls[numerics.boundary.kind])
     solver = (pde.RungeKuttaSolver if numerics.method == "rk4" else pde.EulerSolver)(equation, backend="numba")
     state = pde.FieldCollection([pde.ScalarField(grid, component.T) for component in system.start(p, 0).state])

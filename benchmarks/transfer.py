@@ -74,7 +74,8 @@ def forecasters(arguments: argparse.Namespace) -> list[str]:
 
 def measure(name, arguments, budgets, learning, test, statistics):
     """[(updates, metric, {horizon: error}, fingerprint)] of one forecaster on one support set."""
-    started, results = time.perf_counter(), []
+    started = time.perf_counter()
+    results: list[tuple] = []
 
     def note(updates, forecast, fingerprint):
         rows = rdjepa.evaluate(forecast, test, metrics=METRICS)

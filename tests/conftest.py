@@ -6,8 +6,17 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 import torch
+from beartype import beartype
+from jaxtyping import install_import_hook, jaxtyped
 
+# Every test checks the array shapes that these modules declare, so nothing of rdjepa may be imported before.
+install_import_hook("rdjepa.models", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
+
+from rdjepa.forecasters.base import ForecastModel
 from rdjepa.models.rdjepa import PRESETS, ModelConfig
+
+# The hook would refuse the `Self` of this class, and only `forward` is never overridden.
+ForecastModel.forward = jaxtyped(typechecker=beartype)(ForecastModel.forward)  # type: ignore[method-assign]
 
 TINY = ModelConfig(32, 1, (1, 1, 1, 1, 1), temporal_blocks=1, predictor_blocks=1, decoder_width=8)
 

@@ -63,7 +63,7 @@ def test_equal_keys_give_equal_bits_and_another_key_another_trajectory(name):
 
 
 def test_a_numpy_seed_is_a_seed():
-    assert trajectory("schnakenberg").key == simulate("schnakenberg", np.int64(0)).key
+    assert trajectory("schnakenberg").key == simulate("schnakenberg", np.int64(0)).key  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("regime", ["coeff-ood", "ic-ood"])

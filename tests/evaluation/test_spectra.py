@@ -34,7 +34,7 @@ def test_white_noise_fills_rings_by_their_size():
 
 def test_accumulated_means_are_those_of_all_windows_at_once():
     prediction, reference = RNG.standard_normal((2, 6, 5, 16, 16, 2)).astype(np.float32)
-    mean, scale = np.float32([1, -2]), np.float32([3, 0.5])
+    mean, scale = np.array([[1, -2], [3, 0.5]], np.float32)
     spectra = RadialSpectra(mean, scale)
     for part in (slice(0, 2), slice(2, 6)):
         spectra.add("id", prediction[part], reference[part])

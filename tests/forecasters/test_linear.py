@@ -29,7 +29,11 @@ class Constant(ForecastModel):
         super().__init__()
         self.value = torch.nn.Parameter(torch.tensor(0.5))
 
-    from_preset = from_settings = classmethod(lambda cls, _: cls())
+    @classmethod
+    def from_preset(cls, preset):
+        return cls()
+
+    from_settings = from_preset
 
     def settings(self):
         return {}

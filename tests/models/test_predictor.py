@@ -1,6 +1,6 @@
 import torch
 
-from rdjepa.models.predictor import Predictor, latent_laplacian
+from rdjepa.models.predictor import Predictor, PredictorBlock, latent_laplacian
 
 
 def test_latent_laplacian_kills_constants_and_scales_fourier_modes():
@@ -42,4 +42,5 @@ def test_queries_attend_to_each_other_within_a_list():
 
 def test_gates_start_at_a_quarter():
     block = Predictor(32, 2, 1).blocks[0]
+    assert isinstance(block, PredictorBlock)
     assert block.gate_diffusion.item() == block.gate_reaction.item() == 0.25

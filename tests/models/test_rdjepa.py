@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from rdjepa.models.decoder import Decoder
+from rdjepa.models.encoder import AdaptiveNorm
 from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import PRESETS, ModelConfig, build, parameter_count
 
@@ -56,7 +57,7 @@ def test_decoder_treats_horizons_apart():
 def test_every_pretrained_parameter_gets_a_gradient(tiny):
     model = build("tiny")
     for module in model.modules():  # adaptive norms start at zero, which hides the embedding behind them
-        if hasattr(module, "modulation"):
+        if isinstance(module, AdaptiveNorm):
             torch.nn.init.normal_(module.modulation.weight)
     jepa = JEPA(model.encoder, model.predictor)
     mask = torch.zeros(1, 4, 256, dtype=torch.bool)

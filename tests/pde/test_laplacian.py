@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from rdjepa.pde.grid import Grid
-from rdjepa.pde.laplacian import STENCILS, fill_periodic, squared_wavenumbers
+from rdjepa.pde.laplacian import STENCILS, Laplacian, fill_periodic, squared_wavenumbers
 
 LENGTH = 2 * np.pi
 
@@ -14,7 +14,7 @@ def padded(field: np.ndarray, halo: int) -> np.ndarray:
     return out
 
 
-def laplacian(field: np.ndarray, order: int, spacing: float) -> np.ndarray:
+def laplacian(field: np.ndarray, order: Laplacian, spacing: float) -> np.ndarray:
     """Apply a stencil to every cell of a periodic field."""
     stencil = STENCILS[order]
     rows, columns = (np.arange(stencil.halo, n + stencil.halo, dtype=np.uint64) for n in field.shape)

@@ -12,8 +12,9 @@ def test_equal_addresses_give_equal_draws():
 
 @pytest.mark.parametrize("place", range(6))
 def test_any_change_of_the_address_changes_the_draws(place):
-    other = list(ADDRESS)
-    other[place] = other[place] + 1 if isinstance(other[place], int) else other[place] + "x"
+    other: list[str | int] = list(ADDRESS)
+    part = other[place]
+    other[place] = part + 1 if isinstance(part, int) else part + "x"
     assert not np.any(stream(*ADDRESS).random(5) == stream(*other).random(5))
 
 

@@ -34,8 +34,8 @@ def test_just_below_the_limit_noise_decays_and_just_above_it_grows(method, lapla
 def test_every_system_is_below_its_limit(name):
     system = get(name)
     for regime in system.regimes:
-        largest = tuple(system.range(each, regime)[1] for each in system.diffusivity_names)
-        check_step(system.numerics, largest)
+        first, second = (system.range(each, regime)[1] for each in system.diffusivity_names)
+        check_step(system.numerics, (first, second))
 
 
 def test_a_step_above_the_limit_is_refused_before_integration_and_the_limit_is_named():

@@ -37,7 +37,8 @@ def test_one_rectangle_has_uniform_sides():
 
 def test_target_types_and_offsets_have_the_printed_distribution():
     rng = np.random.default_rng(2)
-    kinds, blocks = Counter(), Counter()
+    kinds: Counter[str] = Counter()
+    blocks: Counter[int] = Counter()
     for _ in range(10_000):
         kind, offsets = sample_offsets(rng, CONFIG)
         kinds[kind] += 1

@@ -78,5 +78,6 @@ def test_the_record_says_what_the_cell_was_made_of(finished, brief):
 def test_the_example_is_the_middle_window(finished):
     run = next(r["id"] for r in collect.read_records(finished) if r["forecaster"] == "persistence")
     shown, fields = collect.example(finished, run), simulate("lambda-omega", 0, split="test").fields
+    assert shown is not None
     assert (shown["newest"] == fields[16 + 3]).all() and (shown["reference"] == fields[20:25]).all()
     assert (shown["forecast"] == fields[19]).all() and shown["forecast"].dtype == "float32"

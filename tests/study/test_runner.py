@@ -138,7 +138,7 @@ def test_a_failed_cell_keeps_its_traceback_and_does_not_stop_the_rest(tmp_path, 
     bad, good = sorted(two_cells, key=lambda cell: cell.forecaster != "riesz-no")
     assert ran.done == (good,) and ran.failed == {bad: "FloatingPointError: expected a finite loss"}
     found = study.status(tmp_path, two_cells, brief)
-    assert found.done == (good,) and found.failed == ran.failed and found.seconds > 0
+    assert found.done == (good,) and found.failed == ran.failed and (found.seconds or 0) > 0
     text = Directory(tmp_path).traceback(identifier(identity(bad, brief))).read_text()
     assert text.startswith("Traceback") and "in compute" in text
     monkeypatch.undo()

@@ -195,7 +195,7 @@ def test_the_runge_kutta_limit_is_where_its_polynomial_leaves_the_unit_interval(
 @each_system
 def test_kinetics_of_symbols_equal_kinetics_of_arrays(system):
     p = system.draw(1)
-    symbols = sympy.symbols("u v")
+    symbols = sympy.Symbol("u"), sympy.Symbol("v")
     rates = system.reaction(*symbols, {c: sympy.Symbol(c) for c in p})
     u, v = np.random.default_rng(0).uniform(0.1, 1.5, size=(2, 4))
     arrays = system.reaction(u, v, p)

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Self
 
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from rdjepa.errors import ArgumentError
@@ -48,15 +49,15 @@ class ForecastModel(nn.Module, ABC):
     def settings(self) -> dict[str, Any]:
         """JSON values that describe the architecture completely."""
 
-    def features(self, context: Tensor) -> tuple[Tensor, ...]:
+    def features(self, context: Float[Tensor, "B T C H W"]) -> tuple[Float[Tensor, "B ..."], ...]:
         """The constant part: tensors (B, ...) that no training step changes."""
         return (context,)
 
     @abstractmethod
-    def predict(self, *features: Tensor) -> Tensor:
+    def predict(self, *features: Float[Tensor, "B ..."]) -> Float[Tensor, "B N C H W"]:
         """Forecast (B, N, C, H, W) from what `features` returned."""
 
-    def forward(self, context: Tensor) -> Tensor:
+    def forward(self, context: Float[Tensor, "B T C H W"]) -> Float[Tensor, "B N C H W"]:
         """Forecast (B, N, C, H, W) from context (B, 4, C, H, W)."""
         return self.predict(*self.features(context))
 

@@ -1,6 +1,7 @@
 """Multi-head attention with separate, biased query, key, value and output maps (S2.2, S2.4)."""
 
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from rdjepa.errors import ArgumentError
@@ -24,7 +25,7 @@ class Attention(nn.Module):
         self.value = nn.Linear(width, width)
         self.output = nn.Linear(width, width)
 
-    def forward(self, query: Tensor, context: Tensor) -> Tensor:
+    def forward(self, query: Float[Tensor, "B M d"], context: Float[Tensor, "B S d"]) -> Float[Tensor, "B M d"]:
         """Return the attended values, of the shape of `query` (B, M, d)."""
 
         def split(tokens: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from rdjepa.models.encoder import to_grid
@@ -22,7 +23,7 @@ class ResidualBlock(nn.Module):
         )
         self.skip = nn.Identity() if width_in == width_out else nn.Conv2d(width_in, width_out, 1)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Float[Tensor, "B width_in H W"]) -> Float[Tensor, "B width_out H W"]:
         """Map (B, width_in, H, W) to (B, width_out, H, W)."""
         return self.branch(x) + self.skip(x)
 
@@ -53,14 +54,14 @@ class Decoder(nn.Module):
             nn.Conv2d(w0, w0, 3, padding=1), nn.GroupNorm(groups, w0), nn.SiLU(), nn.Conv2d(w0, components, 1)
         )
 
-    def features(self, frame: Tensor) -> list[Tensor]:
+    def features(self, frame: Float[Tensor, "B C H W"]) -> list[Float[Tensor, "B _ _ _"]]:
         """The pyramid F0..F3 of the newest frame, finest first."""
         levels = [self.stem(frame)]
         for down, block in zip(self.down, self.pyramid, strict=True):
             levels.append(block(down(levels[-1])))
         return levels
 
-    def forward(self, latent: Tensor, frame: Tensor) -> Tensor:
+    def forward(self, latent: Float[Tensor, "B N S d"], frame: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N C H W"]:
         """Decode N latent grids (B, N, S, d) given the newest frame (B, C, H, W)."""
         batch, horizons = latent.shape[:2]
 

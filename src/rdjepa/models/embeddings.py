@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 import torch
+from jaxtyping import Float, Int, Num
 from torch import Tensor, nn
 
 from rdjepa.errors import ArgumentError
@@ -13,7 +14,7 @@ OCTAVES = 16
 FEATURES = 2 * OCTAVES + 2
 
 
-def sinusoid(positions: Tensor, width: int) -> Tensor:
+def sinusoid(positions: Num[Tensor, " n"], width: int) -> Float[Tensor, "n {width}"]:
     """f_D(a) of S2.2: all D/2 sines, then all D/2 cosines, at frequencies 10000^(-2j/D).
 
     Args:
@@ -42,7 +43,7 @@ def time_embedding(count: int, width: int, device: torch.device) -> Tensor:
     return _time_embedding(count, width, device)
 
 
-def spatial_embedding(side: int, width: int) -> Tensor:
+def spatial_embedding(side: int, width: int) -> Float[Tensor, "{side*side} {width}"]:
     """Row half and column half of each patch's position (S2.2): (side * side, width), row-major."""
     axis = sinusoid(torch.arange(side), width // 2)
     rows = axis[:, None, :].expand(side, side, -1)
@@ -50,7 +51,7 @@ def spatial_embedding(side: int, width: int) -> Tensor:
     return torch.cat([rows, columns], dim=-1).reshape(side * side, width)
 
 
-def lead_time_features(offsets: Tensor) -> Tensor:
+def lead_time_features(offsets: Int[Tensor, "*M"]) -> Float[Tensor, "*M 34"]:
     """The 34 features gamma(h) of an offset h in 0..8: 16 sines and 16 cosines of 2 pi 2^j tau, tau and tau^2.
 
     The angle is reduced modulo one turn in exact arithmetic, since 2^15 turns cost float32 all its digits.
@@ -76,6 +77,6 @@ class LeadTimeEmbedding(nn.Module):
         self.norm = nn.LayerNorm(FEATURES)
         self.map = mlp(FEATURES, 2 * width, width)
 
-    def forward(self, offsets: Tensor) -> Tensor:
+    def forward(self, offsets: Int[Tensor, "*M"]) -> Float[Tensor, "*M d"]:
         """Embed integer offsets of any shape."""
         return self.map(self.norm(lead_time_features(offsets)))

@@ -9,6 +9,7 @@ from typing import cast
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from rdjepa.models.attention import Attention, mlp
@@ -17,13 +18,13 @@ from rdjepa.models.spectral import SpectralConvolution
 from rdjepa.models.tokenizer import Tokenizer
 
 
-def to_grid(tokens: Tensor) -> Tensor:
+def to_grid(tokens: Float[Tensor, "B S d"]) -> Float[Tensor, "B d side side"]:
     """(B, S, d) row-major tokens to (B, d, side, side)."""
     side = round(tokens.shape[1] ** 0.5)
     return tokens.transpose(1, 2).unflatten(-1, (side, side))
 
 
-def to_tokens(grid: Tensor) -> Tensor:
+def to_tokens(grid: Float[Tensor, "B d side side"]) -> Float[Tensor, "B side*side d"]:
     """(B, d, side, side) to (B, S, d) row-major tokens."""
     return grid.flatten(-2).transpose(1, 2)
 
@@ -39,7 +40,7 @@ class TemporalBlock(nn.Module):
         self.norm_mlp = nn.LayerNorm(width)
         self.mlp = mlp(width, 2 * width, width)
 
-    def forward(self, query: Tensor, frames: Tensor) -> Tensor:
+    def forward(self, query: Float[Tensor, "n 1 d"], frames: Float[Tensor, "n T d"]) -> Float[Tensor, "n 1 d"]:
         """Update queries (n, 1, d) from frames' tokens (n, T, d)."""
         query = query + self.attention(self.norm_query(query), self.norm_context(frames))
         return query + self.mlp(self.norm_mlp(query))
@@ -55,7 +56,7 @@ class AdaptiveNorm(nn.Module):
         nn.init.zeros_(self.modulation.weight)
         nn.init.zeros_(self.modulation.bias)
 
-    def forward(self, tokens: Tensor, embedding: Tensor) -> Tensor:
+    def forward(self, tokens: Float[Tensor, "B S d"], embedding: Float[Tensor, " d"]) -> Float[Tensor, "B S d"]:
         """Normalise tokens (B, S, d), conditioned on the embedding (d,)."""
         scale, shift = self.modulation(F.silu(embedding)).chunk(2, dim=-1)
         return self.norm(tokens) * (1 + scale) + shift
@@ -76,7 +77,7 @@ class OperatorBlock(nn.Module):
         self.norm_mlp = AdaptiveNorm(width)
         self.mlp = mlp(width, 4 * width, width)
 
-    def forward(self, tokens: Tensor, embedding: Tensor) -> Tensor:
+    def forward(self, tokens: Float[Tensor, "B S d"], embedding: Float[Tensor, " d"]) -> Float[Tensor, "B S d"]:
         """Update tokens (B, S, d) of a square grid."""
         normed = self.norm_attention(tokens, embedding)
         tokens = tokens + self.attention(normed, normed)
@@ -106,7 +107,7 @@ class SpatialEncoder(nn.Module):
         self.skip = nn.ModuleList(nn.Linear(width, width) for _ in range(2))
         self.norm = nn.LayerNorm(width)
 
-    def forward(self, tokens: Tensor, embedding: Tensor) -> Tensor:
+    def forward(self, tokens: Float[Tensor, "B S d"], embedding: Float[Tensor, " d"]) -> Float[Tensor, "B S d"]:
         """Encode tokens (B, S, d) into a latent grid (B, S, d)."""
         descending: list[Tensor] = []
         for index, stage in enumerate(self.stages):
@@ -161,7 +162,9 @@ class Encoder(nn.Module):
         self.spatial = SpatialEncoder(width, heads, depths, modes)
         self.register_buffer("space", spatial_embedding(side, width), persistent=False)
 
-    def forward(self, frames: Tensor, mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self, frames: Float[Tensor, "B T C H W"], mask: Bool[Tensor, "B T S"] | None = None
+    ) -> Float[Tensor, "B S d"]:
         """Encode frames (B, T, C, H, W), optionally hiding tokens where mask (B, T, S) is true."""
         batch, count = frames.shape[:2]
         tokens = self.tokenizer(frames)

@@ -4,6 +4,7 @@ import copy
 import itertools
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from rdjepa.models.encoder import Encoder
@@ -23,11 +24,17 @@ class JEPA(nn.Module):
         self.target_encoder = copy.deepcopy(encoder).requires_grad_(False)
 
     @torch.no_grad()
-    def targets(self, frames: Tensor) -> Tensor:
+    def targets(self, frames: Float[Tensor, "n C H W"]) -> Float[Tensor, "n S d"]:
         """Latent tokens (n, S, d) of complete single frames (n, C, H, W), each at temporal index 0."""
         return self.target_encoder(frames[:, None])
 
-    def forward(self, context: Tensor, patches: Tensor, offsets: Tensor, mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        context: Float[Tensor, "B T C H W"],
+        patches: Int[Tensor, " B *M"],
+        offsets: Int[Tensor, " B *M"],
+        mask: Bool[Tensor, "B T S"] | None = None,
+    ) -> Float[Tensor, "B *M d"]:
         """Predicted target vectors (B, M, d) for queries (B, M), given context frames (B, T, C, H, W)."""
         return self.predictor(self.encoder(context, mask), patches, offsets)
 

@@ -2,13 +2,14 @@
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from rdjepa.models.attention import Attention, mlp
 from rdjepa.models.embeddings import MAX_OFFSET, LeadTimeEmbedding, spatial_embedding
 
 
-def latent_laplacian(latent: Tensor) -> Tensor:
+def latent_laplacian(latent: Float[Tensor, "B S d"]) -> Float[Tensor, "B S d"]:
     """Mean difference to the four periodic neighbours on the token grid: (B, S, d) to (B, S, d)."""
     side = round(latent.shape[1] ** 0.5)
     grid = latent.unflatten(1, (side, side))
@@ -37,7 +38,13 @@ class PredictorBlock(nn.Module):
         self.gate_diffusion = nn.Parameter(torch.tensor(0.25))
         self.gate_reaction = nn.Parameter(torch.tensor(0.25))
 
-    def forward(self, query: Tensor, context: Tensor, local: Tensor, lead: Tensor) -> Tensor:
+    def forward(
+        self,
+        query: Float[Tensor, "B G M d"],
+        context: Float[Tensor, "B S d"],
+        local: Float[Tensor, "B G M 3*d+1"],
+        lead: Float[Tensor, "B G M d"],
+    ) -> Float[Tensor, "B G M d"]:
         """Update queries.
 
         Args:
@@ -79,7 +86,9 @@ class Predictor(nn.Module):
         self.norm_output = nn.LayerNorm(width)
         self.register_buffer("space", spatial_embedding(side, width), persistent=False)
 
-    def forward(self, context: Tensor, patches: Tensor, offsets: Tensor) -> Tensor:
+    def forward(
+        self, context: Float[Tensor, "B S d"], patches: Int[Tensor, " B *M"], offsets: Int[Tensor, " B *M"]
+    ) -> Float[Tensor, "B *M d"]:
         """Predict one vector per query.
 
         Args:
@@ -107,7 +116,7 @@ class Predictor(nn.Module):
         query = self.norm_output(query)
         return query if grouped else query[:, 0]
 
-    def full_grid(self, context: Tensor, horizons: int) -> Tensor:
+    def full_grid(self, context: Float[Tensor, "B S d"], horizons: int) -> Float[Tensor, "B {horizons} S d"]:
         """Every patch at offsets 1..horizons, one query list per offset: (B, S, d) to (B, horizons, S, d)."""
         batch, tokens = context.shape[:2]
         patches = torch.arange(tokens, device=context.device).expand(batch, horizons, tokens)

@@ -9,6 +9,7 @@ they therefore agree on every device, and no FFT kernel is launched.
 from functools import lru_cache
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 
@@ -70,7 +71,7 @@ class SpectralConvolution(nn.Module):
         self.bias = nn.Parameter(torch.zeros(width))
         self.map = nn.Linear(width, width)
 
-    def forward(self, tokens: Tensor) -> Tensor:
+    def forward(self, tokens: Float[Tensor, "*B S d"]) -> Float[Tensor, "*B S d"]:
         """Filter tokens (B, side * side, d), row-major on a square grid."""
         side = round(tokens.shape[-2] ** 0.5)
         forward, inverse = matrices_on(side, self.modes, tokens.device)

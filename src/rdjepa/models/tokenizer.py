@@ -1,6 +1,7 @@
 """Frames to patch tokens: each frame alone, each component alone, then mixed (S2.2, per-frame tokenization)."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 
@@ -24,14 +25,14 @@ class Tokenizer(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.mix = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, width))
 
-    def patches(self, fields: Tensor) -> Tensor:
+    def patches(self, fields: Float[Tensor, "*B C H W"]) -> Float[Tensor, "*B C S {self.patch*self.patch}"]:
         """Cut (..., C, H, W) into (..., C, S, patch * patch)."""
         p = self.patch
         *lead, height, width = fields.shape
         blocks = fields.reshape(*lead, height // p, p, width // p, p).transpose(-3, -2)
         return blocks.reshape(*lead, (height // p) * (width // p), p * p)
 
-    def forward(self, fields: Tensor) -> Tensor:
+    def forward(self, fields: Float[Tensor, "*B C H W"]) -> Float[Tensor, "*B S d"]:
         """Return tokens (..., S, d) of fields (..., C, H, W)."""
         components = self.patches(fields).unbind(-3)
         tokens = [project(values) for project, values in zip(self.project, components, strict=True)]

@@ -11,6 +11,7 @@ def test_a_paper_table_has_exactly_the_places_of_the_published_one():
     for study in STUDIES:
         for layout in paper_tables(study):
             places = [place for line in layout.places() for place in line]
+            assert layout.published is not None
             lines = published_table(*layout.published)[DIMENSIONS]
             assert sorted(map(str, places)) == sorted(str(tuple(line)) for line in lines.to_numpy().tolist())
             assert len(set(places)) == len(places)

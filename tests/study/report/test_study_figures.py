@@ -87,7 +87,7 @@ def test_the_transect_runs_along_the_row_that_varies_most():
     assert field_panels.horizon_strip(figure.subfigures(), {"reference": calm, "forecast": calm}, "t") == 6
     axes = figure.subplots()
     field_panels.transect(axes, {"rd-jepa": {"reference": calm, "forecast": calm + 1}, "fno": None}, 6)
-    assert [line.get_ydata()[0] for line in axes.lines] == [1.0, 2.0]
+    assert [np.asarray(line.get_ydata())[0] for line in axes.lines] == [1.0, 2.0]
     plt.close(figure)
 
 

@@ -35,7 +35,7 @@ def test_the_lowest_of_every_setting_is_bold_and_no_other(values, layouts):
         for column in sheet.columns:
             texts = {k[0][1]: t for k, t in bold(sheet).items() if k[0][0] == system and k[1] == column}
             means = {name: float(text.text.split()[0]) for name, text in texts.items()}
-            assert [name for name, text in texts.items() if text.bold] == [min(means, key=means.get)]
+            assert [name for name, text in texts.items() if text.bold] == [min(means, key=means.__getitem__)]
 
 
 def test_a_missing_cell_is_a_dash_and_stops_no_other(values, layouts):
