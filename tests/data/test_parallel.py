@@ -75,3 +75,11 @@ def test_an_interrupt_waits_until_workers_have_started():
     assert started == [True]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_an_address_that_is_none_is_refused():
+    with (
+        pytest.raises(ArgumentError, match="expected a Dask scheduler at nowhere://x"),
+        completed(square, [(1,), (2,)], "ab", scheduler="nowhere://x"),
+    ):
+        pass

@@ -64,7 +64,7 @@ def completed(
             address = scheduler
         try:
             client = stack.enter_context(Client(address, timeout="20s"))
-        except OSError as error:
+        except (OSError, ValueError) as error:  # no answer, or no address
             raise ArgumentError(
                 f"expected a Dask scheduler at {scheduler}, got no answer ({error}); start it"
             ) from error
