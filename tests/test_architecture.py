@@ -25,6 +25,17 @@ def test_reports_and_simulation_need_no_torch():
     assert done.stdout.strip() == "False"
 
 
+def test_all_but_studies_works_without_the_packages_of_the_extras():
+    code = (
+        "import sys\n"
+        "for name in ('pandas', 'pyarrow', 'jinja2', 'distributed'): sys.modules[name] = None\n"
+        "import rdjepa, rdjepa.demo, rdjepa.cli.main, rdjepa.data.parallel, rdjepa.evaluation.probe\n"
+        "import rdjepa.study.dataset, rdjepa.study.leaks\n"  # what `rdjepa data` and `rdjepa info` need
+        "for name in rdjepa.__all__: getattr(rdjepa, name)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_every_public_name_is_found_where_it_is_said_to_be():
     for name in rdjepa.__all__:
         assert getattr(rdjepa, name) is not None

@@ -95,3 +95,11 @@ def test_a_study_without_its_packages_says_what_to_install(capsys, monkeypatch, 
     monkeypatch.setattr(study, "find_spec", lambda name: None)
     status, text = ended(capsys, "study", verb, "heldout")
     assert status == 2 and "pip install 'rdjepa[study]'" in text and text.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [("adapt", "a.npy", "--seed", "-1"), ("demo", "--support-seed", str(2**32)), ("nothing",), ("--fast",)]
+)
+def test_options_that_cannot_be_parsed_are_status_2(capsys, arguments):
+    status, text = ended(capsys, *arguments)
+    assert status == 2 and "Error" in text and "Traceback" not in text

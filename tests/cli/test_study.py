@@ -61,6 +61,7 @@ def test_a_failed_cell_is_status_1(monkeypatch, capsys, tmp_path, brief_nano):
         (("run", "heldout", "--only", "size=3"), "support_seed"),
         (("run", "heldout", "--profile", "small"), "rdjepa pretrain --preset small"),
         (("run", "heldout", "--data", "nowhere"), "rdjepa data build"),
+        (("run", "heldout", "--cache", "nan"), "GiB"),
         (("status", "heldout", "--root", "nowhere"), "rdjepa study run"),
         (("tables", "heldout", "--root", "nowhere"), "rdjepa study run"),
     ],

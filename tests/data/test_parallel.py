@@ -2,11 +2,14 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 
+from rdjepa.data import parallel
 from rdjepa.data.parallel import completed
+from rdjepa.errors import ArgumentError
 
 
 def square(x: float) -> float:
@@ -52,4 +55,31 @@ def test_a_killed_worker_costs_one_try(tmp_path):
 
 def test_no_workers_are_refused():
     with pytest.raises(ValueError, match="at least one worker"), completed(square, [(1,)], "a", workers=0):
+        pass
+
+
+def test_without_the_package_of_a_cluster_one_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with (
+        pytest.raises(ArgumentError, match=r"pip install 'rdjepa\[cluster\]'"),
+        completed(square, [(1,), (2,)], "ab", workers=2),
+    ):
+        pass
+
+
+def test_an_interrupt_waits_until_workers_have_started():
+    started = []
+    with pytest.raises(KeyboardInterrupt), parallel._interrupts_later():
+        os.kill(os.getpid(), signal.SIGINT)
+        started.append(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))
+    assert started == [True]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_an_address_that_is_none_is_refused():
+    with (
+        pytest.raises(ArgumentError, match="expected a Dask scheduler at nowhere://x"),
+        completed(square, [(1,), (2,)], "ab", scheduler="nowhere://x"),
+    ):
         pass

@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 from rdjepa.cli.console import console, error_table, progress
-from rdjepa.cli.options import Device
+from rdjepa.cli.options import LAST_SEED, Device
 from rdjepa.io.atomic import writing
 
 
@@ -17,7 +17,7 @@ def demo(
     k: Annotated[int, typer.Option(min=1, help="Support trajectories.")] = 1,
     updates: Annotated[int, typer.Option(min=1, help="Training updates of both models.")] = 100,
     test: Annotated[int, typer.Option(min=1, help="Unseen trajectories to evaluate on.")] = 6,
-    support_seed: Annotated[int, typer.Option(help="Which support set.")] = 777,
+    support_seed: Annotated[int, typer.Option(min=0, max=LAST_SEED, help="Which support set.")] = 777,
     out: Annotated[Path, typer.Option(help="Directory for figure, animation, result and data.")] = Path("demo"),
     device: Device = "auto",
 ) -> None:

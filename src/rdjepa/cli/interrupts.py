@@ -20,6 +20,7 @@ class Interrupts:
         self.seen = False
         self._previous: Any = None
         self._hook = sys.unraisablehook
+        self._again: threading.Timer | None = None
 
     def __enter__(self) -> "Interrupts":
         """Listen, if this is the main thread and nobody else does."""
@@ -33,6 +34,8 @@ class Interrupts:
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Listen no more."""
+        if self._again is not None:
+            self._again.cancel()
         if self._previous is not None:
             signal.signal(signal.SIGINT, self._previous)
             sys.unraisablehook = self._hook
@@ -43,8 +46,8 @@ class Interrupts:
 
     def _swallowed(self, what: Any) -> None:
         if self.seen and what.exc_type is KeyboardInterrupt:
-            timer = threading.Timer(AGAIN, signal.raise_signal, [signal.SIGINT])
-            timer.daemon = True
-            timer.start()
+            self._again = threading.Timer(AGAIN, signal.raise_signal, [signal.SIGINT])
+            self._again.daemon = True
+            self._again.start()
         else:
             self._hook(what)

@@ -1,5 +1,6 @@
 """The commands for the paper's studies: run, plan, status, export, tables, figures, report."""
 
+import math
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +11,7 @@ from rich.table import Table
 
 from rdjepa.cli.console import console, progress
 from rdjepa.cli.options import PROFILES, STUDIES, Device, Scheduler
-from rdjepa.errors import StudyError
+from rdjepa.errors import ArgumentError, StudyError
 
 app = typer.Typer(no_args_is_help=True, help="Run the paper's studies cell by cell, and set them beside the paper.")
 
@@ -46,6 +47,8 @@ def run(
     device: Device = "auto",
 ) -> None:
     """Compute the missing cells; a run that was stopped goes on where it was. Exit status 1 if a cell failed."""
+    if not 0 <= cache < math.inf:
+        raise ArgumentError(f"expected a number of GiB to keep, got {cache}; raise --cache")
     _need_packages()
     from rdjepa.study import runner
     from rdjepa.study.profiles import profile

@@ -2,6 +2,8 @@
 
 import contextlib
 import logging
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -33,29 +35,36 @@ def completed(
         retries: further tries of a job that raised.
 
     Raises:
-        ArgumentError: fewer than one worker, or a scheduler that does not answer.
+        ArgumentError: fewer than one worker, a scheduler that does not answer, or no package for either.
     """
     if workers < 1:
         raise ArgumentError(f"expected at least one worker, got {workers}; raise --workers")
     if scheduler is None and (workers == 1 or len(jobs) < 2):
         yield ((position, function(*job)) for position, job in enumerate(jobs))
         return
-    from distributed import Client, LocalCluster, as_completed  # a second's import that one process does without
+    try:
+        from distributed import Client, LocalCluster, as_completed  # a second's import that one process does without
+    except ModuleNotFoundError as error:
+        raise ArgumentError(
+            f"expected the packages of a cluster, got no {error.name}; install them with: pip install "
+            "'rdjepa[cluster]', or compute in one process"
+        ) from error
 
     with contextlib.ExitStack() as stack:
         if scheduler is None:
-            local = LocalCluster(
-                n_workers=min(workers, len(jobs)),
-                threads_per_worker=1,
-                dashboard_address=":0",
-                silence_logs=logging.CRITICAL,
-            )
-            address = stack.enter_context(local)
+            with _interrupts_later():
+                local = LocalCluster(
+                    n_workers=min(workers, len(jobs)),
+                    threads_per_worker=1,
+                    dashboard_address=":0",
+                    silence_logs=logging.CRITICAL,
+                )
+                address = stack.enter_context(local)
         else:
             address = scheduler
         try:
             client = stack.enter_context(Client(address, timeout="20s"))
-        except OSError as error:
+        except (OSError, ValueError) as error:  # no answer, or no address
             raise ArgumentError(
                 f"expected a Dask scheduler at {scheduler}, got no answer ({error}); start it"
             ) from error
@@ -72,3 +81,25 @@ def completed(
                 future.release()
 
         yield finished()
+
+
+@contextlib.contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Hold an interrupt back until workers have started, so that they can be stopped in order.
+
+    The workers inherit the blocked signal: an interrupt of the whole group reaches only this process, which then ends
+    them, and none of them prints a traceback.
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    held: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+    if held:
+        signal.raise_signal(signal.SIGINT)

@@ -1,10 +1,14 @@
-"""Checkpoints on the Hugging Face hub: the same files as in a local directory."""
+"""Checkpoints on the Hugging Face hub: the same files as in a local directory.
+
+By hand, since huggingface_hub's PyTorchModelHubMixin writes other files: the whole network in float32 with the fresh
+decoder, a configuration of its own, and neither the checksum, the list of the data nor the curves.
+"""
 
 import importlib.util
 import re
 from pathlib import Path
 
-from rdjepa.io.tensors import CheckpointError
+from rdjepa.errors import CheckpointError
 
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 NEEDED = ("model.safetensors", "config.json", "data.json", "README.md")
@@ -59,5 +63,5 @@ def push(directory: Path | str, repository: str, private: bool = False) -> str:
 def _need_hub(purpose: str) -> None:
     if importlib.util.find_spec("huggingface_hub") is None:
         raise CheckpointError(
-            f"expected the package huggingface_hub to {purpose}, got none; install it with: pip install rdjepa[hub]"
+            f"expected the package huggingface_hub to {purpose}, got none; install it with: pip install 'rdjepa[hub]'"
         )

@@ -57,8 +57,11 @@ def read_record(path: Path) -> dict:
         raise CheckpointError(f"expected a whole safetensors file, got {path}: {error}; fetch it again") from error
     if "rdjepa" not in metadata:
         raise CheckpointError(f"expected a checkpoint written by rdjepa, got a foreign file at {path}; check the path")
-    header = json.loads(metadata["rdjepa"])
-    return header["record"] | {"sha256": header["sha256"]}
+    try:
+        header = json.loads(metadata["rdjepa"])
+        return header["record"] | {"sha256": header["sha256"]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"expected a record in {path}, got one that cannot be read; fetch it again") from error
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
