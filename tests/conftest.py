@@ -12,8 +12,12 @@ from jaxtyping import install_import_hook, jaxtyped
 # Every test checks the array shapes that these modules declare, so nothing of rdjepa may be imported before.
 install_import_hook("rdjepa.models", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
 
+from rdjepa import systems
+from rdjepa.evaluation import metrics
+from rdjepa.forecasters import registry as forecaster_registry
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.models.rdjepa import PRESETS, ModelConfig
+from rdjepa.study import registry as study_registry
 
 # The hook would refuse the `Self` of this class, and only `forward` is never overridden.
 ForecastModel.forward = jaxtyped(typechecker=beartype)(ForecastModel.forward)  # type: ignore[method-assign]
@@ -26,6 +30,22 @@ def tiny(monkeypatch):
     """A preset small enough to train inside a test."""
     monkeypatch.setitem(PRESETS, "tiny", TINY)
     return TINY
+
+
+@pytest.fixture
+def registrations():
+    """Undoes what a test registers: systems, forecasters, studies and metrics."""
+    tables: list[dict] = [
+        systems._REGISTERED,
+        forecaster_registry._REGISTERED,
+        study_registry._REGISTERED,
+        metrics.METRICS,
+    ]
+    before = [dict(table) for table in tables]
+    yield
+    for table, entries in zip(tables, before, strict=True):
+        table.clear()
+        table.update(entries)
 
 
 @pytest.fixture(autouse=True)

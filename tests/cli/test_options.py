@@ -11,7 +11,7 @@ from rdjepa.errors import ArgumentError
 from rdjepa.evaluation.probe import ProbeConfig
 from rdjepa.models import rdjepa as models
 from rdjepa.pretraining import engine
-from rdjepa.study import profiles, runner
+from rdjepa.study import profiles
 from rdjepa.study.supply import Supply
 
 
@@ -24,7 +24,6 @@ from rdjepa.study.supply import Supply
         (options.BASES, api.BASES),
         (options.COMPILE_MODES, engine.MODES),
         (options.FRAME_PLACES, engine.PLACES),
-        (options.STUDIES, runner.STUDIES),
         (options.PROFILES, profiles.PROFILES),
     ],
 )

@@ -13,7 +13,7 @@ from rdjepa.errors import DataError
 from rdjepa.io.atomic import write_arrays, write_bytes
 
 if TYPE_CHECKING:
-    from rdjepa.adaptation.forecaster import Forecaster
+    pass
 
 METRICS = ("relative_l2", "gradient_l1")
 
@@ -56,16 +56,18 @@ def evaluate(
     from rdjepa.adaptation.forecaster import load_forecaster
     from rdjepa.data import readers
     from rdjepa.evaluation.aggregate import per_horizon
+    from rdjepa.forecasters import registry
     from rdjepa.forecasters.persistence import extrapolation, persistence
 
     if out is not None:
         refuse_overwriting(out, [forecaster, *data], kind="rows", same_kind=is_rows, force=force)
     trajectories = readers.load(data)
     adapted = load_forecaster(forecaster)
-    own = title_of(adapted)
+    own = registry.title(adapted.model.name)
+    further = registry.title("extrapolation")
     compared = {own: adapted} | {
         name: forecast
-        for name, forecast in (("persistence", persistence), ("extrapolation", extrapolation))
+        for name, forecast in ((registry.title("persistence"), persistence), (further, extrapolation))
         if name != own
     }
     rows = {}
@@ -76,7 +78,7 @@ def evaluate(
     for metric in METRICS:
         console.print(error_table(metric, errors, metric))
     means = {name: sum(found["relative_l2"].values()) for name, found in errors.items()}
-    if own != "extrapolation" and means["extrapolation"] < means[own] and adapted.base != "linear":
+    if own != further and means[further] < means[own] and adapted.base != "linear":
         console.print("continuing the last change is better here; adapt again with --base linear")
     if out is not None:
         lines = [json.dumps({"forecaster": name} | vars(row)) for name, part in rows.items() for row in part]
@@ -109,8 +111,3 @@ def forecast(
     future = load_forecaster(forecaster).forecast(context)
     write_arrays(out, context=context, forecast=future)
     console.print(f"frames {first + CONTEXT} to {first + CONTEXT + len(future) - 1} in {out}, shape {future.shape}")
-
-
-def title_of(forecaster: "Forecaster") -> str:
-    """Return what tables call the forecaster of a file."""
-    return forecaster.model.name
