@@ -15,8 +15,8 @@ from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data import readers
 from rdjepa.data.fields import channels_first, validate
-from rdjepa.data.normalization import Normalizer
 from rdjepa.data.simulate import simulate
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.evaluation.evaluate import Row

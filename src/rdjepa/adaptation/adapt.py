@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from rdjepa.adaptation.loss import forecast_loss
 from rdjepa.data.fields import channels_first
-from rdjepa.data.normalization import Normalizer
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DivergenceError
 from rdjepa.forecasters.base import ForecastModel

@@ -22,7 +22,7 @@ import numpy as np
 import yaml
 
 from rdjepa.data.fields import COMPONENTS
-from rdjepa.data.normalization import Moments
+from rdjepa.data.statistics import summarize
 from rdjepa.data.trajectory import REGIMES, SPLITS, Key, Trajectory
 from rdjepa.errors import DataError
 from rdjepa.io.atomic import write_bytes
@@ -226,20 +226,10 @@ def write_stats(folder: Path | str) -> Path:
         DataError: no pool trajectory is stored there, or one cannot be read.
     """
     folder = Path(folder).resolve()
-    values: Moments | None = None
-    deltas: Moments | None = None
-    for trajectory in Stored.under(folder.parent, folder.name, split="pool"):
-        fields = trajectory.fields.astype(np.float64)
-        here, change = Moments.of(fields), Moments.of(np.diff(fields, axis=0))
-        values = here if values is None else values + here
-        deltas = change if deltas is None else deltas + change
-    if values is None or deltas is None:
+    pool = Stored.under(folder.parent, folder.name, split="pool")
+    if not pool:
         raise DataError(f"expected stored pool trajectories under {folder}, got none; simulate some first")
-    stats = {
-        name + suffix: dict(zip(COMPONENT_NAMES, getattr(moments, name).tolist(), strict=True))
-        for suffix, moments in (("", values), ("_delta", deltas))
-        for name in ("mean", "std", "rms")
-    }
+    stats = summarize((trajectory.fields for trajectory in pool), COMPONENT_NAMES)
     path = folder / "stats.yaml"
     write_bytes(path, yaml.safe_dump(stats, sort_keys=False).encode())
     return path

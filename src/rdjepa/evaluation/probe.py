@@ -21,7 +21,7 @@ import torch
 
 from rdjepa.data.cache import Cache
 from rdjepa.data.fields import channels_first
-from rdjepa.data.normalization import Normalizer
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.ridge import fit_cross_validated, r_squared

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rdjepa.data import store
-from rdjepa.data.normalization import Normalizer
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import PRETRAINING
 from rdjepa.errors import ArgumentError
 from rdjepa.pretraining.frames import Frames, read_frames

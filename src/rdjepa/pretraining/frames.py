@@ -14,7 +14,7 @@ from torch import Tensor
 
 from rdjepa.data import store
 from rdjepa.data.fields import COMPONENTS, channels_first
-from rdjepa.data.normalization import Normalizer
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key
 from rdjepa.data.windows import PRETRAINING
 from rdjepa.errors import DataError

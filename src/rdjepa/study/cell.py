@@ -18,8 +18,8 @@ from rdjepa import forecasters, systems
 from rdjepa.adaptation.adapt import train, windows
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data import manifest, store
-from rdjepa.data.normalization import Normalizer
 from rdjepa.data.splits import support
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.evaluate import Forecast, evaluate

@@ -12,8 +12,8 @@ import torch
 
 from rdjepa.adaptation.adapt import train, windows
 from rdjepa.adaptation.forecaster import Forecaster
-from rdjepa.data.normalization import Normalizer
 from rdjepa.data.simulate import simulate
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.evaluate import evaluate

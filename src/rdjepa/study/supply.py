@@ -14,9 +14,9 @@ from rdjepa import systems
 from rdjepa.data import manifest, store
 from rdjepa.data.build import Progress, build
 from rdjepa.data.cache import Cache
-from rdjepa.data.normalization import Moments, Normalizer
 from rdjepa.data.parallel import completed
 from rdjepa.data.simulate import simulate
+from rdjepa.data.statistics import Moments, Normalizer, fold
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import DataError
 from rdjepa.io.atomic import write_bytes
@@ -128,10 +128,7 @@ class Supply:
         return self.root / "statistics" / f"{system}-{count}.json"
 
     def _write_statistics(self, path: Path, parts: Sequence[Moments]) -> None:
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
-        normalizer = Normalizer(tuple(total.mean.tolist()), tuple(total.std.tolist()), "pool")
+        normalizer = Normalizer.of(fold(parts))
         write_bytes(path, json.dumps(normalizer.to_dict() | {"trajectories": len(parts)}).encode())
 
 
