@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from rdjepa import api, forecasters
-from rdjepa.data import store
-from rdjepa.data.simulate import simulate
+from rdjepa.data.acquire import Acquirer
 from rdjepa.data.splits import support
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import FORECASTING
@@ -57,14 +56,6 @@ class DemoConfig:
     device: str = "auto"
 
 
-def trajectory(base: Path, key: Key) -> Trajectory:
-    """The trajectory of a key: read if it is stored whole, simulated and stored otherwise."""
-    path = store.path_of(base, key)
-    if not store.is_complete(path, verify=True):
-        store.write(base, simulate(key.system, seed=key.index, regime=key.regime, split=key.split))
-    return store.read(path)
-
-
 def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
     """Run the demonstration and write `result.json`, `forecast.png`, `forecast.gif` and the trajectories to `out`.
 
@@ -83,11 +74,12 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
     keys = [Key(config.system, "pool", "id", i) for i in support(POOL_SIZE, config.k, config.support_seed)]
     keys += [Key(config.system, "test", "id", i) for i in range(config.test)]
     data: list[Trajectory] = []
+    acquirer = Acquirer(out / "data")
     started = time.perf_counter()
     with bar(f"simulate {config.system}") as update:
         for number, key in enumerate(keys):
             update(number, len(keys))
-            data.append(trajectory(out / "data", key))
+            data.append(acquirer.get(key))
         update(len(keys), len(keys))
     seconds["simulate"] = time.perf_counter() - started
     learning, unseen = data[: config.k], data[config.k :]

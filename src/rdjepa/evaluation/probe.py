@@ -11,7 +11,6 @@ change of their own patch's mean over the next h frames, beside principal compon
 as many as a token has components.
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from rdjepa.data.cache import Cache
+from rdjepa.data.acquire import Acquirer
 from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
@@ -116,19 +115,19 @@ def probe(
         progress: called with (system, systems).
     """
     device = device or torch.device("cpu")
-    cache = Cache(data, sys.maxsize)
+    acquirer = Acquirer(Path(data))
     encoders = {"pretrained": model.encoder, "random": build(model.config, seed=config.seed).encoder}
     for encoder in encoders.values():
         encoder.to(device).eval()
     parts: dict[tuple[str, str], Part] = {}
     names: dict[str, list[str]] = {}
     for number, system in enumerate(config.systems):
-        learning = [cache.get(Key(system, "pool", "id", i)) for i in range(config.train)]
+        learning = [acquirer.get(Key(system, "pool", "id", i)) for i in range(config.train)]
         normalizer = Normalizer.fit([trajectory.fields for trajectory in learning])
         names[system] = [n for n in learning[0].coefficients if len({t.coefficients[n] for t in learning}) > 1]
         parts[system, "train"] = _part(learning, names[system], encoders, normalizer, config, device)
         for regime in (r for r in REGIMES if r in get(system).regimes):
-            unseen = [cache.get(Key(system, "test", regime, i)) for i in range(config.test)]
+            unseen = [acquirer.get(Key(system, "test", regime, i)) for i in range(config.test)]
             parts[system, regime] = _part(unseen, names[system], encoders, normalizer, config, device)
         if progress:
             progress(number + 1, len(config.systems))
