@@ -123,14 +123,12 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
 
 def _draw(config: DemoConfig, fields: np.ndarray, adapted: dict[str, api.Forecaster], out: Path) -> None:
     """The figure of the middle window and the animation of all windows of one unseen trajectory."""
-    starts = FORECASTING.starts(len(fields))
-    middle = FORECASTING.cut(fields, starts[len(starts) // 2])
+    middle = FORECASTING.middle(fields)
     shown = {name: forecaster.forecast(middle.context) for name, forecaster in adapted.items()}
     shown[PERSISTENCE] = persistence(middle.context[None])[0]
     title = f"{config.system}, unseen trajectory, u; K = {config.k}, {config.updates} updates"
     figures.forecast(middle.targets, shown, out / "forecast.png", title=title)
-    windows = [FORECASTING.cut(fields, start) for start in starts]
-    context = np.stack([w.context for w in windows])
-    last = np.stack([w.targets[-1] for w in windows])
+    context, targets = FORECASTING.stack(fields)
     moving = {name: forecaster.forecast(context)[:, -1] for name, forecaster in adapted.items()}
-    figures.animation(last, moving, out / "forecast.gif", title=f"{title}: each frame forecast five frames ahead")
+    moved = f"{title}: each frame forecast five frames ahead"
+    figures.animation(targets[:, -1], moving, out / "forecast.gif", title=moved)

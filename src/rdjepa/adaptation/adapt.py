@@ -72,12 +72,10 @@ def windows(
     targets: list[Tensor] = []
     for number, fields in enumerate(support):
         standard = torch.from_numpy(channels_first(normalizer.standardize(fields)))
-        starts = FORECASTING.starts(len(standard))
-        middle = FORECASTING.context
-        context = torch.stack([standard[i : i + middle] for i in starts]).to(device)
-        targets.append(torch.stack([standard[i + middle : i + FORECASTING.length] for i in starts]).to(device))
+        window = FORECASTING.stack(standard)
+        targets.append(window.targets.to(device))
         with torch.no_grad():
-            features.extend(model.features(part) for part in context.split(8))
+            features.extend(model.features(part) for part in window.context.to(device).split(8))
         if report:
             report(number + 1, len(support))
     return Windows(tuple(torch.cat(parts) for parts in zip(*features, strict=True)), torch.cat(targets))

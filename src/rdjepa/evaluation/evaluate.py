@@ -94,9 +94,8 @@ def _errors(
     starts = window.starts(len(fields))
     totals = {name: np.zeros(window.max_offset) for name in metrics}
     for begin in range(0, len(starts), batch_size):
-        windows = [window.cut(fields, start) for start in starts[begin : begin + batch_size]]
-        targets = np.stack([w.targets for w in windows])
-        predicted = np.asarray(forecast(np.stack([w.context for w in windows])))
+        context, targets = window.stack(fields, starts[begin : begin + batch_size])
+        predicted = np.asarray(forecast(context))
         if predicted.shape != targets.shape:
             raise ArgumentError(
                 f"expected forecasts {targets.shape} (windows, horizons, H, W, C), got {predicted.shape}; "

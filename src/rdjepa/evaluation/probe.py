@@ -154,9 +154,8 @@ def _part(
     rng = np.random.default_rng(config.seed)
     for trajectory in trajectories:
         standard = torch.from_numpy(channels_first(normalizer.standardize(trajectory.fields)))
-        valid = FORECASTING.starts(len(standard))
-        starts = [valid[i] for i in np.linspace(0, len(valid) - 1, config.windows).astype(int)]
-        context = torch.stack([standard[start : start + FORECASTING.context] for start in starts])
+        starts = FORECASTING.spread(len(standard), config.windows)
+        context = FORECASTING.stack(standard, starts).context
         patches = cut(context)  # (windows, T, C, S, patch^2)
         drawn = torch.from_numpy(rng.permutation(patches.shape[-2])[: config.patches])
         for name, encoder in encoders.items():
@@ -167,8 +166,7 @@ def _part(
         found["raw"].append(torch.nn.functional.avg_pool2d(context.flatten(1, 2), COARSE).flatten(1).numpy())
         tokens["raw"].append(patches[:, :, :, drawn].permute(0, 3, 1, 2, 4).flatten(0, 1).flatten(1).numpy())
         means = cut(standard).mean(-1)[:, :, drawn]  # (frames, C, m)
-        newest = torch.tensor(starts) + FORECASTING.context - 1
-        change = torch.stack([means[newest + lead] - means[newest] for lead in LEADS])
+        change = torch.stack([means[FORECASTING.at(starts, lead)] - means[FORECASTING.at(starts, 0)] for lead in LEADS])
         changes.append(change.permute(1, 3, 0, 2).flatten(0, 1).flatten(1).numpy())
     values = np.array([[t.coefficients[name] for name in names] for t in trajectories])
     return Part(

@@ -146,13 +146,13 @@ class Source:
         futures, answers, count = [], [], 0
         for _, start, queries in drawn[part]:
             distinct, answer = np.unique(queries.offsets, return_inverse=True)
-            futures.append(start + PRETRAINING.context - 1 + distinct)
+            futures.append(PRETRAINING.at(start, distinct))
             answers.append(answer + count)
             count += len(distinct)
         names_, starts, wanted = zip(*drawn[part], strict=True)
         return Plan(
             names_,
-            torch.from_numpy(np.array(starts)[:, None] + np.arange(PRETRAINING.context)),
+            torch.from_numpy(PRETRAINING.given(starts)),
             torch.from_numpy(np.concatenate(futures)),
             torch.from_numpy(np.stack([queries.patches for queries in wanted])),
             torch.from_numpy(np.stack([queries.offsets for queries in wanted])),

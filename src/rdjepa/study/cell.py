@@ -235,8 +235,7 @@ def _adapt(
 
 def _example(forecast: Forecast, trajectory: Trajectory) -> bytes:
     """Newest frame, reference and forecast of the middle window, float32 in physical units."""
-    starts = FORECASTING.starts(len(trajectory.fields))
-    window = FORECASTING.cut(trajectory.fields, starts[len(starts) // 2])
+    window = FORECASTING.middle(trajectory.fields)
     stream = io.BytesIO()
     predicted = np.asarray(forecast(window.context[None])[0], np.float32)
     np.savez_compressed(stream, newest=window.context[-1], reference=window.targets, forecast=predicted)

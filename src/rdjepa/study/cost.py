@@ -130,7 +130,7 @@ def cost(
 
 def measure(name: str, profile: Profile, device: torch.device) -> dict[str, float]:
     """The seconds of a `Step`, from a few windows of noise, after one of each to warm up."""
-    frames = FORECASTING.length + TIMED_WINDOWS - 1
+    frames = FORECASTING.frames(TIMED_WINDOWS)
     fields = np.random.default_rng(0).standard_normal((frames, 128, 128, 2)).astype(np.float32)
     share = FORECASTING.count(FRAMES) / TIMED_WINDOWS
     normalizer = Normalizer((0.0, 0.0), (1.0, 1.0))
