@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import rdjepa
+from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.errors import CheckpointError, DataError
 
 
@@ -60,6 +61,19 @@ def test_adaptation_leaves_its_argument_alone_and_repeats(tiny):
     assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
     assert a.losses == b.losses
     assert a.losses != rdjepa.adapt(model, trajectory(), steps=2, seed=778, device="cpu").losses
+
+
+def test_steps_and_seed_are_those_of_the_configuration_unless_given(tiny):
+    model, x = rdjepa.build("tiny", seed=0), trajectory()
+    five = AdaptConfig(steps=2, seed=5)
+    configured = rdjepa.adapt(model, x, config=five, device="cpu")
+    assert configured.record["config"]["seed"] == 5
+    assert configured.losses == rdjepa.adapt(model, x, steps=2, seed=5, device="cpu").losses
+    both = rdjepa.adapt(model, x, config=AdaptConfig(steps=9), steps=2, seed=5, device="cpu")
+    assert configured.losses == both.losses
+    assert configured.losses != rdjepa.adapt(model, x, config=five, seed=0, device="cpu").losses
+    default = rdjepa.adapt(model, x, steps=2, device="cpu")
+    assert default.record["config"]["seed"] == 777 and default.losses != configured.losses
 
 
 def test_statistics_come_from_the_support_unless_given(tiny):

@@ -201,11 +201,11 @@ def adapt(
     trajectories: Any,
     *,
     steps: int | None = None,
-    seed: int = 777,
+    seed: int | None = None,
     config: AdaptConfig | None = None,
     normalizer: Normalizer | None = None,
     base: str = "none",
-    device: str = "auto",
+    device: str | torch.device = "auto",
     progress: Progress | None = None,
 ) -> Forecaster:
     """Adapt a pretrained model to one or a few trajectories of a system (S2.6), or train a control on them.
@@ -216,29 +216,33 @@ def adapt(
             argument itself is not changed.
         trajectories: `Trajectory` objects, (T, H, W, 2) or (K, T, H, W, 2) arrays, or a path (HDF5, npz, npy), or
             a list of these.
-        steps: updates; the preset's own when None.
-        seed: of the fresh weights and of the order of windows.
-        config: all optimisation settings; `steps` and `seed` override its own.
+        steps: updates; those of `config` when None.
+        seed: of the fresh weights and of the order of windows; that of `config` when None.
+        config: all optimisation settings; those of the preset when None.
         normalizer: field statistics; taken from the trajectories themselves when None.
         base: "none", the network forecasts the field, as in the paper; or "linear", it corrects a linear forecast of
             every point from its last four values, fitted to the trajectories: for fields that change slowly.
-        device: "auto", "cpu", "cuda".
+        device: "auto", "cpu", "cuda", or a device of torch.
         progress: called with (update, updates).
 
     Returns:
-        A forecaster in physical units.
+        A forecaster in physical units. Its record holds the settings, and under "seconds" what computing the constant
+        features and the updates took.
 
     Raises:
         ArgumentError: unfit trajectories (the sentence says why), an unknown checkpoint or base.
+        DivergenceError: the loss is not finite.
     """
     if base not in BASES:
         raise ArgumentError(f"expected a base among {', '.join(BASES)}, got {base!r}")
-    where = device_named(device)
-    forecaster, weights = _forecaster(model, seed)
+    where = device if isinstance(device, torch.device) else device_named(device)
+    start = checkpoint.load(model) if isinstance(model, str | Path) else model
+    settings = config or PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig())
+    overrides = {"steps": steps, "seed": seed}
+    settings = dataclasses.replace(settings, **{name: n for name, n in overrides.items() if n is not None})
+    forecaster, weights = _forecaster(start, settings.seed)
     given = readers.load(trajectories)
     support = fit_fields(given, forecaster.grid)
-    settings = config or PROFILES.get(forecaster.preset, AdaptConfig())
-    settings = dataclasses.replace(settings, seed=seed, steps=settings.steps if steps is None else steps)
     if settings.steps < 1:
         raise ArgumentError(f"expected at least one update, got {settings.steps}")
     statistics = normalizer or Normalizer.fit(support, "support")
@@ -248,6 +252,7 @@ def adapt(
     forecaster.to(where)
     started = time.perf_counter()
     data = windows(forecaster, support, statistics, where)
+    prepared = time.perf_counter()
     losses = train(
         forecaster, data, settings, None if progress is None else lambda step, _: progress(step, settings.steps)
     )
@@ -258,7 +263,10 @@ def adapt(
         "settings": forecaster.settings(),
         "config": dataclasses.asdict(settings),
         "support": [str(trajectory.key or "without a key") for trajectory in given],
-        "seconds": round(time.perf_counter() - started, 2),
+        "seconds": {
+            "features": round(prepared - started, 3),
+            "adapt": round(time.perf_counter() - prepared, 3),
+        },
         "software": software(),
     }
     return Forecaster(forecaster, statistics, record, losses)
@@ -304,10 +312,8 @@ def fit_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list[np.
     return support
 
 
-def _forecaster(model: Any, seed: int) -> tuple[ForecastModel, str]:
-    """Trainable copy and fingerprint of what `adapt` was given."""
-    if isinstance(model, str | Path):
-        model = checkpoint.load(model)
+def _forecaster(model: RDJEPA | ForecastModel, seed: int) -> tuple[ForecastModel, str]:
+    """Return a trainable copy and the fingerprint of what `adapt` was given."""
     if isinstance(model, ForecastModel):
         return copy.deepcopy(model), ""
     return RDJEPAForecaster(with_fresh_decoder(model, seed)), model.fingerprint

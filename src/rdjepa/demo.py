@@ -93,7 +93,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
             adapted[name] = api.adapt(
                 model, learning, steps=config.updates, seed=config.seed, device=config.device, progress=update
             )
-        seconds[f"train {name}"] = adapted[name].record["seconds"]
+        seconds[f"train {name}"] = sum(adapted[name].record["seconds"].values())
 
     rows = {}
     compared: dict[str, Any] = {**adapted, PERSISTENCE: persistence}

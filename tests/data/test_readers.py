@@ -18,7 +18,9 @@ ONE = np.random.default_rng(0).normal(size=(10, 6, 8, 2)).astype(np.float32)
 MANY = np.random.default_rng(1).normal(size=(3, 10, 6, 8, 2)).astype(np.float32)
 
 
-def write_the_well(path: Path, names: tuple[str, ...] = ("A", "B"), bc_type: str = "PERIODIC", frames: int = 10) -> None:
+def write_the_well(
+    path: Path, names: tuple[str, ...] = ("A", "B"), bc_type: str = "PERIODIC", frames: int = 10
+) -> None:
     """A file of The Well as others write it: three trajectories, one constant scalar and one per trajectory."""
     with h5py.File(path, "w") as file:
         file.attrs["dataset_name"] = "elsewhere"

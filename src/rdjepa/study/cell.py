@@ -4,7 +4,7 @@ import hashlib
 import io
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from rdjepa import forecasters, systems
-from rdjepa.adaptation.adapt import train, windows
+from rdjepa import api, forecasters, systems
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data import manifest, store
 from rdjepa.data.splits import support
@@ -27,10 +26,9 @@ from rdjepa.evaluation.metrics import METRICS
 from rdjepa.evaluation.spectra import RadialSpectra
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.persistence import extrapolation, persistence
-from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.io.provenance import fingerprint, software
-from rdjepa.models.rdjepa import parameter_count, with_fresh_decoder
+from rdjepa.models.rdjepa import RDJEPA, parameter_count
 from rdjepa.study import protocol
 from rdjepa.study.directory import RECORD, VERSION
 from rdjepa.study.profiles import Profile
@@ -164,11 +162,15 @@ def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, devi
 
     learning = read(cell.support())
     watch.lap("support")
-    forecast, made = (
-        _adapt(cell, profile, [t.fields for t in learning], normalizer, device, watch)
-        if cell.trained
-        else (TRIVIAL[cell.forecaster], {"parameters": 0, "trained": 0})
-    )
+    forecast: Forecast
+    if cell.trained:
+        start = forecaster(cell.forecaster, profile)
+        adapted = api.adapt(start, learning, config=profile.adapt, normalizer=normalizer, device=device)
+        forecast, made = adapted.forecast, _made(adapted)
+        watch.lap("features")
+        watch.move("features", "adapt", adapted.record["seconds"]["adapt"])
+    else:
+        forecast, made = TRIVIAL[cell.forecaster], {"parameters": 0, "trained": 0}
     tests = cell.test(profile.test)
     spectra = RadialSpectra(normalizer.mean, normalizer.scale)
     rows = []
@@ -207,30 +209,18 @@ def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, devi
     return files | {RECORD: json.dumps(record, indent=1).encode()}
 
 
-def forecaster(name: str, profile: Profile) -> ForecastModel:
-    """A fresh trainable forecaster; RD-JEPA has the checkpoint's encoder and predictor (S2.6)."""
+def forecaster(name: str, profile: Profile) -> RDJEPA | ForecastModel:
+    """Return what `rdjepa.adapt` starts from: the pretrained model, or a forecaster with fresh weights (S2.6)."""
     if name == PRETRAINED:
-        return RDJEPAForecaster(with_fresh_decoder(checkpoint.load(profile.checkpoint), profile.adapt.seed))
+        return checkpoint.load(profile.checkpoint)
     return forecasters.build(name, profile.preset_of(name), seed=profile.adapt.seed)
 
 
-def _adapt(
-    cell: Cell,
-    profile: Profile,
-    learning: Sequence[np.ndarray],
-    normalizer: Normalizer,
-    device: torch.device,
-    watch: "_Watch",
-) -> tuple[Forecast, dict[str, Any]]:
-    """The adapted forecast function, and what the record says of the model."""
-    model = forecaster(cell.forecaster, profile).to(device)
-    data = windows(model, learning, normalizer, device)
-    watch.lap("features")
-    losses = train(model, data, profile.adapt)
-    watch.lap("adapt")
-    trained = sum(parameter.numel() for group in model.parameter_groups() for parameter in group["params"])
-    made = {"parameters": parameter_count(model), "trained": trained, "loss": [losses[0], losses[-1]]}
-    return Forecaster(model, normalizer, {}).forecast, made
+def _made(adapted: Forecaster) -> dict[str, Any]:
+    """Return what the record of a cell says of its model."""
+    trained = sum(parameter.numel() for group in adapted.model.parameter_groups() for parameter in group["params"])
+    losses = adapted.losses
+    return {"parameters": parameter_count(adapted.model), "trained": trained, "loss": [losses[0], losses[-1]]}
 
 
 def _example(forecast: Forecast, trajectory: Trajectory) -> bytes:
@@ -254,6 +244,11 @@ class _Watch:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self.last = time.perf_counter()
+
+    def move(self, part: str, other: str, seconds: float) -> None:
+        """Take seconds off one part and give them to another."""
+        self.seconds[part] -= seconds
+        self.seconds[other] = self.seconds.get(other, 0.0) + seconds
 
     def lap(self, part: str) -> None:
         now = time.perf_counter()

@@ -10,8 +10,7 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from rdjepa.adaptation.adapt import train, windows
-from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa import api
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
@@ -138,13 +137,11 @@ def measure(name: str, profile: Profile, device: torch.device) -> dict[str, floa
     if name in TRIVIAL:
         forecast = TRIVIAL[name]
     else:
-        model = forecaster(name, profile).to(device)
-        windows(model, [fields], normalizer, device)
-        support, data = _timed(lambda: windows(model, [fields], normalizer, device), device)
-        train(model, data, replace(profile.adapt, steps=1))
-        timed = replace(profile.adapt, steps=TIMED_UPDATES)
-        update, _ = _timed(lambda: train(model, data, timed), device)
-        forecast = Forecaster(model, normalizer, {}).forecast
+        adapt = partial(api.adapt, forecaster(name, profile), fields, normalizer=normalizer, device=device)
+        adapt(config=replace(profile.adapt, steps=1))
+        adapted = adapt(config=replace(profile.adapt, steps=TIMED_UPDATES))
+        support, update = adapted.record["seconds"]["features"], adapted.record["seconds"]["adapt"]
+        forecast = adapted.forecast
     trajectory = Trajectory(fields, np.arange(frames, dtype=np.float64), key=Key("noise"))
     spectra = RadialSpectra(normalizer.mean, normalizer.scale)
     test, _ = _timed(lambda: evaluate(forecast, [trajectory], metrics=tuple(METRICS), observe=spectra.add), device)
