@@ -39,7 +39,7 @@ from rdjepa.pretraining.frames import Frames
 from rdjepa.pretraining.loop import pretrain as _pretrain
 from rdjepa.pretraining.targets import TargetConfig
 from rdjepa.pretraining.tensorboard import Board
-from rdjepa.systems import SOURCES
+from rdjepa.systems import SOURCES, get
 from rdjepa.viz import figures
 
 Progress = Callable[[int, int], None]
@@ -66,6 +66,7 @@ def pretrain(
     data: str | Path,
     out: str | Path,
     *,
+    systems: Sequence[str] | None = None,
     steps: int | None = None,
     precision: str | None = None,
     ema: tuple[float, float] | None = None,
@@ -76,7 +77,7 @@ def pretrain(
     tensorboard: bool = False,
     progress: Callable[[int, int, dict], None] | None = None,
 ) -> RDJEPA:
-    """Pretrain on stored trajectories of the five source systems (S2.3-S2.5).
+    """Pretrain on stored trajectories of several systems (S2.3-S2.5).
 
     Under torchrun every process calls this; the leading one writes and reports.
 
@@ -84,6 +85,7 @@ def pretrain(
         preset: "paper", "small" or "nano".
         data: directory of stored trajectories; the pool trains, the validation split is for diagnostics only.
         out: run directory; the finished model is in its folder `model`.
+        systems: what `rdjepa.systems.get` takes; the five sources when None. Batches depend on their order.
         steps: length of the run; the preset's own when None. Warm-up keeps its share.
         precision: "float32" or "bfloat16"; the preset's own when None.
         ema: averaging coefficient of the target encoder, first and last; the preset's own when None.
@@ -98,8 +100,8 @@ def pretrain(
         The pretrained model.
 
     Raises:
-        ArgumentError: unknown preset or precision, missing systems, coefficients outside [0, 1), or a directory of
-            another run.
+        ArgumentError: unknown preset, precision or system, systems without trajectories, coefficients outside [0, 1),
+            or a directory of another run.
         DivergenceError: loss or gradient is not finite; the saved states are those before.
         InsufficientMemoryError: a `MemoryError`; the sentence says what to lower.
     """
@@ -112,6 +114,7 @@ def pretrain(
         config = dataclasses.replace(config, precision=precision)
     if ema is not None:
         config = dataclasses.replace(config, ema=ema)
+    files = _systems(SOURCES if systems is None else systems)
     where = device_named(device)
     engine = engine or fastest(where)
     started = time.perf_counter()
@@ -120,8 +123,8 @@ def pretrain(
         dtype = torch.bfloat16 if config.precision == "bfloat16" else torch.float32
         mapped = run / "frames" if engine.frames == "mapped" else None
         with ranks.leader_first():
-            source = Source.open(data, SOURCES, dtype=dtype, mapped=mapped)
-            validation = Source.open(data, SOURCES, "validation", dtype=dtype)
+            source = Source.open(data, list(files), dtype=dtype, mapped=mapped)
+            validation = Source.open(data, list(files), "validation", dtype=dtype)
         if engine.frames == "device":
             source = Source(source.frames.to(where), source.normalizers, source.checksums)
         with Board(run / "tensorboard" if tensorboard and ranks.leads else None) as board:
@@ -141,9 +144,19 @@ def pretrain(
             )
         if ranks.leads:
             setup = {"engine": dataclasses.asdict(engine), "processes": ranks.size}
-            _finish(model, preset, run, config, source, validation, started, setup)
+            _finish(model, preset, run, config, source, validation, started, setup, files)
         ranks.wait()
     return checkpoint.load(run / "model")
+
+
+def _systems(given: Sequence[str]) -> dict[str, str]:
+    """Name of every system -> what it was asked for by: the name itself, or a file that defines it."""
+    files = {get(each).name: each for each in given}
+    if not files or len(files) < len(given):
+        raise ArgumentError(
+            f"expected at least one system and each once, got {', '.join(given) or 'none'}; name each once"
+        )
+    return files
 
 
 def _finish(
@@ -155,12 +168,14 @@ def _finish(
     validation: Source,
     started: float,
     setup: Mapping[str, Any],
+    files: Mapping[str, str],
 ) -> None:
     """Write the folder `model` of a run: weights, configuration, data, curves and card."""
     metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     record = {
         "config": dataclasses.asdict(config),
         "steps": metrics[-1]["step"],
+        "systems": list(files),
         "trajectories": source.frames.counts,
         "validation_trajectories": validation.frames.counts,
         "diagnostics": next((m for m in reversed(metrics) if "latent_loss" in m), {}),
@@ -169,7 +184,7 @@ def _finish(
         "data": fingerprint(source.checksums),
         **setup,
     }
-    record["check"] = latent_error(model, source.normalizers)
+    record["check"] = latent_error(model, source.normalizers, files)
     folder = run / "model"
     folder.mkdir(exist_ok=True)
     for name in ("data.json", "metrics.jsonl"):
@@ -178,19 +193,21 @@ def _finish(
     checkpoint.save(model, folder, record, cards.model_card(preset, record))
 
 
-def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer]) -> float:
-    """The latent loss on the first validation trajectory of four systems, with the online encoder as target.
+def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer], files: Mapping[str, str] | None = None) -> float:
+    """Return the latent loss on the first validation trajectory of some systems, with the online encoder as target.
 
-    It is recorded with a checkpoint, so that a loaded one can be held against the run that made it.
+    It is recorded with a checkpoint, so that a loaded one can be held against the run that made it. The systems are
+    those of `CHECKED` that it was trained on, or the first one where it was trained on none of them.
 
     Args:
         model: a pretrained model.
         normalizers: the field statistics of its pretraining data, by system.
+        files: system -> file that defines it, for systems of the user.
     """
-    fields = {
-        name: [channels_first(normalizers[name].standardize(simulate(name, split="validation").fields))]
-        for name in CHECKED
-    }
+    files = files or {}
+    checked = [name for name in CHECKED if name in normalizers] or list(normalizers)[:1]
+    physical = {name: simulate(files.get(name, name), split="validation").fields for name in checked}
+    fields = {name: [channels_first(normalizers[name].standardize(each))] for name, each in physical.items()}
     jepa = JEPA(copy.deepcopy(model.encoder), model.predictor).to(next(model.parameters()).device)
     batch = Source(Frames.of(fields), normalizers).batch(0, 0, 16, model.config.side, TargetConfig())
     return diagnose(jepa, [batch.to(next(model.parameters()).device)])["latent_loss"]
@@ -238,8 +255,11 @@ def adapt(
     where = device if isinstance(device, torch.device) else device_named(device)
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     settings = config or PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig())
-    overrides = {"steps": steps, "seed": seed}
-    settings = dataclasses.replace(settings, **{name: n for name, n in overrides.items() if n is not None})
+    settings = dataclasses.replace(
+        settings,
+        steps=settings.steps if steps is None else steps,
+        seed=settings.seed if seed is None else seed,
+    )
     forecaster, weights = _forecaster(start, settings.seed)
     given = readers.load(trajectories)
     support = fit_fields(given, forecaster.grid)

@@ -6,13 +6,11 @@ arrays or tensors whose first axis is time.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rdjepa.errors import DataError
-
-Index = TypeVar("Index", int, np.ndarray)
 
 
 class Window(NamedTuple):
@@ -74,8 +72,8 @@ class WindowSpec:
         """Return the starts of `count` windows, evenly spaced from the first to the last."""
         return np.linspace(0, self.count(frames) - 1, count).astype(int)
 
-    def at(self, start: Index, offset: Index) -> Index:
-        """Return the frame that lies `offset` intervals after the newest context frame of the window at `start`."""
+    def at(self, start: Any, offset: Any) -> Any:
+        """Return the frame `offset` intervals after the newest context frame of the window at `start`; arrays too."""
         return start + (self.context - 1) + offset
 
     def given(self, starts: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -111,8 +109,7 @@ class WindowSpec:
         outside = where[(where < 0) | (where >= self.count(len(fields)))]
         if len(outside):
             raise self._unfit(len(fields), outside[0])
-        newest = self.at(where, np.zeros_like(where))
-        return Window(fields[self.given(where)], fields[newest[:, None] + np.arange(1, self.max_offset + 1)])
+        return Window(fields[self.given(where)], fields[self.at(where[:, None], np.arange(1, self.max_offset + 1))])
 
     def _unfit(self, frames: int, start: int) -> DataError:
         return DataError(

@@ -45,12 +45,12 @@ def pretrain(
     """Pretrain a preset, or go on with a run.
 
     The run directory receives `metrics.jsonl` (one line per `log_every` steps), `state/` (the two newest states),
-    `data.json` (normalisation and checksums of every trajectory used) and nothing else; write the finished model
-    with `rdjepa.io.checkpoint.save`.
+    `data.json` (systems, normalisation and checksums of every trajectory used) and nothing else; write the finished
+    model with `rdjepa.io.checkpoint.save`.
 
     Args:
         preset: "paper", "small" or "nano".
-        source: trajectories of the source systems.
+        source: trajectories of the systems to learn from.
         run: run directory.
         config: optimisation settings.
         validation: trajectories for the held-out diagnostics; none are computed without.
@@ -187,6 +187,7 @@ def _write(path: Path, record: Mapping) -> None:
 def _claim(run: Path, source: Source, resuming: bool) -> None:
     """Record the data of a new run, or check that a resumed run gets the same data."""
     record = {
+        "systems": list(source.frames.spans),
         "normalizers": {name: n.to_dict() for name, n in source.normalizers.items()},
         "trajectories": source.checksums,
     }
@@ -194,7 +195,14 @@ def _claim(run: Path, source: Source, resuming: bool) -> None:
     if path.exists():
         if not resuming:
             raise ArgumentError(f"expected an empty run directory, got a run at {run}; resume it or choose another")
-        if json.loads(path.read_text())["trajectories"] != source.checksums:
+        there = json.loads(path.read_text())
+        known = there.get("systems", list(there["normalizers"]))  # earlier versions wrote no list
+        if known != record["systems"]:
+            raise ArgumentError(
+                f"expected the systems {', '.join(known)} that {run} was started with, in this order, "
+                f"got {', '.join(record['systems'])}; name the same systems or choose another directory"
+            )
+        if there["trajectories"] != source.checksums:
             raise ArgumentError(f"expected the trajectories that {run} was started with, got others; use the same data")
     else:
         write_bytes(path, json.dumps(record, indent=1).encode())
