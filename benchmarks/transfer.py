@@ -95,7 +95,7 @@ def measure(name, arguments, budgets, learning, test, normalizer):
         model = Corrected(model, Linear.fit(standard))
     config = replace(PROFILES["nano"], steps=max(budgets), precision=arguments.precision)
 
-    def report(step, _):
+    def report(step, *_):
         if step in budgets:
             note(step, Forecaster(model, normalizer, {}), fingerprint)
             model.train()

@@ -39,10 +39,9 @@ from rdjepa.pretraining.frames import Frames
 from rdjepa.pretraining.loop import pretrain as _pretrain
 from rdjepa.pretraining.targets import TargetConfig
 from rdjepa.pretraining.tensorboard import Board
+from rdjepa.progress import Progress
 from rdjepa.systems import SOURCES, get
 from rdjepa.viz import figures
-
-Progress = Callable[[int, int], None]
 
 BASES = ("none", "linear")
 
@@ -75,7 +74,7 @@ def pretrain(
     resume: bool = False,
     stop_at: int | None = None,
     tensorboard: bool = False,
-    progress: Callable[[int, int, dict], None] | None = None,
+    progress: Progress | None = None,
 ) -> RDJEPA:
     """Pretrain on stored trajectories of several systems (S2.3-S2.5).
 
@@ -94,7 +93,7 @@ def pretrain(
         resume: go on from the newest valid state in `out`.
         stop_at: save and return at this step; a later call with `resume` goes on.
         tensorboard: write the diagnostics for TensorBoard too, into the folder `tensorboard` of `out`.
-        progress: called with (step, steps, metrics) after every step.
+        progress: called after every step with its number, the number of all and the latest diagnostics as a short line.
 
     Returns:
         The pretrained model.
@@ -139,7 +138,7 @@ def pretrain(
                 ranks=ranks,
                 resuming=resume,
                 stop_at=stop_at,
-                report=None if progress is None else lambda step, metrics: progress(step, config.steps, metrics),
+                progress=progress,
                 line=board.write,
             )
         if ranks.leads:
@@ -240,7 +239,7 @@ def adapt(
         base: "none", the network forecasts the field, as in the paper; or "linear", it corrects a linear forecast of
             every point from its last four values, fitted to the trajectories: for fields that change slowly.
         device: "auto", "cpu", "cuda", or a device of torch.
-        progress: called with (update, updates).
+        progress: called after every update with its number, the number of all and the loss in words.
 
     Returns:
         A forecaster in physical units. Its record holds the settings, and under "seconds" what computing the constant
@@ -273,9 +272,7 @@ def adapt(
     started = time.perf_counter()
     data = windows(forecaster, support, statistics, where)
     prepared = time.perf_counter()
-    losses = train(
-        forecaster, data, settings, None if progress is None else lambda step, _: progress(step, settings.steps)
-    )
+    losses = train(forecaster, data, settings, progress)
     record = {
         "forecaster": forecaster.name,
         "preset": forecaster.preset,
@@ -305,7 +302,7 @@ def evaluate(
         forecaster: an adapted forecaster, or any function from (B, 4, H, W, C) to (B, 5, H, W, C).
         trajectories: as for `adapt`.
         metrics: names from `rdjepa.metrics.METRICS`.
-        progress: called with (trajectory, trajectories).
+        progress: called with the number of trajectories done, their total and the key of the latest.
 
     Returns:
         One row per metric, horizon and trajectory: the mean over its windows.

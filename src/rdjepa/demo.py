@@ -22,13 +22,14 @@ from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.checkpoint import read_config
+from rdjepa.progress import Progress
+from rdjepa.study import protocol
 from rdjepa.viz import figures
 
-POOL_SIZE = 1_000
 METRICS = ("relative_l2", "gradient_l1")
 RD_JEPA, SCRATCH, PERSISTENCE = "RD-JEPA", "from scratch", "persistence"
 
-Bar = Callable[[str], AbstractContextManager[Callable[..., None]]]
+Bar = Callable[[str], AbstractContextManager[Progress]]
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class DemoConfig:
     k: int = 1
     updates: int = 100
     test: int = 6
-    support_seed: int = 777
+    support_seed: int = protocol.SUPPORT_SEEDS[0]
     seed: int = 777
     device: str = "auto"
 
@@ -71,16 +72,17 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
     _, checkpoint = read_config(config.model)
     preset = checkpoint["name"]
     seconds: dict[str, float] = {}
-    keys = [Key(config.system, "pool", "id", i) for i in support(POOL_SIZE, config.k, config.support_seed)]
+    pool = protocol.counts(config.system)["pool", "id"]
+    keys = [Key(config.system, "pool", "id", i) for i in support(pool, config.k, config.support_seed)]
     keys += [Key(config.system, "test", "id", i) for i in range(config.test)]
     data: list[Trajectory] = []
     acquirer = Acquirer(out / "data")
     started = time.perf_counter()
     with bar(f"simulate {config.system}") as update:
         for number, key in enumerate(keys):
-            update(number, len(keys))
+            update(number, len(keys), str(key))
             data.append(acquirer.get(key))
-        update(len(keys), len(keys))
+        update(len(keys), len(keys), "")
     seconds["simulate"] = time.perf_counter() - started
     learning, unseen = data[: config.k], data[config.k :]
 

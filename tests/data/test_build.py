@@ -41,7 +41,7 @@ def test_what_is_whole_is_kept_and_the_rest_is_made(tmp_path):
     before = store.path_of(tmp_path, KEYS[1]).stat().st_mtime_ns
     seen = []
     built = build(tmp_path, KEYS[:3], progress=lambda *done: seen.append(done))
-    assert (built.made, built.kept, seen) == (2, 1, [(1, 3), (2, 3), (3, 3)])
+    assert (built.made, built.kept, seen) == (2, 1, [(1, 3, ""), (2, 3, str(KEYS[0])), (3, 3, str(KEYS[2]))])
     assert damaged.read_bytes() == whole and store.path_of(tmp_path, KEYS[1]).stat().st_mtime_ns == before
 
 

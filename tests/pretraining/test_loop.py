@@ -141,7 +141,7 @@ def test_scaled_profile_keeps_the_share_of_warm_up():
 def test_watching_does_not_change_the_bits(tiny, tmp_path):
     often = replace(CONFIG, log_every=1, diagnose_every=1)
     seldom = replace(CONFIG, log_every=100, diagnose_every=100)
-    watched = pretrain("tiny", source(), tmp_path / "watched", often, validation=source(1), report=lambda *_: None)
+    watched = pretrain("tiny", source(), tmp_path / "watched", often, validation=source(1), progress=lambda *_: None)
     assert equal(watched, pretrain("tiny", source(), tmp_path / "alone", seldom))
 
 

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from rdjepa import api
-from rdjepa.cli.console import console, progress, training_line
+from rdjepa.cli.console import console, progress
 from rdjepa.evaluation.probe import ProbeConfig, record
 from rdjepa.evaluation.probe import probe as run_probe
 from rdjepa.evaluation.probe_table import probe_markdown, probe_table
@@ -71,7 +71,7 @@ def pretrain(
             stop_at=stop_at,
             tensorboard=tensorboard,
             device=device,
-            progress=update and (lambda step, total, metrics: update(step, total, training_line(metrics))),
+            progress=update,
         )
     if leads:
         console.print(f"model in {out / 'model'}, curves in {out / 'model' / 'curves.png'}")

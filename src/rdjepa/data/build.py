@@ -4,7 +4,7 @@ A trajectory depends on its key alone, so the number of workers and the order ch
 kept; a build that was killed goes on where it was, and has lost only what was in flight.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +12,8 @@ from rdjepa.data.acquire import Acquirer
 from rdjepa.data.parallel import completed
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import SimulationError
+from rdjepa.progress import Progress
 
-Progress = Callable[[int, int], None]
 RETRIES = 3
 
 
@@ -58,7 +58,7 @@ def build(
         sources: system name -> file that defines it, for systems of the user.
         workers: local processes, each with one thread; 1 computes in this process.
         scheduler: address of a running Dask scheduler, used instead of local processes.
-        progress: called with the number of trajectories done and their total.
+        progress: called with the number of trajectories done, their total and the key of the latest.
 
     Raises:
         DataError: the disk is full or not writable.
@@ -68,7 +68,7 @@ def build(
     missing = acquirer.unsound(keys)
     done = kept = len(keys) - len(missing)
     if progress:
-        progress(done, len(keys))
+        progress(done, len(keys), "")
     failed: dict[Key, str] = {}
     jobs = [(acquirer, key) for key in missing]
     names = [str(key) for key in missing]
@@ -82,5 +82,5 @@ def build(
             if result:
                 failed[missing[position]] = result
             if progress:
-                progress(done, len(keys))
+                progress(done, len(keys), names[position])
     return Built(len(missing) - len(failed), kept, failed)

@@ -11,7 +11,7 @@ change of their own patch's mean over the next h frames, beside principal compon
 as many as a token has components.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.ridge import fit_cross_validated, r_squared
 from rdjepa.models.encoder import Encoder
 from rdjepa.models.rdjepa import RDJEPA, build
+from rdjepa.progress import Progress
 from rdjepa.systems import HELD_OUT, SOURCES, get
 
 REGIMES = ("id", "coeff-ood")
@@ -103,7 +104,7 @@ def probe(
     data: Path | str,
     config: ProbeConfig = ProbeConfig(),
     device: torch.device | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[ProbeRow]:
     """Probe the encoder of a pretrained model.
 
@@ -112,7 +113,7 @@ def probe(
         data: dataset directory; trajectories that it lacks are simulated and kept there.
         config: how much.
         device: where to encode; the CPU when None.
-        progress: called with (system, systems).
+        progress: called with the number of systems done, their total and the name of the latest.
     """
     device = device or torch.device("cpu")
     acquirer = Acquirer(Path(data))
@@ -130,7 +131,7 @@ def probe(
             unseen = [acquirer.get(Key(system, "test", regime, i)) for i in range(config.test)]
             parts[system, regime] = _part(unseen, names[system], encoders, normalizer, config, device)
         if progress:
-            progress(number + 1, len(config.systems))
+            progress(number + 1, len(config.systems), system)
     _add_principal_components(parts)
     rows = _coefficients(parts, names)
     for system in config.systems:

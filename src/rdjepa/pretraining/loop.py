@@ -16,10 +16,11 @@ from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch, Source
 from rdjepa.pretraining.diagnostics import diagnose, signs_of_collapse
 from rdjepa.pretraining.engine import Engine, saying_what_to_lower
-from rdjepa.pretraining.monitor import averaging_distance, gates, gradient_norms
+from rdjepa.pretraining.monitor import averaging_distance, gates, gradient_norms, short_line
 from rdjepa.pretraining.prefetch import Reader
 from rdjepa.pretraining.processes import Ranks
 from rdjepa.pretraining.state import Pretraining, newest_state, resume
+from rdjepa.progress import Progress
 
 VALIDATION_SEED = 4321
 VALIDATION_BATCHES, VALIDATION_BATCH = 8, 16
@@ -38,7 +39,7 @@ def pretrain(
     engine: Engine | None = None,
     ranks: Ranks | None = None,
     resuming: bool = False,
-    report: Callable[[int, dict], None] | None = None,
+    progress: Progress | None = None,
     line: Line | None = None,
     stop_at: int | None = None,
 ) -> RDJEPA:
@@ -58,7 +59,8 @@ def pretrain(
         engine: how to compute; plain when None.
         ranks: this process among those of the run; alone when None.
         resuming: go on from the newest valid state in `run`, if there is one.
-        report: called by the leading process after every step with the step count and the latest metrics.
+        progress: called by the leading process after every step with its number, the number of all and the latest
+            metrics as a short line.
         line: called with every line that goes to `metrics.jsonl`.
         stop_at: end early at this step with the state saved; the schedules do not change.
 
@@ -85,7 +87,7 @@ def pretrain(
         log = run / "metrics.jsonl"
         if ranks.leads:
             _trim(log, training.step)
-        _loop(training, source, parts, held_out, run, min(config.steps, stop_at or config.steps), report, line)
+        _loop(training, source, parts, held_out, run, min(config.steps, stop_at or config.steps), progress, line)
     ranks.wait()
     model = build(preset, seed=config.seed)
     model.encoder.load_state_dict(training.jepa.encoder.state_dict())
@@ -100,7 +102,7 @@ def _loop(
     held_out: list[Batch],
     run: Path,
     last: int,
-    report: Callable[[int, dict], None] | None,
+    progress: Progress | None,
     line: Line | None,
 ) -> None:
     """Train up to step `last`; the leading process measures, writes and reports."""
@@ -133,8 +135,8 @@ def _loop(
             if measure:
                 latest.pop("warnings", None)
             latest |= metrics
-            if report:
-                report(step, latest)
+            if progress:
+                progress(step, config.steps, short_line(latest))
 
 
 def _held_out(validation: Source, training: Pretraining) -> list[Batch]:

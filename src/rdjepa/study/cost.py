@@ -20,6 +20,7 @@ from rdjepa.evaluation.metrics import METRICS
 from rdjepa.evaluation.spectra import RadialSpectra
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.provenance import software
+from rdjepa.progress import Progress
 from rdjepa.study.cell import TRIVIAL, Cell, forecaster
 from rdjepa.study.profiles import Profile
 from rdjepa.study.supply import TRAJECTORY_BYTES, Supply, keys_of, pool_keys
@@ -80,7 +81,7 @@ def cost(
     profile: Profile,
     supply: Supply,
     device: torch.device,
-    report: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Cost:
     """Expected cost of some cells, one after the other on one device.
 
@@ -89,7 +90,7 @@ def cost(
         profile: how they are run.
         supply: where their trajectories come from; its study directory keeps what was measured.
         device: where to measure.
-        report: called with a number done, their total and what is being timed.
+        progress: called with a number done, their total and what is being timed.
     """
     names = list(dict.fromkeys(cell.forecaster for cell in missing))
     places = list(dict.fromkeys(cell.system for cell in missing))
@@ -97,8 +98,8 @@ def cost(
     total = len(names) + len(places)
 
     def say(number: int, text: str) -> None:
-        if report:
-            report(number, total, text)
+        if progress:
+            progress(number, total, text)
 
     steps, draws = {}, {}
     for number, name in enumerate(names):

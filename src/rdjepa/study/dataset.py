@@ -2,12 +2,12 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rdjepa import systems
 from rdjepa.data import manifest, store
-from rdjepa.data.build import Built, Progress, build
+from rdjepa.data.build import Built, build
 from rdjepa.data.simulate import simulate
 from rdjepa.data.splits import coinciding_seeds, support_set
 from rdjepa.data.trajectory import SPLITS, Key, Trajectory
@@ -17,6 +17,7 @@ from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.io.atomic import write_bytes
 from rdjepa.pde.system import System
+from rdjepa.progress import Progress
 from rdjepa.study import data_card, protocol
 from rdjepa.viz import figures
 
@@ -46,7 +47,7 @@ def build_dataset(
         count: at most this many trajectories of every split and regime.
         workers: local processes.
         scheduler: address of a running Dask scheduler, instead of local processes.
-        progress: called with the number of trajectories done and their total.
+        progress: called with the number of trajectories done, their total and the key of the latest.
 
     Raises:
         ArgumentError: unknown names, a count of zero, or a directory of another configuration.
@@ -111,15 +112,13 @@ def sample(base: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
     return chosen
 
 
-def write_cards(
-    base: Path | str, names: Sequence[str] | None = None, progress: Callable[[int, int], None] | None = None
-) -> list[Path]:
+def write_cards(base: Path | str, names: Sequence[str] | None = None, progress: Progress | None = None) -> list[Path]:
     """Write `card.md` and `contact.png` of every system in a data set; return the cards' paths.
 
     Args:
         base: dataset directory with a manifest.
         names: systems, or .py files that define one; those of the package that are in the data by default.
-        progress: called with the number of systems done and their total.
+        progress: called with the number of systems done, their total and the name of the latest.
     """
     entries = manifest.read(base)
     present = list(dict.fromkeys(key.system for key in entries))
@@ -140,7 +139,7 @@ def write_cards(
         write_bytes(folder / "card.md", text.encode())
         paths.append(folder / "card.md")
         if progress:
-            progress(number + 1, len(chosen))
+            progress(number + 1, len(chosen), system.name)
     return paths
 
 

@@ -13,12 +13,13 @@ from pathlib import Path
 from rdjepa import systems
 from rdjepa.data import manifest
 from rdjepa.data.acquire import Acquirer
-from rdjepa.data.build import Progress, build
+from rdjepa.data.build import build
 from rdjepa.data.parallel import completed
 from rdjepa.data.statistics import Moments, Normalizer, fold
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import DataError
 from rdjepa.io.atomic import write_bytes
+from rdjepa.progress import Progress
 from rdjepa.study import protocol
 from rdjepa.study.cell import Cell
 from rdjepa.study.profiles import Profile
@@ -108,7 +109,7 @@ class Supply:
                     raise result
                 found[jobs[position][1]] = result
                 if progress:
-                    progress(len(found), total)
+                    progress(len(found), total, str(jobs[position][1]))
         for name, keys in pools.items():
             self._write_statistics(self._statistics(name, count), [found[key] for key in keys])
         built = build(
@@ -116,7 +117,7 @@ class Supply:
             wanted,
             workers=workers,
             scheduler=scheduler,
-            progress=None if progress is None else lambda done, _: progress(len(jobs) + done, total),
+            progress=None if progress is None else lambda done, _, what: progress(len(jobs) + done, total, what),
         )
         if built.failed:
             key, reason = next(iter(built.failed.items()))

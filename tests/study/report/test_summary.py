@@ -16,9 +16,11 @@ def evaluated(rows, system, k, forecaster, seed):
 
 def test_means_equal_those_of_the_evaluation(source):
     rows = source[0]
-    values = summary.run_values(summary.prepare(rows)).set_index(
-        ["system", "k", "forecaster", "support_seed", "metric", "regime", "horizon"]
-    )["value"].sort_index()
+    values = (
+        summary.run_values(summary.prepare(rows))
+        .set_index(["system", "k", "forecaster", "support_seed", "metric", "regime", "horizon"])["value"]
+        .sort_index()
+    )
     for place in (("gray-scott", 5, "rd-jepa", 777), ("schnakenberg", 20, "fno", 779)):
         run = evaluated(rows, *place)
         for regime, name in ((None, "all"), ("ic-ood", "ic-ood")):
