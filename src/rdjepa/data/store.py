@@ -1,6 +1,6 @@
 """Trajectories on disk: one file per key, in The Well's HDF5 layout.
 
-    <base>/<system>/data/{train,valid,test}/<regime>-<index>.hdf5        <base>/<system>/stats.yaml
+    <data>/<system>/data/{train,valid,test}/<regime>-<index>.hdf5        <data>/<system>/stats.yaml
 
 The components u and v are two scalar fields (1, T, X, Y). The Well puts x before y while the rows of our arrays run
 along y, so writing and reading swap the two. What The Well has no place for lies beside it under names that begin
@@ -35,8 +35,8 @@ PERIODIC = "PERIODIC"
 FILE_NAME = re.compile(rf"({'|'.join(REGIMES)})-(\d{{5,}})\.hdf5")
 
 
-def path_of(base: Path | str, key: Key) -> Path:
-    """Where the trajectory of a key lies under the dataset directory `base`.
+def path_of(data: Path | str, key: Key) -> Path:
+    """Where the trajectory of a key lies under the dataset directory `data`.
 
     Raises:
         DataError: the key names an unknown split or regime, a system that is no plain name, or a negative index.
@@ -47,10 +47,10 @@ def path_of(base: Path | str, key: Key) -> Path:
         raise DataError(f"expected a regime among {REGIMES}, got {key.regime!r}; name one of them")
     if not re.fullmatch(r"[A-Za-z0-9][\w-]*", key.system) or key.index < 0:
         raise DataError(f"expected a plain system name and an index of at least 0, got {key}; correct the key")
-    return Path(base) / key.system / "data" / FOLDERS[key.split] / f"{key.regime}-{key.index:05d}.hdf5"
+    return Path(data) / key.system / "data" / FOLDERS[key.split] / f"{key.regime}-{key.index:05d}.hdf5"
 
 
-def write(base: Path | str, trajectory: Trajectory) -> Path:
+def write(out: Path | str, trajectory: Trajectory) -> Path:
     """Store a trajectory under its key, replacing an older file, and return the path.
 
     The file is made under another name in the same folder, forced to the disk and then renamed, so that a writer
@@ -63,7 +63,7 @@ def write(base: Path | str, trajectory: Trajectory) -> Path:
     key = trajectory.key
     if key is None:
         raise DataError("expected a trajectory with a key, got one without; set its key to name the file")
-    path = path_of(base, key)
+    path = path_of(out, key)
     _refuse_unfit(trajectory)
     write_bytes(path, _encode(trajectory, key))
     return path
@@ -164,10 +164,10 @@ def is_complete(path: Path | str, verify: bool = False) -> bool:
     return True
 
 
-def keys(base: Path | str, system: str | None = None, split: str | None = None, regime: str | None = None) -> list[Key]:
+def keys(data: Path | str, system: str | None = None, split: str | None = None, regime: str | None = None) -> list[Key]:
     """Keys of the stored trajectories in a fixed order, by file name; an argument given narrows the list."""
     found = []
-    for path in Path(base).glob(f"{system or '*'}/data/*/*.hdf5"):
+    for path in Path(data).glob(f"{system or '*'}/data/*/*.hdf5"):
         match = FILE_NAME.fullmatch(path.name)
         splits = [name for name, folder in FOLDERS.items() if folder == path.parent.name]
         if match and splits and split in (None, splits[0]) and regime in (None, match[1]):
@@ -187,10 +187,10 @@ class Stored(Sequence[Trajectory]):
 
     @classmethod
     def under(
-        cls, base: Path | str, system: str | None = None, split: str | None = None, regime: str | None = None
+        cls, data: Path | str, system: str | None = None, split: str | None = None, regime: str | None = None
     ) -> "Stored":
         """The trajectories that `keys` lists with the same arguments."""
-        return cls(tuple(path_of(base, key) for key in keys(base, system, split, regime)))
+        return cls(tuple(path_of(data, key) for key in keys(data, system, split, regime)))
 
     def __len__(self) -> int:
         """Number of files."""
@@ -220,7 +220,7 @@ def write_stats(folder: Path | str) -> Path:
     differences between successive frames (`_delta`), accumulated in float64.
 
     Args:
-        folder: `<base>/<system>`.
+        folder: `<data>/<system>`.
 
     Raises:
         DataError: no pool trajectory is stored there, or one cannot be read.
