@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 import h5py
 import numpy as np
 
-from rdjepa.data import store
+from rdjepa.data import store, well
 from rdjepa.data.fields import COMPONENTS, validate
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
@@ -190,7 +190,7 @@ def _boundary(file: h5py.File) -> str:
     """Kind of the first wall; "periodic" if there is none, or nothing is said."""
     for group in file.get("boundary_conditions", {}).values():
         kind = str(group.attrs["bc_type"])
-        if kind.upper() != store.PERIODIC:
+        if kind.upper() != well.PERIODIC:
             return str(group.attrs.get("kind", kind.lower()))
     return "periodic"
 
