@@ -17,8 +17,9 @@ import numpy as np
 
 import rdjepa
 from rdjepa.data import store
+from rdjepa.data.windows import FORECASTING
 
-SYSTEM, LENGTH = "schnakenberg", 9
+SYSTEM, LENGTH = "schnakenberg", FORECASTING.length
 
 
 def seconds(read: Callable[[int, int], np.ndarray], places: np.ndarray) -> float:
@@ -44,7 +45,7 @@ def main() -> None:
         for number, path in enumerate(paths):
             flat[number] = store.read(path).fields
         rng = np.random.default_rng(0)
-        places = rng.integers([len(paths), flat.shape[1] - LENGTH + 1], size=(arguments.windows, 2))
+        places = rng.integers([len(paths), FORECASTING.count(flat.shape[1])], size=(arguments.windows, 2))
 
         def hdf5(number: int, start: int) -> np.ndarray:
             return store.read_window(paths[number], start, start + LENGTH)

@@ -12,7 +12,7 @@ the linear forecast alone stands beside them.
 
 import argparse
 import csv
-import math
+import statistics
 import time
 from collections import defaultdict
 from dataclasses import replace
@@ -25,7 +25,7 @@ from rdjepa.adaptation.adapt import PROFILES, train, windows
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data.fields import channels_first
 from rdjepa.data.splits import support
-from rdjepa.evaluation.aggregate import over_runs, paired_reduction, per_horizon
+from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.linear import Corrected, Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
@@ -55,12 +55,12 @@ def run(arguments: argparse.Namespace) -> None:
     for system in arguments.systems.split(","):
         test = [rdjepa.simulate(system, seed=i, split="test") for i in range(arguments.test)]
         pool = [rdjepa.simulate(system, seed=i).fields for i in range(arguments.statistics)]
-        statistics = rdjepa.Normalizer.fit(pool, "pool") if pool else None
+        normalizer = rdjepa.Normalizer.fit(pool, "pool") if pool else None
         for seed in (int(s) for s in arguments.seeds.split(",")):
             learning = [rdjepa.simulate(system, seed=i) for i in support(1000, 1, seed)]
             for name in forecasters(arguments):
                 if (system, seed, name) not in finished:
-                    rows = measure(name, arguments, budgets, [t.fields for t in learning], test, statistics)
+                    rows = measure(name, arguments, budgets, [t.fields for t in learning], test, normalizer)
                     append(arguments.out, system, seed, name, rows, arguments.test)
 
 
@@ -72,7 +72,7 @@ def forecasters(arguments: argparse.Namespace) -> list[str]:
     return ["linear", *(name if name in TRIVIAL else name + ON_LINEAR for name in names)]
 
 
-def measure(name, arguments, budgets, learning, test, statistics):
+def measure(name, arguments, budgets, learning, test, normalizer):
     """[(updates, metric, {horizon: error}, fingerprint)] of one forecaster on one support set."""
     started = time.perf_counter()
     results: list[tuple] = []
@@ -86,7 +86,7 @@ def measure(name, arguments, budgets, learning, test, statistics):
     if name in TRIVIAL:
         note(0, TRIVIAL[name], "")
         return results
-    normalizer = statistics or rdjepa.Normalizer.fit(learning, "support")
+    normalizer = normalizer or rdjepa.Normalizer.fit(learning, "support")
     standard = [torch.from_numpy(channels_first(normalizer.standardize(fields))) for fields in learning]
     if name == "linear":
         note(0, Forecaster(Linear.fit(standard), normalizer, {}), "")
@@ -96,7 +96,7 @@ def measure(name, arguments, budgets, learning, test, statistics):
         model = Corrected(model, Linear.fit(standard))
     config = replace(PROFILES["nano"], steps=max(budgets), precision=arguments.precision)
 
-    def report(step, _):
+    def report(step, *_):
         if step in budgets:
             note(step, Forecaster(model, normalizer, {}), fingerprint)
             model.train()
@@ -119,6 +119,12 @@ def append(path: Path, system, seed, name, results, test) -> None:
 
 def read(paths: list[Path]) -> list[dict[str, str]]:
     return [row for path in paths for row in csv.DictReader(path.open(newline=""))]
+
+
+def spread(values: list[float], digits: int) -> str:
+    """Mean over support seeds, and sample deviation where there are several."""
+    deviation = f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.{digits}f}{deviation}"
 
 
 def table(arguments: argparse.Namespace) -> None:
@@ -144,10 +150,9 @@ def table(arguments: argparse.Namespace) -> None:
                     continue
                 ours, scratch = ({s: part[s] for s in both} for part in (ours, scratch))
                 still = {s: means[metric, system, 0, floor][s] for s in both}
-                cells = [over_runs(part) for part in (ours, scratch, still)] + [paired_reduction(ours, scratch)]
-                text = [f"{c.mean:.4f}{'' if math.isnan(c.sd) else f' ± {c.sd:.4f}'}" for c in cells[:3]]
-                sd = "" if math.isnan(cells[3].sd) else f" ± {cells[3].sd:.1f}"
-                print(f"| {system} | {updates} | {' | '.join(text)} | {cells[3].mean:.1f}{sd} % |")
+                text = [spread(list(part.values()), 4) for part in (ours, scratch, still)]
+                reduction = spread([100 * (1 - ours[s] / scratch[s]) for s in both], 1)
+                print(f"| {system} | {updates} | {' | '.join(text)} | {reduction} % |")
 
 
 def main() -> None:

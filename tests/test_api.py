@@ -5,7 +5,14 @@ import pytest
 import torch
 
 import rdjepa
-from rdjepa.errors import CheckpointError, DataError
+from rdjepa.adaptation.adapt import AdaptConfig
+from rdjepa.api import latent_error
+from rdjepa.data.build import build
+from rdjepa.data.trajectory import Key
+from rdjepa.errors import ArgumentError, CheckpointError, DataError
+from rdjepa.io import checkpoint
+from rdjepa.pretraining import config as profiles
+from rdjepa.pretraining.config import PretrainConfig
 
 
 def trajectory(frames=10, seed=0):
@@ -62,6 +69,19 @@ def test_adaptation_leaves_its_argument_alone_and_repeats(tiny):
     assert a.losses != rdjepa.adapt(model, trajectory(), steps=2, seed=778, device="cpu").losses
 
 
+def test_steps_and_seed_are_those_of_the_configuration_unless_given(tiny):
+    model, x = rdjepa.build("tiny", seed=0), trajectory()
+    five = AdaptConfig(steps=2, seed=5)
+    configured = rdjepa.adapt(model, x, config=five, device="cpu")
+    assert configured.record["config"]["seed"] == 5
+    assert configured.losses == rdjepa.adapt(model, x, steps=2, seed=5, device="cpu").losses
+    both = rdjepa.adapt(model, x, config=AdaptConfig(steps=9), steps=2, seed=5, device="cpu")
+    assert configured.losses == both.losses
+    assert configured.losses != rdjepa.adapt(model, x, config=five, seed=0, device="cpu").losses
+    default = rdjepa.adapt(model, x, steps=2, device="cpu")
+    assert default.record["config"]["seed"] == 777 and default.losses != configured.losses
+
+
 def test_statistics_come_from_the_support_unless_given(tiny):
     model = rdjepa.build("tiny", seed=0)
     x = trajectory()
@@ -105,3 +125,45 @@ def test_evaluation_gives_a_row_per_metric_horizon_and_trajectory(forecaster):
     rows = rdjepa.evaluate(forecaster, [trajectory(seed=1), trajectory(seed=2)])
     assert len(rows) == 2 * 5 * 2
     assert all(np.isfinite(row.value) for row in rows)
+
+
+def test_pretraining_takes_any_systems_and_records_them(tiny, tmp_path, monkeypatch):
+    data, names = tmp_path / "data", ["schnakenberg", "lambda-omega"]
+    build(data, [Key(name, split) for name in names for split in ("pool", "validation")])
+    monkeypatch.setitem(profiles.PROFILES, "tiny", PretrainConfig(steps=2, batch=1, warmup=1))
+    model = rdjepa.pretrain("tiny", data, tmp_path / "run", systems=names, device="cpu", stop_at=1)
+    record = checkpoint.read_config(tmp_path / "run" / "model")[1]["pretraining"]
+    assert record["systems"] == names == list(record["trajectories"]) and model.name == "tiny"
+    with pytest.raises(ArgumentError, match="expected the systems schnakenberg, lambda-omega that"):
+        rdjepa.pretrain("tiny", data, tmp_path / "run", systems=names[::-1], device="cpu", resume=True)
+    with pytest.raises(ArgumentError, match=r"expected trajectories of brusselator \(pool\)"):
+        rdjepa.pretrain("tiny", data, tmp_path / "other", systems=["brusselator"], device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("systems", "words"),
+    [(["heat"], "known: gray-scott"), ([], "got none"), (["barkley", "barkley"], "each once")],
+    ids=["unknown", "none", "twice"],
+)
+def test_unknown_no_and_repeated_systems_are_refused_before_anything_is_read(tmp_path, systems, words):
+    with pytest.raises(ArgumentError, match=words):
+        rdjepa.pretrain("nano", tmp_path, tmp_path / "run", systems=systems)
+
+
+def test_the_recorded_check_is_of_trained_systems(monkeypatch, tiny):
+    seen = []
+
+    def simulate(name, split):
+        seen.append(name)
+        return rdjepa.Trajectory(trajectory(12), np.arange(12.0))
+
+    monkeypatch.setattr("rdjepa.api.simulate", simulate)
+    unit, model = rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0)), rdjepa.build("tiny", seed=0)
+    for trained, checked in (
+        (["schnakenberg", "barkley", "gray-scott"], ["gray-scott", "schnakenberg"]),
+        (["barkley", "oregonator"], ["barkley"]),
+        (["mine"], ["mine.py"]),
+    ):
+        assert np.isfinite(latent_error(model, dict.fromkeys(trained, unit), {"mine": "mine.py"}))
+        assert seen == checked
+        seen.clear()

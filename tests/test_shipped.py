@@ -6,7 +6,7 @@ import pytest
 
 import rdjepa
 from rdjepa import api
-from rdjepa.data.normalization import Normalizer
+from rdjepa.data.statistics import Normalizer
 from rdjepa.io import checkpoint
 
 NAMES = sorted(checkpoint.shipped())

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rdjepa.adaptation.forecaster import Forecaster, load_forecaster
     from rdjepa.adaptation.loss import forecast_loss
     from rdjepa.api import adapt, evaluate, load, pretrain
-    from rdjepa.data.normalization import Normalizer
     from rdjepa.data.simulate import simulate
+    from rdjepa.data.statistics import Normalizer
     from rdjepa.data.trajectory import Trajectory
     from rdjepa.evaluation import metrics
     from rdjepa.io.hub import push as push_to_hub
@@ -47,7 +47,7 @@ __all__ = [
 
 _HOME = {
     "Forecaster": "rdjepa.adaptation.forecaster:Forecaster",
-    "Normalizer": "rdjepa.data.normalization:Normalizer",
+    "Normalizer": "rdjepa.data.statistics:Normalizer",
     "Trajectory": "rdjepa.data.trajectory:Trajectory",
     "adapt": "rdjepa.api:adapt",
     "forecast_loss": "rdjepa.adaptation.loss:forecast_loss",

@@ -16,8 +16,8 @@ from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
 from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
 from rdjepa.data import readers
 from rdjepa.data.fields import channels_first, validate
-from rdjepa.data.normalization import Normalizer
 from rdjepa.data.simulate import simulate
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.evaluation.evaluate import Row
@@ -40,10 +40,9 @@ from rdjepa.pretraining.frames import Frames
 from rdjepa.pretraining.loop import pretrain as _pretrain
 from rdjepa.pretraining.targets import TargetConfig
 from rdjepa.pretraining.tensorboard import Board
-from rdjepa.systems import SOURCES
+from rdjepa.progress import Progress
+from rdjepa.systems import SOURCES, get
 from rdjepa.viz import figures
-
-Progress = Callable[[int, int], None]
 
 BASES = ("none", "linear")
 
@@ -67,6 +66,7 @@ def pretrain(
     data: str | Path,
     out: str | Path,
     *,
+    systems: Sequence[str] | None = None,
     steps: int | None = None,
     precision: str | None = None,
     ema: tuple[float, float] | None = None,
@@ -75,9 +75,9 @@ def pretrain(
     resume: bool = False,
     stop_at: int | None = None,
     tensorboard: bool = False,
-    progress: Callable[[int, int, dict], None] | None = None,
+    progress: Progress | None = None,
 ) -> RDJEPA:
-    """Pretrain on stored trajectories of the five source systems (S2.3-S2.5).
+    """Pretrain on stored trajectories of several systems (S2.3-S2.5).
 
     Under torchrun every process calls this; the leading one writes and reports.
 
@@ -85,6 +85,7 @@ def pretrain(
         preset: "paper", "small" or "nano".
         data: directory of stored trajectories; the pool trains, the validation split is for diagnostics only.
         out: run directory; the finished model is in its folder `model`.
+        systems: what `rdjepa.systems.get` takes; the five sources when None. Batches depend on their order.
         steps: length of the run; the preset's own when None. Warm-up keeps its share.
         precision: "float32" or "bfloat16"; the preset's own when None.
         ema: averaging coefficient of the target encoder, first and last; the preset's own when None.
@@ -93,14 +94,14 @@ def pretrain(
         resume: go on from the newest valid state in `out`.
         stop_at: save and return at this step; a later call with `resume` goes on.
         tensorboard: write the diagnostics for TensorBoard too, into the folder `tensorboard` of `out`.
-        progress: called with (step, steps, metrics) after every step.
+        progress: called after every step with its number, the number of all and the latest diagnostics as a short line.
 
     Returns:
         The pretrained model.
 
     Raises:
-        ArgumentError: unknown preset or precision, missing systems, coefficients outside [0, 1), or a directory of
-            another run.
+        ArgumentError: unknown preset, precision or system, systems without trajectories, coefficients outside [0, 1),
+            or a directory of another run.
         DivergenceError: loss or gradient is not finite; the saved states are those before.
         InsufficientMemoryError: a `MemoryError`; the sentence says what to lower.
     """
@@ -113,6 +114,7 @@ def pretrain(
         config = dataclasses.replace(config, precision=precision)
     if ema is not None:
         config = dataclasses.replace(config, ema=ema)
+    files = _systems(SOURCES if systems is None else systems)
     where = device_named(device)
     engine = engine or fastest(where)
     started = time.perf_counter()
@@ -121,8 +123,8 @@ def pretrain(
         dtype = torch.bfloat16 if config.precision == "bfloat16" else torch.float32
         mapped = run / "frames" if engine.frames == "mapped" else None
         with ranks.leader_first():
-            source = Source.open(data, SOURCES, dtype=dtype, mapped=mapped)
-            validation = Source.open(data, SOURCES, "validation", dtype=dtype)
+            source = Source.open(data, list(files), dtype=dtype, mapped=mapped)
+            validation = Source.open(data, list(files), "validation", dtype=dtype)
         if engine.frames == "device":
             source = Source(source.frames.to(where), source.normalizers, source.checksums)
         with Board(run / "tensorboard" if tensorboard and ranks.leads else None) as board:
@@ -137,14 +139,24 @@ def pretrain(
                 ranks=ranks,
                 resuming=resume,
                 stop_at=stop_at,
-                report=None if progress is None else lambda step, metrics: progress(step, config.steps, metrics),
+                progress=progress,
                 line=board.write,
             )
         if ranks.leads:
             setup = {"engine": dataclasses.asdict(engine), "processes": ranks.size}
-            _finish(model, preset, run, config, source, validation, started, setup)
+            _finish(model, preset, run, config, source, validation, started, setup, files)
         ranks.wait()
     return checkpoint.load(run / "model")
+
+
+def _systems(given: Sequence[str]) -> dict[str, str]:
+    """Name of every system -> what it was asked for by: the name itself, or a file that defines it."""
+    files = {get(each).name: each for each in given}
+    if not files or len(files) < len(given):
+        raise ArgumentError(
+            f"expected at least one system and each once, got {', '.join(given) or 'none'}; name each once"
+        )
+    return files
 
 
 def _finish(
@@ -156,12 +168,14 @@ def _finish(
     validation: Source,
     started: float,
     setup: Mapping[str, Any],
+    files: Mapping[str, str],
 ) -> None:
     """Write the folder `model` of a run: weights, configuration, data, curves and card."""
     metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     record = {
         "config": dataclasses.asdict(config),
         "steps": metrics[-1]["step"],
+        "systems": list(files),
         "trajectories": source.frames.counts,
         "validation_trajectories": validation.frames.counts,
         "diagnostics": next((m for m in reversed(metrics) if "latent_loss" in m), {}),
@@ -170,7 +184,7 @@ def _finish(
         "data": fingerprint(source.checksums),
         **setup,
     }
-    record["check"] = latent_error(model, source.normalizers)
+    record["check"] = latent_error(model, source.normalizers, files)
     folder = run / "model"
     folder.mkdir(exist_ok=True)
     for name in ("data.json", "metrics.jsonl"):
@@ -179,19 +193,21 @@ def _finish(
     checkpoint.save(model, folder, record, cards.model_card(preset, record))
 
 
-def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer]) -> float:
-    """The latent loss on the first validation trajectory of four systems, with the online encoder as target.
+def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer], files: Mapping[str, str] | None = None) -> float:
+    """Return the latent loss on the first validation trajectory of some systems, with the online encoder as target.
 
-    It is recorded with a checkpoint, so that a loaded one can be held against the run that made it.
+    It is recorded with a checkpoint, so that a loaded one can be held against the run that made it. The systems are
+    those of `CHECKED` that it was trained on, or the first one where it was trained on none of them.
 
     Args:
         model: a pretrained model.
         normalizers: the field statistics of its pretraining data, by system.
+        files: system -> file that defines it, for systems of the user.
     """
-    fields = {
-        name: [channels_first(normalizers[name].standardize(simulate(name, split="validation").fields))]
-        for name in CHECKED
-    }
+    files = files or {}
+    checked = [name for name in CHECKED if name in normalizers] or list(normalizers)[:1]
+    physical = {name: simulate(files.get(name, name), split="validation").fields for name in checked}
+    fields = {name: [channels_first(normalizers[name].standardize(each))] for name, each in physical.items()}
     jepa = JEPA(copy.deepcopy(model.encoder), model.predictor).to(next(model.parameters()).device)
     batch = Source(Frames.of(fields), normalizers).batch(0, 0, 16, model.config.side, TargetConfig())
     return diagnose(jepa, [batch.to(next(model.parameters()).device)])["latent_loss"]
@@ -202,11 +218,11 @@ def adapt(
     trajectories: Any,
     *,
     steps: int | None = None,
-    seed: int = 777,
+    seed: int | None = None,
     config: AdaptConfig | None = None,
     normalizer: Normalizer | None = None,
     base: str = "none",
-    device: str = "auto",
+    device: str | torch.device = "auto",
     progress: Progress | None = None,
 ) -> Forecaster:
     """Adapt a pretrained model to one or a few trajectories of a system (S2.6), or train a control on them.
@@ -217,31 +233,38 @@ def adapt(
             argument itself is not changed.
         trajectories: `Trajectory` objects, (T, H, W, 2) or (K, T, H, W, 2) arrays, or a path (HDF5, npz, npy), or
             a list of these.
-        steps: updates; the preset's own when None.
-        seed: of the fresh weights and of the order of windows.
-        config: all optimisation settings; `steps` and `seed` override its own.
+        steps: updates; those of `config` when None.
+        seed: of the fresh weights and of the order of windows; that of `config` when None.
+        config: all optimisation settings; those of the preset when None.
         normalizer: field statistics; taken from the trajectories themselves when None.
         base: "none", the network forecasts the field, as in the paper; or "linear", it corrects a linear forecast of
             every point from its last four values, fitted to the trajectories: for fields that change slowly.
-        device: "auto", "cpu", "cuda".
-        progress: called with (update, updates).
+        device: "auto", "cpu", "cuda", or a device of torch.
+        progress: called after every update with its number, the number of all and the loss in words.
 
     Returns:
-        A forecaster in physical units.
+        A forecaster in physical units. Its record holds the settings, and under "seconds" what computing the constant
+        features and the updates took.
 
     Raises:
         ArgumentError: unfit trajectories (the sentence says why), an unknown checkpoint or base.
+        DivergenceError: the loss is not finite.
     """
     if base not in BASES:
         raise ArgumentError(f"expected a base among {', '.join(BASES)}, got {base!r}")
-    where = device_named(device)
-    forecaster, weights = _forecaster(model, seed)
+    where = device if isinstance(device, torch.device) else device_named(device)
+    start = checkpoint.load(model) if isinstance(model, str | Path) else model
+    settings = config or PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig())
+    settings = dataclasses.replace(
+        settings,
+        steps=settings.steps if steps is None else steps,
+        seed=settings.seed if seed is None else seed,
+    )
+    forecaster, weights = _forecaster(start, settings.seed)
     if refusal := why_unsavable(forecaster):
         warnings.warn(refusal, UserWarning, stacklevel=2)
     given = readers.load(trajectories)
     support = fit_fields(given, forecaster.grid)
-    settings = config or PROFILES.get(forecaster.preset, AdaptConfig())
-    settings = dataclasses.replace(settings, seed=seed, steps=settings.steps if steps is None else steps)
     if settings.steps < 1:
         raise ArgumentError(f"expected at least one update, got {settings.steps}")
     statistics = normalizer or Normalizer.fit(support, "support")
@@ -251,9 +274,8 @@ def adapt(
     forecaster.to(where)
     started = time.perf_counter()
     data = windows(forecaster, support, statistics, where)
-    losses = train(
-        forecaster, data, settings, None if progress is None else lambda step, _: progress(step, settings.steps)
-    )
+    prepared = time.perf_counter()
+    losses = train(forecaster, data, settings, progress)
     record = {
         "forecaster": forecaster.name,
         "preset": forecaster.preset,
@@ -261,7 +283,10 @@ def adapt(
         "settings": forecaster.settings(),
         "config": dataclasses.asdict(settings),
         "support": [str(trajectory.key or "without a key") for trajectory in given],
-        "seconds": round(time.perf_counter() - started, 2),
+        "seconds": {
+            "features": round(prepared - started, 3),
+            "adapt": round(time.perf_counter() - prepared, 3),
+        },
         "software": software(),
     }
     return Forecaster(forecaster, statistics, record, losses)
@@ -280,7 +305,7 @@ def evaluate(
         forecaster: an adapted forecaster, or any function from (B, 4, H, W, C) to (B, 5, H, W, C).
         trajectories: as for `adapt`.
         metrics: names from `rdjepa.metrics.METRICS`.
-        progress: called with (trajectory, trajectories).
+        progress: called with the number of trajectories done, their total and the key of the latest.
 
     Returns:
         One row per metric, horizon and trajectory: the mean over its windows.
@@ -307,10 +332,8 @@ def fit_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list[np.
     return support
 
 
-def _forecaster(model: Any, seed: int) -> tuple[ForecastModel, str]:
-    """Trainable copy and fingerprint of what `adapt` was given."""
-    if isinstance(model, str | Path):
-        model = checkpoint.load(model)
+def _forecaster(model: RDJEPA | ForecastModel, seed: int) -> tuple[ForecastModel, str]:
+    """Return a trainable copy and the fingerprint of what `adapt` was given."""
     if isinstance(model, ForecastModel):
         return copy.deepcopy(model), ""
     return RDJEPAForecaster(with_fresh_decoder(model, seed)), model.fingerprint

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from rdjepa import api, forecasters
-from rdjepa.data import store
-from rdjepa.data.simulate import simulate
+from rdjepa.data.acquire import Acquirer
 from rdjepa.data.splits import support
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import FORECASTING
@@ -23,13 +22,14 @@ from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.checkpoint import read_config
+from rdjepa.progress import Progress
+from rdjepa.study import protocol
 from rdjepa.viz import figures
 
-POOL_SIZE = 1_000
 METRICS = ("relative_l2", "gradient_l1")
 RD_JEPA, SCRATCH, PERSISTENCE = "RD-JEPA", "from scratch", "persistence"
 
-Bar = Callable[[str], AbstractContextManager[Callable[..., None]]]
+Bar = Callable[[str], AbstractContextManager[Progress]]
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,9 @@ class DemoConfig:
     k: int = 1
     updates: int = 100
     test: int = 6
-    support_seed: int = 777
+    support_seed: int = protocol.SUPPORT_SEEDS[0]
     seed: int = 777
     device: str = "auto"
-
-
-def trajectory(base: Path, key: Key) -> Trajectory:
-    """The trajectory of a key: read if it is stored whole, simulated and stored otherwise."""
-    path = store.path_of(base, key)
-    if not store.is_complete(path, verify=True):
-        store.write(base, simulate(key.system, seed=key.index, regime=key.regime, split=key.split))
-    return store.read(path)
 
 
 def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
@@ -80,15 +72,17 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
     _, checkpoint = read_config(config.model)
     preset = checkpoint["name"]
     seconds: dict[str, float] = {}
-    keys = [Key(config.system, "pool", "id", i) for i in support(POOL_SIZE, config.k, config.support_seed)]
+    pool = protocol.counts(config.system)["pool", "id"]
+    keys = [Key(config.system, "pool", "id", i) for i in support(pool, config.k, config.support_seed)]
     keys += [Key(config.system, "test", "id", i) for i in range(config.test)]
     data: list[Trajectory] = []
+    acquirer = Acquirer(out / "data")
     started = time.perf_counter()
     with bar(f"simulate {config.system}") as update:
         for number, key in enumerate(keys):
-            update(number, len(keys))
-            data.append(trajectory(out / "data", key))
-        update(len(keys), len(keys))
+            update(number, len(keys), str(key))
+            data.append(acquirer.get(key))
+        update(len(keys), len(keys), "")
     seconds["simulate"] = time.perf_counter() - started
     learning, unseen = data[: config.k], data[config.k :]
 
@@ -101,7 +95,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
             adapted[name] = api.adapt(
                 model, learning, steps=config.updates, seed=config.seed, device=config.device, progress=update
             )
-        seconds[f"train {name}"] = adapted[name].record["seconds"]
+        seconds[f"train {name}"] = sum(adapted[name].record["seconds"].values())
 
     rows = {}
     compared: dict[str, Any] = {**adapted, PERSISTENCE: persistence}
@@ -131,14 +125,12 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
 
 def _draw(config: DemoConfig, fields: np.ndarray, adapted: dict[str, api.Forecaster], out: Path) -> None:
     """The figure of the middle window and the animation of all windows of one unseen trajectory."""
-    starts = FORECASTING.starts(len(fields))
-    middle = FORECASTING.cut(fields, starts[len(starts) // 2])
+    middle = FORECASTING.middle(fields)
     shown = {name: forecaster.forecast(middle.context) for name, forecaster in adapted.items()}
     shown[PERSISTENCE] = persistence(middle.context[None])[0]
     title = f"{config.system}, unseen trajectory, u; K = {config.k}, {config.updates} updates"
     figures.forecast(middle.targets, shown, out / "forecast.png", title=title)
-    windows = [FORECASTING.cut(fields, start) for start in starts]
-    context = np.stack([w.context for w in windows])
-    last = np.stack([w.targets[-1] for w in windows])
+    context, targets = FORECASTING.stack(fields)
     moving = {name: forecaster.forecast(context)[:, -1] for name, forecaster in adapted.items()}
-    figures.animation(last, moving, out / "forecast.gif", title=f"{title}: each frame forecast five frames ahead")
+    moved = f"{title}: each frame forecast five frames ahead"
+    figures.animation(targets[:, -1], moving, out / "forecast.gif", title=moved)

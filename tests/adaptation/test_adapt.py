@@ -4,7 +4,7 @@ import torch
 
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, WindowOrder, train, windows
-from rdjepa.data.normalization import Normalizer
+from rdjepa.data.statistics import Normalizer
 from rdjepa.forecasters.rd_jepa import LearningRates, RDJEPAForecaster
 from rdjepa.models.rdjepa import build
 

@@ -48,3 +48,42 @@ def test_losses_refuse_unequal_shapes():
 
 def test_zero_target_does_not_divide_by_zero():
     assert torch.isfinite(forecast_loss(torch.ones(1, 2, 8, 8), torch.zeros(1, 2, 8, 8)))
+
+
+def test_gradients_are_those_of_finite_differences():
+    generator = torch.Generator().manual_seed(1)
+    p, u = (torch.randn(2, 3, 2, 6, 5, dtype=torch.float64, generator=generator) for _ in range(2))
+    assert torch.autograd.gradcheck(lambda x: forecast_loss(x, u), p.requires_grad_())
+    v, w = (torch.randn(3, 4, 8, dtype=torch.float64, generator=generator) for _ in range(2))
+    assert torch.autograd.gradcheck(lambda x: jepa_loss(x, w), v.requires_grad_())
+
+
+@pytest.mark.parametrize("target", [torch.zeros(1, 2, 2, 8, 8), torch.randn(1, 2, 2, 8, 8)], ids=["zero", "generic"])
+def test_a_prediction_that_equals_its_target_has_no_gradient(target):
+    prediction = target.clone().requires_grad_()
+    loss = forecast_loss(prediction, target)
+    loss.backward()
+    assert loss.item() == 0 and not prediction.grad.any()
+
+
+def test_one_horizon_that_is_met_leaves_the_gradient_of_the_others():
+    prediction, target = torch.randn(1, 2, 2, 8, 8).requires_grad_(), torch.randn(1, 2, 2, 8, 8)
+    target[:, 0] = prediction.detach()[:, 0]
+    (gradient,) = torch.autograd.grad(forecast_loss(prediction, target), prediction)
+    other = prediction.detach()[:, 1].requires_grad_()
+    (alone,) = torch.autograd.grad(forecast_loss(other, target[:, 1]), other)
+    assert not gradient[:, 0].any() and torch.allclose(gradient[:, 1], alone / 2, atol=1e-7)
+
+
+def test_latent_vectors_that_equal_their_targets_or_are_constant_have_a_finite_gradient():
+    target = torch.randn(3, 16)
+    for start in (target, torch.ones(3, 16)):
+        predicted = start.clone().requires_grad_()
+        (gradient,) = torch.autograd.grad(jepa_loss(predicted, target), predicted)
+        assert torch.isfinite(gradient).all() and (start is not target or not gradient.any())
+
+
+def test_a_target_that_is_not_finite_makes_the_loss_not_finite():
+    target = torch.zeros(1, 2, 8, 8)
+    target[..., 0] = torch.nan
+    assert torch.isnan(forecast_loss(torch.zeros(1, 2, 8, 8), target))

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rdjepa.data import build as building
-from rdjepa.data import store
+from rdjepa.data import acquire, store
 from rdjepa.data.build import build
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import SimulationError
@@ -42,19 +41,19 @@ def test_what_is_whole_is_kept_and_the_rest_is_made(tmp_path):
     before = store.path_of(tmp_path, KEYS[1]).stat().st_mtime_ns
     seen = []
     built = build(tmp_path, KEYS[:3], progress=lambda *done: seen.append(done))
-    assert (built.made, built.kept, seen) == (2, 1, [(1, 3), (2, 3), (3, 3)])
+    assert (built.made, built.kept, seen) == (2, 1, [(1, 3, ""), (2, 3, str(KEYS[0])), (3, 3, str(KEYS[2]))])
     assert damaged.read_bytes() == whole and store.path_of(tmp_path, KEYS[1]).stat().st_mtime_ns == before
 
 
 def test_a_hopeless_key_does_not_stop_the_others(tmp_path, monkeypatch):
-    real = building.simulate
+    real = acquire.simulate
 
     def simulate(source, seed, **rest):
         if seed == 1:
             raise SimulationError("no draw passed")
         return real(source, seed=seed, **rest)
 
-    monkeypatch.setattr(building, "simulate", simulate)
+    monkeypatch.setattr(acquire, "simulate", simulate)
     built = build(tmp_path, KEYS[:3])
     assert built.made == 2 and built.failed == {KEYS[1]: "no draw passed"}
 

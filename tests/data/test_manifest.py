@@ -126,7 +126,7 @@ def test_what_was_written_verifies(tmp_path, make):
     assert entries[keys[0]].rejected == ("stationary", "spread below 0.02")
     seen = []
     verdict = manifest.verify(tmp_path, lambda *done: seen.append(done))
-    assert verdict.good and verdict.whole == 3 and seen[-1] == (3, 3)
+    assert verdict.good and verdict.whole == 3 and seen[-1] == (3, 3, str(keys[-1]))
 
 
 def test_damage_is_found_in_both_directions(tmp_path, make):

@@ -11,23 +11,26 @@ from rdjepa.data import store
 from rdjepa.data.readers import load
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import DataError
+from rdjepa.forecasters.base import CONTEXT
 
 Make = Callable[..., Trajectory]
 ONE = np.random.default_rng(0).normal(size=(10, 6, 8, 2)).astype(np.float32)
 MANY = np.random.default_rng(1).normal(size=(3, 10, 6, 8, 2)).astype(np.float32)
 
 
-def write_the_well(path: Path, names: tuple[str, ...] = ("A", "B"), bc_type: str = "PERIODIC") -> None:
+def write_the_well(
+    path: Path, names: tuple[str, ...] = ("A", "B"), bc_type: str = "PERIODIC", frames: int = 10
+) -> None:
     """A file of The Well as others write it: three trajectories, one constant scalar and one per trajectory."""
     with h5py.File(path, "w") as file:
         file.attrs["dataset_name"] = "elsewhere"
-        file["dimensions/time"] = np.linspace(0, 90, 10, dtype=np.float32)
+        file["dimensions/time"] = np.linspace(0, 90, 10, dtype=np.float32)[:frames]
         file["dimensions/x"] = np.linspace(-1, 1, 8, endpoint=False, dtype=np.float32)
         file["dimensions/y"] = np.linspace(-1, 1, 6, endpoint=False, dtype=np.float32)
         for order in range(3):
             file.create_group(f"t{order}_fields")
         for component, name in enumerate(names):
-            file["t0_fields"][name] = MANY[..., component % 2].swapaxes(2, 3)
+            file["t0_fields"][name] = MANY[:, :frames, ..., component % 2].swapaxes(2, 3)
         file["t0_fields"].attrs["field_names"] = list(names)
         file["scalars/F"] = np.array([0.1, 0.2, 0.3])
         file["scalars/F"].attrs.update(sample_varying=True, time_varying=False)
@@ -36,12 +39,12 @@ def write_the_well(path: Path, names: tuple[str, ...] = ("A", "B"), bc_type: str
         file.create_group("boundary_conditions/x").attrs["bc_type"] = bc_type
 
 
-def write_pdebench(path: Path, components: int = 2) -> None:
+def write_pdebench(path: Path, components: int = 2, frames: int = 10) -> None:
     with h5py.File(path, "w") as file:
         for index in range(3):
             group = file.create_group(f"{index:04d}")
-            group["data"] = MANY[index][..., :components]
-            group["grid/t"] = np.linspace(0, 4.5, 10, dtype=np.float32)
+            group["data"] = MANY[index, :frames, ..., :components]
+            group["grid/t"] = np.linspace(0, 4.5, 10, dtype=np.float32)[:frames]
             group["grid/x"] = -1 + (np.arange(8) + 0.5) / 4
 
 
@@ -185,3 +188,21 @@ def test_a_truncated_npz_is_refused(tmp_path: Path) -> None:
         (tmp_path / "a.npz").write_bytes(content[:size])
         with pytest.raises(DataError, match="NumPy cannot read"):
             load(tmp_path / "a.npz")
+
+
+def test_four_frames_of_every_kind_are_enough_where_so_many_are_asked_for(make: Make, tmp_path: Path) -> None:
+    short = MANY[:, :CONTEXT]
+    for name in ("well", "pdebench", "numpy"):
+        (tmp_path / name).mkdir()
+    write_the_well(tmp_path / "well" / "a.hdf5", frames=CONTEXT)
+    write_pdebench(tmp_path / "pdebench" / "a.h5", frames=CONTEXT)
+    np.save(tmp_path / "numpy" / "a.npy", short)
+    np.savez(tmp_path / "b.npz", fields=short, times=np.arange(CONTEXT))
+    ours = store.write(tmp_path, make(Key("mine"), shape=short[0].shape))
+    for source in (short, list(short), *(tmp_path / name for name in ("well", "pdebench", "numpy", "b.npz"))):
+        assert_fields(load(source, minimum_frames=CONTEXT), short)
+        with pytest.raises(DataError, match="at least 9 frames on the first axis, got 4"):
+            load(source)
+    assert load(ours, minimum_frames=CONTEXT)[0].fields.shape == short[0].shape
+    with pytest.raises(DataError, match="at least 4 frames on the first axis, got 3"):
+        load(short[:, 1:], minimum_frames=CONTEXT)

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
+import torch
 
 from rdjepa.data.windows import FORECASTING, PRETRAINING, WindowSpec
 from rdjepa.errors import DataError
+from rdjepa.forecasters.base import CONTEXT, HORIZONS
 
 # every value of a frame is the number of the frame
 FIELDS = np.broadcast_to(np.arange(40.0, dtype=np.float32)[:, None, None, None], (40, 3, 4, 2))
@@ -43,3 +45,39 @@ def test_a_window_that_is_not_whole_is_refused(start: int) -> None:
 def test_an_empty_window_is_refused() -> None:
     with pytest.raises(DataError, match="at least 1"):
         WindowSpec(max_offset=0)
+
+
+def test_windows_are_of_the_frames_that_forecasters_take_and_give() -> None:
+    assert WindowSpec(CONTEXT, HORIZONS) == FORECASTING and PRETRAINING.context == CONTEXT
+
+
+@pytest.mark.parametrize("convert", [np.array, torch.tensor], ids=["array", "tensor"])
+def test_stacked_windows_are_the_cut_ones(convert) -> None:
+    fields = convert(np.random.default_rng(0).normal(size=(14, 3, 4, 2)))
+    for starts in (None, [5, 0, 5]):
+        stacked = FORECASTING.stack(fields, starts)
+        for number, start in enumerate(FORECASTING.starts(14) if starts is None else starts):
+            for part, cut in zip(stacked, FORECASTING.cut(fields, start), strict=True):
+                assert type(part) is type(fields) and (part[number] == cut).all()
+
+
+def test_a_window_beyond_the_end_is_not_stacked() -> None:
+    for start in (32, -1):
+        with pytest.raises(DataError, match=f"expected a start from 0 to 31, got {start}"):
+            FORECASTING.stack(FIELDS, [0, start])
+    with pytest.raises(DataError, match="at least 9 frames"):
+        FORECASTING.stack(FIELDS[:8])
+
+
+def test_frames_are_counted_from_the_newest_given_one() -> None:
+    for spec in (FORECASTING, PRETRAINING):
+        context, targets = spec.cut(np.arange(40), 7)
+        assert spec.given([7]).tolist() == [context.tolist()]
+        assert [spec.at(7, h) for h in range(spec.max_offset + 1)] == [context[-1], *targets]
+        assert spec.count(spec.frames(5)) == 5
+
+
+def test_the_middle_window_and_evenly_spaced_ones() -> None:
+    assert FORECASTING.middle(FIELDS).context[0, 0, 0, 0] == 16
+    assert FORECASTING.middle(FIELDS[:9]).targets[-1, 0, 0, 0] == 8
+    assert FORECASTING.spread(40, 4).tolist() == [0, 10, 20, 31]

@@ -81,7 +81,7 @@ def test_a_forecaster_that_knows_the_frames_has_no_error_and_one_that_lags_has()
 
 def test_progress_counts_trajectories() -> None:
     seen: list[tuple[int, int]] = []
-    evaluate(persistence, [trajectory(i) for i in range(3)], progress=lambda done, total: seen.append((done, total)))
+    evaluate(persistence, [trajectory(i) for i in range(3)], progress=lambda done, total, _: seen.append((done, total)))
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 

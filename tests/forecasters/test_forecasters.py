@@ -7,7 +7,7 @@ import torch
 import rdjepa
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import AdaptConfig, train, windows
-from rdjepa.data.normalization import Normalizer
+from rdjepa.data.statistics import Normalizer
 from rdjepa.forecasters import cnext_unet, fno, lno, no_latent, registry, revit, riesz_no
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.models.rdjepa import ModelConfig

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rdjepa.data.normalization import Normalizer
+from rdjepa.data.statistics import Normalizer
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Source
 from rdjepa.pretraining.frames import Frames

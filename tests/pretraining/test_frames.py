@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from rdjepa.data import store
-from rdjepa.data.normalization import Normalizer
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import DataError
 from rdjepa.models.device import autocast

@@ -12,7 +12,7 @@ import pytest
 import torch
 from noise import CONFIG, source
 
-from rdjepa.errors import CheckpointError
+from rdjepa.errors import ArgumentError, CheckpointError
 from rdjepa.pretraining.config import PROFILES, PretrainConfig, scaled
 from rdjepa.pretraining.dataset import Source
 from rdjepa.pretraining.frames import Frames
@@ -77,6 +77,18 @@ def test_resumed_run_ends_with_the_same_bits(tiny, tmp_path):
     assert len(newest_state(tmp_path / "parts")) == 2
 
 
+def test_a_run_of_an_earlier_version_is_resumed_by_the_systems_of_its_statistics(tiny, tmp_path):
+    whole = pretrain("tiny", source(), tmp_path / "whole", CONFIG)
+    pretrain("tiny", source(), tmp_path / "old", CONFIG, stop_at=2)
+    path = tmp_path / "old" / "data.json"
+    record = json.loads(path.read_text())
+    assert record.pop("systems") == ["a", "b"]
+    path.write_text(json.dumps(record))
+    with pytest.raises(ArgumentError, match="expected the systems a, b"):
+        pretrain("tiny", source(systems=("b", "a")), tmp_path / "old", CONFIG, resuming=True)
+    assert equal(whole, pretrain("tiny", source(), tmp_path / "old", CONFIG, resuming=True))
+
+
 def test_damaged_newest_state_gives_way_to_the_one_before(tiny, tmp_path):
     whole = pretrain("tiny", source(), tmp_path / "whole", CONFIG)
     pretrain("tiny", source(), tmp_path / "run", CONFIG, stop_at=4)
@@ -96,8 +108,13 @@ def test_other_configuration_data_or_a_used_directory_is_refused(tiny, tmp_path)
         pretrain("tiny", source(), tmp_path, CONFIG)
     with pytest.raises(ValueError, match="batch, peak"):
         pretrain("tiny", source(), tmp_path, replace(CONFIG, batch=3, peak=1.0), resuming=True)
-    with pytest.raises(ValueError, match="same data"):
-        pretrain("tiny", source(systems=("a", "c")), tmp_path, CONFIG, resuming=True)
+    for other in (("a", "c"), ("b", "a")):
+        with pytest.raises(ArgumentError, match=rf"expected the systems a, b that .* got {', '.join(other)}; "):
+            pretrain("tiny", source(systems=other), tmp_path, CONFIG, resuming=True)
+    others = source()
+    others.checksums["a/0"] = "another"
+    with pytest.raises(ArgumentError, match="same data"):
+        pretrain("tiny", others, tmp_path, CONFIG, resuming=True)
     with pytest.raises(ValueError, match="paper, small, nano"):
         pretrain("unheard", source(), tmp_path / "x", CONFIG)
 
@@ -124,7 +141,7 @@ def test_scaled_profile_keeps_the_share_of_warm_up():
 def test_watching_does_not_change_the_bits(tiny, tmp_path):
     often = replace(CONFIG, log_every=1, diagnose_every=1)
     seldom = replace(CONFIG, log_every=100, diagnose_every=100)
-    watched = pretrain("tiny", source(), tmp_path / "watched", often, validation=source(1), report=lambda *_: None)
+    watched = pretrain("tiny", source(), tmp_path / "watched", often, validation=source(1), progress=lambda *_: None)
     assert equal(watched, pretrain("tiny", source(), tmp_path / "alone", seldom))
 
 

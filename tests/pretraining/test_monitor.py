@@ -5,7 +5,7 @@ from noise import source
 from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import build
 from rdjepa.pretraining.loss import jepa_loss
-from rdjepa.pretraining.monitor import TargetQueue, averaging_distance, gates, gradient_norms
+from rdjepa.pretraining.monitor import TargetQueue, averaging_distance, gates, gradient_norms, short_line
 from rdjepa.pretraining.targets import TargetConfig
 
 
@@ -48,3 +48,14 @@ def test_gradient_norms_of_modules_add_up_to_the_norm_before_clipping(jepa, clip
     norms = gradient_norms(jepa, total, clip)
     assert sum(n**2 for n in norms.values()) ** 0.5 == pytest.approx(total, rel=1e-3)
     assert {"encoder.tokenizer", "encoder.spatial", "predictor.blocks"} <= norms.keys()
+
+
+MEASURED = {"latent_loss": 0.4, "skill_mean": 0.8, "skill_persistence": 0.7, "target_std": 0.9, "target_rank": 41.3}
+
+
+def test_a_training_line_shows_what_was_measured_so_far_and_warnings_first():
+    assert short_line({"loss": 0.5, "step": 3}) == "loss 0.5000"
+    whole = short_line({"loss": 0.5, "warnings": ["targets span few directions"]} | MEASURED)
+    assert whole.startswith("WARNING targets span few directions;")
+    assert "skill 0.80 0.70 std 0.90 rank 41" in whole
+    assert "\n" not in whole

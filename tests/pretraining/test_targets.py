@@ -1,7 +1,9 @@
 from collections import Counter
 
 import numpy as np
+import pytest
 
+from rdjepa.errors import ArgumentError
 from rdjepa.pretraining.targets import (
     BLOCK,
     SAME_TIME,
@@ -88,3 +90,9 @@ def test_extra_masking_hits_a_third_of_samples_with_the_printed_rates():
     assert abs(masked.mean() - 0.15) < 0.01
     assert masked.min() > 0.02
     assert masked.max() < 0.30
+
+
+@pytest.mark.parametrize("offset", [0, 9])
+def test_offsets_beyond_the_window_are_refused(offset):
+    with pytest.raises(ArgumentError, match=f"from 1 to 8, got {offset}"):
+        TargetConfig(max_offset=offset)

@@ -1,12 +1,25 @@
 """The name of a cell follows from everything that decides its result, and its record says what that was."""
 
+import io
+import json
 from dataclasses import replace
 
+import pandas as pd
 import pytest
+import torch
 
+from rdjepa import forecasters
+from rdjepa.adaptation.adapt import train, windows
+from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data import store
 from rdjepa.data.simulate import simulate
+from rdjepa.data.statistics import Normalizer
+from rdjepa.evaluation.evaluate import evaluate
+from rdjepa.evaluation.metrics import METRICS
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.io import checkpoint
 from rdjepa.io.provenance import fingerprint
+from rdjepa.models.rdjepa import with_fresh_decoder
 from rdjepa.study import cell as cells
 from rdjepa.study import collect
 from rdjepa.study.cell import Cell, identifier, identity
@@ -73,6 +86,24 @@ def test_the_record_says_what_the_cell_was_made_of(finished, brief):
     assert (riesz["updates"], trivial["updates"]) == (1, 0) and riesz["parameters"] == 339_533
     assert set(riesz["seconds"]) == {"support", "features", "adapt", "test", "evaluate"}
     assert {"rdjepa", "torch", "device"} <= set(riesz["software"]) and riesz["threads"] >= 1
+
+
+@pytest.mark.parametrize("forecaster", ["riesz-no", "rd-jepa"])
+def test_a_cell_is_build_windows_train_and_evaluate_to_the_bit(brief, forecaster):
+    """What the public `adapt` does for a cell, step by step."""
+    cpu, profile = torch.device("cpu"), replace(brief, adapt=replace(brief.adapt, steps=2, seed=5))
+    learning, unseen = simulate("lambda-omega", 678), simulate("lambda-omega", 0, split="test")
+    known, normalizer = {t.key: t for t in (learning, unseen)}, Normalizer((0.1, -0.2), (0.5, 0.7))
+    files = cells.compute(replace(CELL, forecaster=forecaster), profile, known.__getitem__, normalizer, cpu)
+    if forecaster == "rd-jepa":
+        model = RDJEPAForecaster(with_fresh_decoder(checkpoint.load("nano"), 5))
+    else:
+        model = forecasters.build(forecaster, "nano", seed=5)
+    losses = train(model, windows(model, [learning.fields], normalizer, cpu), profile.adapt)
+    rows = evaluate(Forecaster(model, normalizer, {}).forecast, [unseen], metrics=tuple(METRICS))
+    record = json.loads(files["record.json"])
+    assert record["loss"] == losses and record["config"]["seed"] == 5
+    assert pd.read_parquet(io.BytesIO(files["rows.parquet"])).to_dict("records") == [vars(row) for row in rows]
 
 
 def test_the_example_is_the_middle_window(finished):

@@ -7,8 +7,8 @@ import pytest
 
 from rdjepa.data import store
 from rdjepa.data.identity import identity
-from rdjepa.data.normalization import Normalizer
 from rdjepa.data.simulate import simulate
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import DataError
 from rdjepa.study.supply import TRAJECTORY_BYTES, Supply, keys_of, pool_keys

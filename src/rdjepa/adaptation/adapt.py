@@ -1,7 +1,7 @@
 """Adaptation to a few trajectories: one loop and one objective for every forecaster (S2.6, S3.3)."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +10,12 @@ from torch import Tensor, nn
 
 from rdjepa.adaptation.loss import forecast_loss
 from rdjepa.data.fields import channels_first
-from rdjepa.data.normalization import Normalizer
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DivergenceError
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.models.device import autocast
+from rdjepa.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -65,21 +66,16 @@ def windows(
     support: Sequence[np.ndarray],
     normalizer: Normalizer,
     device: torch.device,
-    report: Callable[[int, int], None] | None = None,
 ) -> Windows:
     """Cut every window out of support trajectories (T, H, W, C) and compute the constant features of each."""
     features: list[tuple[Tensor, ...]] = []
     targets: list[Tensor] = []
-    for number, fields in enumerate(support):
+    for fields in support:
         standard = torch.from_numpy(channels_first(normalizer.standardize(fields)))
-        starts = FORECASTING.starts(len(standard))
-        middle = FORECASTING.context
-        context = torch.stack([standard[i : i + middle] for i in starts]).to(device)
-        targets.append(torch.stack([standard[i + middle : i + FORECASTING.length] for i in starts]).to(device))
+        window = FORECASTING.stack(standard)
+        targets.append(window.targets.to(device))
         with torch.no_grad():
-            features.extend(model.features(part) for part in context.split(8))
-        if report:
-            report(number + 1, len(support))
+            features.extend(model.features(part) for part in window.context.to(device).split(8))
     return Windows(tuple(torch.cat(parts) for parts in zip(*features, strict=True)), torch.cat(targets))
 
 
@@ -102,7 +98,7 @@ def train(
     model: ForecastModel,
     data: Windows,
     config: AdaptConfig,
-    report: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[float]:
     """Train a forecaster in place for `config.steps` updates.
 
@@ -110,7 +106,7 @@ def train(
         model: any forecaster, on the device of `data`.
         data: the support windows.
         config: optimisation settings.
-        report: called after every update with its number and loss.
+        progress: called after every update with its number, the number of all and the loss in words.
 
     Returns:
         The loss of every update; none for a model without parameters.
@@ -139,7 +135,7 @@ def train(
         nn.utils.clip_grad_norm_(trained, config.clip)
         optimizer.step()
         losses.append(value)
-        if report:
-            report(step, value)
+        if progress:
+            progress(step, config.steps, f"loss {value:.4f}")
     model.eval()
     return losses

@@ -9,7 +9,7 @@ import torch
 
 from rdjepa import forecasters
 from rdjepa.data.fields import channels_first, channels_last
-from rdjepa.data.normalization import Normalizer
+from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.forecasters.base import CONTEXT, ForecastModel
 from rdjepa.forecasters.linear import Corrected

@@ -18,15 +18,16 @@ def forecast_loss(prediction: Tensor, target: Tensor) -> Tensor:
         target: fields of the same shape.
 
     Returns:
-        A scalar, computed in float32. The relative term divides by max(norm, 1e-8), unlike the metric.
+        A scalar, computed in float32, or in float64 for fields of that. The relative term divides by max(norm, 1e-8),
+        unlike the metric. Where a prediction equals its target the gradient is zero.
     """
     if prediction.shape != target.shape:
         raise ArgumentError(f"expected equal shapes, got {tuple(prediction.shape)} and {tuple(target.shape)}")
-    prediction, target = prediction.float(), target.float()
+    prediction, target = (x.to(torch.promote_types(x.dtype, torch.float32)) for x in (prediction, target))
     error = prediction - target
     square = error.square()
-    norm = target.square().sum(dim=(-3, -2, -1)).sqrt().clamp_min(1e-8)
-    relative = (square.sum(dim=(-3, -2, -1)).sqrt() / norm).mean()
+    norm = _root(target.square().sum(dim=(-3, -2, -1))).clamp_min(1e-8)
+    relative = (_root(square.sum(dim=(-3, -2, -1))) / norm).mean()
     gradient = error.diff(dim=-2).abs().mean() + error.diff(dim=-1).abs().mean()
     spectrum = (_log_magnitude(prediction) - _log_magnitude(target)).abs().mean()
     return square.mean() + RELATIVE_WEIGHT * relative + GRADIENT_WEIGHT * gradient + SPECTRUM_WEIGHT * spectrum
@@ -35,3 +36,9 @@ def forecast_loss(prediction: Tensor, target: Tensor) -> Tensor:
 def _log_magnitude(fields: Tensor) -> Tensor:
     """log(1 + |F(u)|) of the real transform over the last two axes, scaled by 1/sqrt(H W)."""
     return torch.fft.rfft2(fields, norm="ortho").abs().log1p()
+
+
+def _root(x: Tensor) -> Tensor:
+    """Return the square root, whose gradient is taken as 0 at 0, where autograd's is infinite and makes NaN of 0 x."""
+    zero = x == 0
+    return x.masked_fill(zero, 1.0).sqrt().masked_fill(zero, 0.0)

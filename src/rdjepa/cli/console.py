@@ -1,8 +1,7 @@
 """What the command line shows: tables, and progress bars with the time left."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -30,23 +29,6 @@ def progress(label: str) -> Iterator[Callable[..., None]]:
             bar.update(task, completed=done, total=total, note=note)
 
         yield update
-
-
-def training_line(metrics: Mapping[str, Any]) -> str:
-    """The latest diagnostics of a pretraining as one short line: those that have been measured so far."""
-    texts = (
-        ("loss", "loss {:.4f}"),
-        ("latent_loss", "held out {:.4f}"),
-        ("skill_mean", "skill {:.2f}"),
-        ("skill_persistence", "{:.2f}"),
-        ("target_std", "std {:.2f}"),
-        ("target_rank", "rank {:.0f}"),
-        ("target_cosine", "cos {:.2f}"),
-        ("gradient_norm", "grad {:.2f}"),
-        ("steps_per_second", "{:.2f}/s"),
-    )
-    found = [text.format(metrics[name]) for name, text in texts if name in metrics]
-    return " ".join([*(f"WARNING {sign};" for sign in metrics.get("warnings", [])), *found])
 
 
 def error_table(title: str, summaries: dict[str, dict[str, dict[int, float]]], metric: str) -> Table:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from rdjepa.cli.console import console, progress, training_line
+from rdjepa.cli.console import console, progress
 from rdjepa.cli.options import COMPILE_MODES, FRAME_PLACES, PRESETS, Device, names_in
 from rdjepa.io.atomic import write_bytes
 
@@ -70,7 +70,7 @@ def pretrain(
             stop_at=stop_at,
             tensorboard=tensorboard,
             device=device,
-            progress=update and (lambda step, total, metrics: update(step, total, training_line(metrics))),
+            progress=update,
             **chosen,
         )
     if leads:

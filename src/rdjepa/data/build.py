@@ -4,17 +4,16 @@ A trajectory depends on its key alone, so the number of workers and the order ch
 kept; a build that was killed goes on where it was, and has lost only what was in flight.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rdjepa.data import store
+from rdjepa.data.acquire import Acquirer
 from rdjepa.data.parallel import completed
-from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import SimulationError
+from rdjepa.progress import Progress
 
-Progress = Callable[[int, int], None]
 RETRIES = 3
 
 
@@ -33,23 +32,17 @@ class Built:
     failed: Mapping[Key, str]
 
 
-def make(base: Path, source: str, key: Key) -> str:
-    """Simulate and store one trajectory; returns "" or the reason why no draw passed. Other errors are raised.
-
-    Args:
-        base: dataset directory.
-        source: what `rdjepa.systems.get` takes: the name of the key's system, or the file that defines it.
-        key: the trajectory.
-    """
+def make(acquirer: Acquirer, key: Key) -> str:
+    """Simulate and store one trajectory; return "" or the reason why no draw passed. Other errors are raised."""
     try:
-        store.write(base, simulate(source, seed=key.index, regime=key.regime, split=key.split))
+        acquirer.make(key)
     except SimulationError as error:
         return str(error)
     return ""
 
 
 def build(
-    base: Path | str,
+    out: Path | str,
     keys: Sequence[Key],
     *,
     sources: Mapping[str, str] | None = None,
@@ -60,24 +53,24 @@ def build(
     """Make the trajectories of some keys that are not there yet.
 
     Args:
-        base: dataset directory; on a cluster a path that all workers share.
+        out: dataset directory; on a cluster a path that all workers share.
         keys: what to make.
         sources: system name -> file that defines it, for systems of the user.
         workers: local processes, each with one thread; 1 computes in this process.
         scheduler: address of a running Dask scheduler, used instead of local processes.
-        progress: called with the number of trajectories done and their total.
+        progress: called with the number of trajectories done, their total and the key of the latest.
 
     Raises:
         DataError: the disk is full or not writable.
         ArgumentError: fewer than one worker, or a scheduler that does not answer.
     """
-    base, sources = Path(base).resolve(), sources or {}
-    missing = [key for key in keys if not store.is_complete(store.path_of(base, key), verify=True)]
+    acquirer = Acquirer(Path(out).resolve(), sources=dict(sources or {}))
+    missing = acquirer.unsound(keys)
     done = kept = len(keys) - len(missing)
     if progress:
-        progress(done, len(keys))
+        progress(done, len(keys), "")
     failed: dict[Key, str] = {}
-    jobs = [(base, sources.get(key.system, key.system), key) for key in missing]
+    jobs = [(acquirer, key) for key in missing]
     names = [str(key) for key in missing]
     with completed(make, jobs, names, workers=workers, scheduler=scheduler, retries=RETRIES) as results:
         for position, result in results:
@@ -89,5 +82,5 @@ def build(
             if result:
                 failed[missing[position]] = result
             if progress:
-                progress(done, len(keys))
+                progress(done, len(keys), names[position])
     return Built(len(missing) - len(failed), kept, failed)

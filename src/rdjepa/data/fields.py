@@ -4,10 +4,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError
 
 COMPONENTS = 2
-MINIMUM_FRAMES = 9  # four context frames and five targets: one forecasting window
 
 Array = TypeVar("Array", bound=Any)
 
@@ -29,12 +29,12 @@ def channels_last(x: Array) -> Array:
     return np.ascontiguousarray(np.moveaxis(x, -3, -1))  # type: ignore[return-value]
 
 
-def validate(fields: np.ndarray, minimum_frames: int = MINIMUM_FRAMES, multiple_of: int = 1) -> np.ndarray:
+def validate(fields: np.ndarray, minimum_frames: int = FORECASTING.length, multiple_of: int = 1) -> np.ndarray:
     """Check the fields of one trajectory and return them as float32.
 
     Args:
         fields: (T, H, W, 2) of a floating dtype; anything but float32 is cast to it.
-        minimum_frames: fewest frames that are of use.
+        minimum_frames: fewest frames that are of use: one forecasting window by default.
         multiple_of: H and W have to be multiples of this; a model states its own.
 
     Raises:

@@ -8,7 +8,7 @@ The two describe the data completely: the same keys give the same arrays on the 
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from rdjepa.data.trajectory import Key
 from rdjepa.errors import DataError, OutputError
 from rdjepa.io.atomic import write_bytes
 from rdjepa.pde.system import System
+from rdjepa.progress import Progress
 
 FORMAT = 1
 RECIPE, MANIFEST = "recipe.json", "manifest.json"
@@ -169,7 +170,7 @@ class Verdict:
         return not self.wrong and not self.unlisted
 
 
-def verify(base: Path | str, progress: Callable[[int, int], None] | None = None) -> Verdict:
+def verify(base: Path | str, progress: Progress | None = None) -> Verdict:
     """Read every trajectory of the manifest and compare it with its checksum."""
     entries = read(base)
     whole, wrong = 0, {}
@@ -183,7 +184,7 @@ def verify(base: Path | str, progress: Callable[[int, int], None] | None = None)
         except DataError as error:
             wrong[key] = str(error)
         if progress:
-            progress(number + 1, len(entries))
+            progress(number + 1, len(entries), str(key))
     return Verdict(whole, wrong, tuple(key for key in store.keys(base) if key not in entries))
 
 

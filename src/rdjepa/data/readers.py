@@ -11,9 +11,10 @@ from zipfile import BadZipFile
 import h5py
 import numpy as np
 
-from rdjepa.data import store
-from rdjepa.data.fields import COMPONENTS, MINIMUM_FRAMES, validate
+from rdjepa.data import store, well
+from rdjepa.data.fields import COMPONENTS, validate
 from rdjepa.data.trajectory import Trajectory
+from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError
 
 KNOWN = (
@@ -26,7 +27,7 @@ ZIP_START = b"PK\x03\x04"
 
 
 def load(
-    source: Any, limit: int | None = None, minimum_frames: int = MINIMUM_FRAMES, multiple_of: int = 1
+    source: Any, limit: int | None = None, minimum_frames: int = FORECASTING.length, multiple_of: int = 1
 ) -> list[Trajectory]:
     """Read trajectories from a file, a directory, arrays or a mixed list of these.
 
@@ -35,7 +36,8 @@ def load(
     Args:
         source: one of the kinds in `KNOWN`; a directory stands for the files directly in it, in the order of names.
         limit: read no more than this many trajectories; the rest of a large file is left alone.
-        minimum_frames: fewest frames a trajectory must have.
+        minimum_frames: fewest frames a trajectory must have: one forecasting window by default, which adaptation and
+            evaluation need; to forecast, its context is enough.
         multiple_of: the sides of the grid have to be multiples of this.
 
     Returns:
@@ -188,7 +190,7 @@ def _boundary(file: h5py.File) -> str:
     """Kind of the first wall; "periodic" if there is none, or nothing is said."""
     for group in file.get("boundary_conditions", {}).values():
         kind = str(group.attrs["bc_type"])
-        if kind.upper() != store.PERIODIC:
+        if kind.upper() != well.PERIODIC:
             return str(group.attrs.get("kind", kind.lower()))
     return "periodic"
 

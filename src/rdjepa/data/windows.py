@@ -1,7 +1,12 @@
-"""Temporal windows: a few consecutive context frames and the frames that follow them (S3.1)."""
+"""Temporal windows: a few consecutive context frames and the frames that follow them (S3.1).
 
+The only place that counts frames: every index of a context frame or of a target comes from a `WindowSpec`. Fields are
+arrays or tensors whose first axis is time.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,15 +14,15 @@ from rdjepa.errors import DataError
 
 
 class Window(NamedTuple):
-    """One window of a trajectory, as views of its fields.
+    """One window of a trajectory, or several along a first axis.
 
     Attributes:
         context: (context, H, W, C), the given frames.
         targets: (max_offset, H, W, C); targets[h - 1] is the frame h intervals after the last context frame.
     """
 
-    context: np.ndarray
-    targets: np.ndarray
+    context: Any
+    targets: Any
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,10 @@ class WindowSpec:
         """Number of frames that a window spans."""
         return self.context + self.max_offset
 
+    def frames(self, windows: int) -> int:
+        """Return the number of frames that hold that many windows: the inverse of `count`."""
+        return windows + self.length - 1
+
     def count(self, frames: int) -> int:
         """Number of windows in a trajectory of that many frames: T - context - max_offset + 1.
 
@@ -59,19 +68,53 @@ class WindowSpec:
         """Index of the first context frame of every window, the last window included."""
         return range(self.count(frames))
 
-    def cut(self, fields: np.ndarray, start: int) -> Window:
-        """Cut the window that begins at frame `start` out of (T, H, W, C) fields.
+    def spread(self, frames: int, count: int) -> np.ndarray:
+        """Return the starts of `count` windows, evenly spaced from the first to the last."""
+        return np.linspace(0, self.count(frames) - 1, count).astype(int)
+
+    def at(self, start: Any, offset: Any) -> Any:
+        """Return the frame `offset` intervals after the newest context frame of the window at `start`; arrays too."""
+        return start + (self.context - 1) + offset
+
+    def given(self, starts: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Return the context frames (n, context) of the windows that begin at n starts."""
+        return np.asarray(starts)[:, None] + np.arange(self.context)
+
+    def cut(self, fields: Any, start: int) -> Window:
+        """Cut the window that begins at frame `start` out of (T, ...) fields, as views.
 
         Raises:
             DataError: no whole window begins there.
         """
         if start not in self.starts(len(fields)):
-            raise DataError(
-                f"expected a start from 0 to {self.count(len(fields)) - 1}, got {start}; "
-                f"take it from starts({len(fields)})"
-            )
+            raise self._unfit(len(fields), start)
         middle = start + self.context
         return Window(fields[start:middle], fields[middle : middle + self.max_offset])
+
+    def middle(self, fields: Any) -> Window:
+        """Cut the window in the middle of all that the fields hold."""
+        return self.cut(fields, self.count(len(fields)) // 2)
+
+    def stack(self, fields: Any, starts: Sequence[int] | np.ndarray | None = None) -> Window:
+        """Copy several windows out of (T, ...) fields: context (n, context, ...) and targets (n, max_offset, ...).
+
+        Args:
+            fields: of one trajectory.
+            starts: first context frames of the windows; all windows when None.
+
+        Raises:
+            DataError: the trajectory is shorter than one window, or no whole window begins at a start.
+        """
+        where = np.asarray(self.starts(len(fields)) if starts is None else starts)
+        outside = where[(where < 0) | (where >= self.count(len(fields)))]
+        if len(outside):
+            raise self._unfit(len(fields), outside[0])
+        return Window(fields[self.given(where)], fields[self.at(where[:, None], np.arange(1, self.max_offset + 1))])
+
+    def _unfit(self, frames: int, start: int) -> DataError:
+        return DataError(
+            f"expected a start from 0 to {self.count(frames) - 1}, got {start}; take it from starts({frames})"
+        )
 
 
 FORECASTING = WindowSpec(context=4, max_offset=5)

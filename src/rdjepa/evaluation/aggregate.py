@@ -1,36 +1,14 @@
-"""From rows to the numbers of a table: means over trajectories, then mean and spread over runs (S3.4).
+"""From the rows of one run to the numbers of a table: means over trajectories, then over horizons (S3.4).
 
-A run is one support-set selection. The spread over runs measures sensitivity to the support set; the heterogeneity of
-test trajectories is not in it.
+Mean and spread over the support sets of a study, and its paired reductions, are `rdjepa.study.report.summary`.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TypeVar
-
-import numpy as np
+from collections.abc import Iterable
 
 from rdjepa.errors import ArgumentError
 from rdjepa.evaluation.evaluate import Row
-
-Run = TypeVar("Run")
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A value over runs.
-
-    Attributes:
-        mean: over runs.
-        sd: sample standard deviation over runs (divisor n - 1); NaN for a single run.
-        runs: number n of runs.
-    """
-
-    mean: float
-    sd: float
-    runs: int
 
 
 def per_horizon(rows: Iterable[Row], metric: str, regime: str | None = None) -> dict[int, float]:
@@ -67,42 +45,3 @@ def horizon_average(rows: Iterable[Row], metric: str, regime: str | None = None)
     """Mean over horizons, with equal weight, of the means over trajectories: the run-level value of the tables."""
     means = per_horizon(rows, metric, regime)
     return math.fsum(means.values()) / len(means)
-
-
-def over_runs(values: Mapping[Run, float]) -> Summary:
-    """Mean and sample standard deviation of run-level values.
-
-    Args:
-        values: run (its support seed) -> value.
-
-    Raises:
-        ArgumentError: there is no run.
-    """
-    if not values:
-        raise ArgumentError("expected the value of at least one run, got none; run one")
-    numbers = np.array(list(values.values()), dtype=np.float64)
-    sd = float(numbers.std(ddof=1)) if len(numbers) > 1 else math.nan
-    return Summary(float(numbers.mean()), sd, len(numbers))
-
-
-def reductions(model: Mapping[Run, float], baseline: Mapping[Run, float]) -> dict[Run, float]:
-    """Percentage reduction 100 (1 - model / baseline) of each run, paired by support-set selection.
-
-    Raises:
-        ArgumentError: the runs differ, or an error of the baseline is not above zero.
-    """
-    if set(model) != set(baseline):
-        raise ArgumentError(
-            f"expected the same runs of model and baseline, got {sorted(map(str, model))} and "
-            f"{sorted(map(str, baseline))}; run what is missing"
-        )
-    if any(not value > 0 for value in baseline.values()):
-        raise ArgumentError(
-            "expected baseline errors above zero, got one that is not; a reduction of it has no meaning"
-        )
-    return {run: 100.0 * (1.0 - value / baseline[run]) for run, value in model.items()}
-
-
-def paired_reduction(model: Mapping[Run, float], baseline: Mapping[Run, float]) -> Summary:
-    """Mean and sample standard deviation of `reductions`: a mean of matched ratios, not a ratio of means."""
-    return over_runs(reductions(model, baseline))

@@ -10,6 +10,7 @@ from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING, WindowSpec
 from rdjepa.errors import ArgumentError
 from rdjepa.evaluation.metrics import METRICS
+from rdjepa.progress import Progress
 
 Forecast = Callable[[np.ndarray], np.ndarray]
 SCORED = 4  # windows that metrics take at a time: few enough for the processor's cache, twice as fast as all at once
@@ -40,7 +41,7 @@ def evaluate(
     trajectories: Sequence[Trajectory],
     batch_size: int = 32,
     metrics: Sequence[str] = ("relative_l2", "gradient_l1"),
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     window: WindowSpec = FORECASTING,
     observe: Observer | None = None,
 ) -> list[Row]:
@@ -51,7 +52,7 @@ def evaluate(
         trajectories: what to forecast; taken one at a time, so `store.Stored` keeps only one in memory.
         batch_size: windows per call of `forecast`; a batch never spans two trajectories.
         metrics: names in `METRICS`.
-        progress: called with the number of trajectories done and their total.
+        progress: called with the number of trajectories done, their total and the key of the latest.
         window: numbers of given and forecast frames.
         observe: called with the regime and with every batch of forecasts and references (B, 5, H, W, C).
 
@@ -77,7 +78,7 @@ def evaluate(
         for name, by_horizon in errors.items():
             rows.extend(Row(name, h, regime, index, float(value)) for h, value in enumerate(by_horizon, start=1))
         if progress is not None:
-            progress(position + 1, len(trajectories))
+            progress(position + 1, len(trajectories), str(key or ""))
     return rows
 
 
@@ -94,9 +95,8 @@ def _errors(
     starts = window.starts(len(fields))
     totals = {name: np.zeros(window.max_offset) for name in metrics}
     for begin in range(0, len(starts), batch_size):
-        windows = [window.cut(fields, start) for start in starts[begin : begin + batch_size]]
-        targets = np.stack([w.targets for w in windows])
-        predicted = np.asarray(forecast(np.stack([w.context for w in windows])))
+        context, targets = window.stack(fields, starts[begin : begin + batch_size])
+        predicted = np.asarray(forecast(context))
         if predicted.shape != targets.shape:
             raise ArgumentError(
                 f"expected forecasts {targets.shape} (windows, horizons, H, W, C), got {predicted.shape}; "

@@ -11,22 +11,22 @@ change of their own patch's mean over the next h frames, beside principal compon
 as many as a token has components.
 """
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from rdjepa.data.cache import Cache
+from rdjepa.data.acquire import Acquirer
 from rdjepa.data.fields import channels_first
-from rdjepa.data.normalization import Normalizer
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.ridge import fit_cross_validated, r_squared
 from rdjepa.models.encoder import Encoder
 from rdjepa.models.rdjepa import RDJEPA, build
+from rdjepa.progress import Progress
 from rdjepa.systems import HELD_OUT, SOURCES, get
 
 REGIMES = ("id", "coeff-ood")
@@ -104,7 +104,7 @@ def probe(
     data: Path | str,
     config: ProbeConfig = ProbeConfig(),
     device: torch.device | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[ProbeRow]:
     """Probe the encoder of a pretrained model.
 
@@ -113,25 +113,25 @@ def probe(
         data: dataset directory; trajectories that it lacks are simulated and kept there.
         config: how much.
         device: where to encode; the CPU when None.
-        progress: called with (system, systems).
+        progress: called with the number of systems done, their total and the name of the latest.
     """
     device = device or torch.device("cpu")
-    cache = Cache(data, sys.maxsize)
+    acquirer = Acquirer(Path(data))
     encoders = {"pretrained": model.encoder, "random": build(model.config, seed=config.seed).encoder}
     for encoder in encoders.values():
         encoder.to(device).eval()
     parts: dict[tuple[str, str], Part] = {}
     names: dict[str, list[str]] = {}
     for number, system in enumerate(config.systems):
-        learning = [cache.get(Key(system, "pool", "id", i)) for i in range(config.train)]
+        learning = [acquirer.get(Key(system, "pool", "id", i)) for i in range(config.train)]
         normalizer = Normalizer.fit([trajectory.fields for trajectory in learning])
         names[system] = [n for n in learning[0].coefficients if len({t.coefficients[n] for t in learning}) > 1]
         parts[system, "train"] = _part(learning, names[system], encoders, normalizer, config, device)
         for regime in (r for r in REGIMES if r in get(system).regimes):
-            unseen = [cache.get(Key(system, "test", regime, i)) for i in range(config.test)]
+            unseen = [acquirer.get(Key(system, "test", regime, i)) for i in range(config.test)]
             parts[system, regime] = _part(unseen, names[system], encoders, normalizer, config, device)
         if progress:
-            progress(number + 1, len(config.systems))
+            progress(number + 1, len(config.systems), system)
     _add_principal_components(parts)
     rows = _coefficients(parts, names)
     for system in config.systems:
@@ -155,9 +155,8 @@ def _part(
     rng = np.random.default_rng(config.seed)
     for trajectory in trajectories:
         standard = torch.from_numpy(channels_first(normalizer.standardize(trajectory.fields)))
-        valid = FORECASTING.starts(len(standard))
-        starts = [valid[i] for i in np.linspace(0, len(valid) - 1, config.windows).astype(int)]
-        context = torch.stack([standard[start : start + FORECASTING.context] for start in starts])
+        starts = FORECASTING.spread(len(standard), config.windows)
+        context = FORECASTING.stack(standard, starts).context
         patches = cut(context)  # (windows, T, C, S, patch^2)
         drawn = torch.from_numpy(rng.permutation(patches.shape[-2])[: config.patches])
         for name, encoder in encoders.items():
@@ -168,8 +167,7 @@ def _part(
         found["raw"].append(torch.nn.functional.avg_pool2d(context.flatten(1, 2), COARSE).flatten(1).numpy())
         tokens["raw"].append(patches[:, :, :, drawn].permute(0, 3, 1, 2, 4).flatten(0, 1).flatten(1).numpy())
         means = cut(standard).mean(-1)[:, :, drawn]  # (frames, C, m)
-        newest = torch.tensor(starts) + FORECASTING.context - 1
-        change = torch.stack([means[newest + lead] - means[newest] for lead in LEADS])
+        change = torch.stack([means[FORECASTING.at(starts, lead)] - means[FORECASTING.at(starts, 0)] for lead in LEADS])
         changes.append(change.permute(1, 3, 0, 2).flatten(0, 1).flatten(1).numpy())
     values = np.array([[t.coefficients[name] for name in names] for t in trajectories])
     return Part(

@@ -32,7 +32,7 @@ it: `rdjepa.adapt` starts a fresh one for every new system. Half precision; floa
 
 ## Data
 
-Simulated by this package, in-distribution pool trajectories only. No held-out system, no test trajectory. The key and
+Simulated by this package, in-distribution pool trajectories of these systems only, no test trajectory. The key and
 checksum of every trajectory, and the field statistics, are in `data.json`; the same keys make the same trajectories.
 
 | system | pool trajectories (training) | validation trajectories (diagnostics only) |

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rdjepa.data import store
-from rdjepa.data.normalization import Normalizer
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import PRETRAINING
 from rdjepa.errors import ArgumentError
 from rdjepa.pretraining.frames import Frames, read_frames
@@ -88,7 +88,7 @@ class Source:
     @classmethod
     def open(
         cls,
-        base: Path | str,
+        data: Path | str,
         systems: Sequence[str],
         split: str = "pool",
         limit: int | None = None,
@@ -99,7 +99,7 @@ class Source:
         """Read the in-distribution trajectories of `split` ("pool" or "validation") of several systems.
 
         Args:
-            base: dataset directory.
+            data: dataset directory.
             systems: names of systems.
             split: which split; never the test split.
             limit: at most this many trajectories of each system, the first ones.
@@ -113,14 +113,14 @@ class Source:
         """
         if split not in ("pool", "validation"):
             raise ArgumentError(f"expected the split pool or validation, got {split!r}; training never reads test data")
-        keys = {name: store.keys(base, system=name, split=split, regime="id")[:limit] for name in systems}
+        keys = {name: store.keys(data, system=name, split=split, regime="id")[:limit] for name in systems}
         for name, found in keys.items():
             if not found:
                 raise ArgumentError(
-                    f"expected trajectories of {name} ({split}) under {base}, got none; "
-                    f"make some with: rdjepa simulate {name} --split {split} --count 100 --out {base}"
+                    f"expected trajectories of {name} ({split}) under {data}, got none; "
+                    f"make some with: rdjepa simulate {name} --split {split} --count 100 --out {data}"
                 )
-        opened = read_frames(base, keys, dtype, mapped)
+        opened = read_frames(data, keys, dtype, mapped)
         return cls(opened.frames, opened.normalizers, opened.checksums)
 
     def plan(self, seed: int, index: int, size: int, side: int, config: TargetConfig, part: slice = EVERY) -> Plan:
@@ -146,13 +146,13 @@ class Source:
         futures, answers, count = [], [], 0
         for _, start, queries in drawn[part]:
             distinct, answer = np.unique(queries.offsets, return_inverse=True)
-            futures.append(start + PRETRAINING.context - 1 + distinct)
+            futures.append(PRETRAINING.at(start, distinct))
             answers.append(answer + count)
             count += len(distinct)
         names_, starts, wanted = zip(*drawn[part], strict=True)
         return Plan(
             names_,
-            torch.from_numpy(np.array(starts)[:, None] + np.arange(PRETRAINING.context)),
+            torch.from_numpy(PRETRAINING.given(starts)),
             torch.from_numpy(np.concatenate(futures)),
             torch.from_numpy(np.stack([queries.patches for queries in wanted])),
             torch.from_numpy(np.stack([queries.offsets for queries in wanted])),

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from rdjepa.data import store
 from rdjepa.data.fields import COMPONENTS, channels_first
-from rdjepa.data.normalization import Normalizer
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key
 from rdjepa.data.windows import PRETRAINING
 from rdjepa.errors import DataError
@@ -78,12 +78,12 @@ def spans_of(lengths: Mapping[str, Sequence[int]]) -> dict[str, list[tuple[int, 
 
 
 def read_frames(
-    base: Path | str, keys: Mapping[str, Sequence[Key]], dtype: torch.dtype, mapped: Path | None = None
+    data: Path | str, keys: Mapping[str, Sequence[Key]], dtype: torch.dtype, mapped: Path | None = None
 ) -> Opened:
     """Read stored trajectories and standardize each system with the statistics of these trajectories alone.
 
     Args:
-        base: dataset directory.
+        data: dataset directory.
         keys: system -> keys of its trajectories.
         dtype: of the table; bfloat16 loses nothing where the first layer works in bfloat16 anyway.
         mapped: directory for a file that the table is mapped from instead of being held in memory; a file made of
@@ -93,7 +93,7 @@ def read_frames(
         DataError: a trajectory is too short for a window, or of another grid than the first.
         InsufficientMemoryError: the machine has less memory than the table takes.
     """
-    records = {key: store.read_record(store.path_of(base, key)) for each in keys.values() for key in each}
+    records = {key: store.read_record(store.path_of(data, key)) for each in keys.values() for key in each}
     grid = next(iter(records.values())).shape[1:]
     for key, record in records.items():
         PRETRAINING.count(record.shape[0])
@@ -105,9 +105,9 @@ def read_frames(
     if mapped is None:
         refuse_if_too_large(shape, dtype)
         table = torch.empty(shape, dtype=dtype)
-        normalizers = _fill(table, base, keys, spans)
+        normalizers = _fill(table, data, keys, spans)
     else:
-        table, normalizers = _mapped(mapped, shape, dtype, checksums, lambda empty: _fill(empty, base, keys, spans))
+        table, normalizers = _mapped(mapped, shape, dtype, checksums, lambda empty: _fill(empty, data, keys, spans))
     return Opened(Frames(table, spans), normalizers, checksums)
 
 
@@ -125,11 +125,11 @@ def refuse_if_too_large(shape: Sequence[int], dtype: torch.dtype) -> None:
         )
 
 
-def _fill(table: Tensor, base: Path | str, keys: Mapping[str, Sequence[Key]], spans: Spans) -> dict[str, Normalizer]:
+def _fill(table: Tensor, data: Path | str, keys: Mapping[str, Sequence[Key]], spans: Spans) -> dict[str, Normalizer]:
     """Read, standardize and store one system after the other; returns the statistics."""
     normalizers = {}
     for name, each in keys.items():
-        physical = [store.read(store.path_of(base, key)).fields for key in each]
+        physical = [store.read(store.path_of(data, key)).fields for key in each]
         normalizers[name] = Normalizer.fit(physical)
         for fields, (row, count) in zip(physical, spans[name], strict=True):
             table[row : row + count] = torch.from_numpy(channels_first(normalizers[name].standardize(fields)))

@@ -16,10 +16,11 @@ from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch, Source
 from rdjepa.pretraining.diagnostics import diagnose, signs_of_collapse
 from rdjepa.pretraining.engine import Engine, saying_what_to_lower
-from rdjepa.pretraining.monitor import averaging_distance, gates, gradient_norms
+from rdjepa.pretraining.monitor import averaging_distance, gates, gradient_norms, short_line
 from rdjepa.pretraining.prefetch import Reader
 from rdjepa.pretraining.processes import Ranks
 from rdjepa.pretraining.state import Pretraining, newest_state, resume
+from rdjepa.progress import Progress
 
 VALIDATION_SEED = 4321
 VALIDATION_BATCHES, VALIDATION_BATCH = 8, 16
@@ -38,19 +39,19 @@ def pretrain(
     engine: Engine | None = None,
     ranks: Ranks | None = None,
     resuming: bool = False,
-    report: Callable[[int, dict], None] | None = None,
+    progress: Progress | None = None,
     line: Line | None = None,
     stop_at: int | None = None,
 ) -> RDJEPA:
     """Pretrain a preset, or go on with a run.
 
     The run directory receives `metrics.jsonl` (one line per `log_every` steps), `state/` (the two newest states),
-    `data.json` (normalisation and checksums of every trajectory used) and nothing else; write the finished model
-    with `rdjepa.io.checkpoint.save`.
+    `data.json` (systems, normalisation and checksums of every trajectory used) and nothing else; write the finished
+    model with `rdjepa.io.checkpoint.save`.
 
     Args:
         preset: "paper", "small" or "nano".
-        source: trajectories of the source systems.
+        source: trajectories of the systems to learn from.
         run: run directory.
         config: optimisation settings.
         validation: trajectories for the held-out diagnostics; none are computed without.
@@ -58,7 +59,8 @@ def pretrain(
         engine: how to compute; plain when None.
         ranks: this process among those of the run; alone when None.
         resuming: go on from the newest valid state in `run`, if there is one.
-        report: called by the leading process after every step with the step count and the latest metrics.
+        progress: called by the leading process after every step with its number, the number of all and the latest
+            metrics as a short line.
         line: called with every line that goes to `metrics.jsonl`.
         stop_at: end early at this step with the state saved; the schedules do not change.
 
@@ -85,7 +87,7 @@ def pretrain(
         log = run / "metrics.jsonl"
         if ranks.leads:
             _trim(log, training.step)
-        _loop(training, source, parts, held_out, run, min(config.steps, stop_at or config.steps), report, line)
+        _loop(training, source, parts, held_out, run, min(config.steps, stop_at or config.steps), progress, line)
     ranks.wait()
     model = build(preset, seed=config.seed)
     model.encoder.load_state_dict(training.jepa.encoder.state_dict())
@@ -100,7 +102,7 @@ def _loop(
     held_out: list[Batch],
     run: Path,
     last: int,
-    report: Callable[[int, dict], None] | None,
+    progress: Progress | None,
     line: Line | None,
 ) -> None:
     """Train up to step `last`; the leading process measures, writes and reports."""
@@ -133,8 +135,8 @@ def _loop(
             if measure:
                 latest.pop("warnings", None)
             latest |= metrics
-            if report:
-                report(step, latest)
+            if progress:
+                progress(step, config.steps, short_line(latest))
 
 
 def _held_out(validation: Source, training: Pretraining) -> list[Batch]:
@@ -187,6 +189,7 @@ def _write(path: Path, record: Mapping) -> None:
 def _claim(run: Path, source: Source, resuming: bool) -> None:
     """Record the data of a new run, or check that a resumed run gets the same data."""
     record = {
+        "systems": list(source.frames.spans),
         "normalizers": {name: n.to_dict() for name, n in source.normalizers.items()},
         "trajectories": source.checksums,
     }
@@ -194,7 +197,14 @@ def _claim(run: Path, source: Source, resuming: bool) -> None:
     if path.exists():
         if not resuming:
             raise ArgumentError(f"expected an empty run directory, got a run at {run}; resume it or choose another")
-        if json.loads(path.read_text())["trajectories"] != source.checksums:
+        there = json.loads(path.read_text())
+        known = there.get("systems", list(there["normalizers"]))  # earlier versions wrote no list
+        if known != record["systems"]:
+            raise ArgumentError(
+                f"expected the systems {', '.join(known)} that {run} was started with, in this order, "
+                f"got {', '.join(record['systems'])}; name the same systems or choose another directory"
+            )
+        if there["trajectories"] != source.checksums:
             raise ArgumentError(f"expected the trajectories that {run} was started with, got others; use the same data")
     else:
         write_bytes(path, json.dumps(record, indent=1).encode())

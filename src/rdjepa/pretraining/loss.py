@@ -1,5 +1,6 @@
 """The objective of pretraining: the predictive latent loss (S2.5)."""
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -14,10 +15,11 @@ def jepa_loss(predicted: Tensor, target: Tensor) -> Tensor:
         target: (..., d) target vectors; no gradient reaches them.
 
     Returns:
-        A scalar, computed in float32.
+        A scalar, computed in float32, or in float64 for vectors of that.
     """
     if predicted.shape != target.shape:
         raise ArgumentError(f"expected equal shapes, got {tuple(predicted.shape)} and {tuple(target.shape)}")
     width = predicted.shape[-1:]
-    difference = F.layer_norm(predicted.float(), width) - F.layer_norm(target.detach().float(), width)
+    predicted, target = (x.to(torch.promote_types(x.dtype, torch.float32)) for x in (predicted, target.detach()))
+    difference = F.layer_norm(predicted, width) - F.layer_norm(target, width)
     return difference.square().mean()

@@ -4,6 +4,8 @@ Everything here only reads, so a run ends with the same bits whether it is watch
 """
 
 from collections import defaultdict, deque
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -80,3 +82,20 @@ def gradient_norms(jepa: JEPA, total: float, clip: float) -> dict[str, float]:
     undone = max(1.0, total / clip)
     norms = torch.stack([torch.stack(each).sum() for each in squares.values()]).sqrt() * undone
     return dict(zip(squares, norms.tolist(), strict=True))
+
+
+def short_line(metrics: Mapping[str, Any]) -> str:
+    """Return the latest diagnostics of a pretraining as one short line: those that have been measured so far."""
+    texts = (
+        ("loss", "loss {:.4f}"),
+        ("latent_loss", "held out {:.4f}"),
+        ("skill_mean", "skill {:.2f}"),
+        ("skill_persistence", "{:.2f}"),
+        ("target_std", "std {:.2f}"),
+        ("target_rank", "rank {:.0f}"),
+        ("target_cosine", "cos {:.2f}"),
+        ("gradient_norm", "grad {:.2f}"),
+        ("steps_per_second", "{:.2f}/s"),
+    )
+    found = [text.format(metrics[name]) for name, text in texts if name in metrics]
+    return " ".join([*(f"WARNING {sign};" for sign in metrics.get("warnings", [])), *found])

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rdjepa.data.windows import PRETRAINING
+from rdjepa.errors import ArgumentError
+
 BLOCK, TUBE, SAME_TIME = "future block", "future tube", "same time"
 
 
@@ -13,7 +16,7 @@ class TargetConfig:
 
     Attributes:
         probabilities: of a future block (one offset), a future tube (several), and the same time (offset 0).
-        max_offset: largest offset.
+        max_offset: largest offset; no more than the windows of pretraining have.
         tube: distinct offsets of a tube.
         rectangles: fewest and most rectangles of the target region.
         sides: shortest and longest side of a rectangle, in patches.
@@ -23,13 +26,20 @@ class TargetConfig:
     """
 
     probabilities: tuple[float, float, float] = (0.50, 0.40, 0.10)
-    max_offset: int = 8
+    max_offset: int = PRETRAINING.max_offset
     tube: int = 4
     rectangles: tuple[int, int] = (1, 4)
     sides: tuple[int, int] = (2, 6)
     queries: int = 256
     mask_probability: float = 0.35
     mask_range: tuple[float, float] = (0.05, 0.25)
+
+    def __post_init__(self) -> None:
+        """Refuse offsets whose frames would lie beyond the window, in the next trajectory."""
+        if not 1 <= self.max_offset <= PRETRAINING.max_offset:
+            raise ArgumentError(
+                f"expected a largest offset from 1 to {PRETRAINING.max_offset}, got {self.max_offset}; lower it"
+            )
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import hashlib
 import io
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -14,13 +14,12 @@ import numpy as np
 import pandas as pd
 import torch
 
-from rdjepa import forecasters, systems
-from rdjepa.adaptation.adapt import train, windows
+from rdjepa import api, forecasters, systems
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data import store
 from rdjepa.data.identity import digest
-from rdjepa.data.normalization import Normalizer
 from rdjepa.data.splits import support
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.evaluate import Forecast, evaluate
@@ -161,11 +160,15 @@ def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, devi
 
     learning = read(cell.support())
     watch.lap("support")
-    forecast, made = (
-        _adapt(cell, profile, [t.fields for t in learning], normalizer, device, watch)
-        if cell.trained
-        else (untrained(cell.forecaster, profile, normalizer, device), {"parameters": 0, "trained": 0})
-    )
+    forecast: Forecast
+    if cell.trained:
+        start = forecaster(cell.forecaster, profile)
+        adapted = api.adapt(start, learning, config=profile.adapt, normalizer=normalizer, device=device)
+        forecast, made = adapted.forecast, _made(adapted)
+        watch.lap("features")
+        watch.move("features", "adapt", adapted.record["seconds"]["adapt"])
+    else:
+        forecast, made = untrained(cell.forecaster, profile, normalizer, device), {"parameters": 0, "trained": 0}
     tests = cell.test(profile.test)
     spectra = RadialSpectra(normalizer.mean, normalizer.scale)
     rows = []
@@ -220,29 +223,16 @@ def untrained(name: str, profile: Profile, normalizer: Normalizer, device: torch
     return model.in_physical_units() or Forecaster(model.to(device), normalizer, {}).forecast
 
 
-def _adapt(
-    cell: Cell,
-    profile: Profile,
-    learning: Sequence[np.ndarray],
-    normalizer: Normalizer,
-    device: torch.device,
-    watch: "_Watch",
-) -> tuple[Forecast, dict[str, Any]]:
-    """The adapted forecast function, and what the record says of the model."""
-    model = forecaster(cell.forecaster, profile).to(device)
-    data = windows(model, learning, normalizer, device)
-    watch.lap("features")
-    losses = train(model, data, profile.adapt)
-    watch.lap("adapt")
-    trained = sum(parameter.numel() for group in model.parameter_groups() for parameter in group["params"])
-    made = {"parameters": parameter_count(model), "trained": trained, "loss": [losses[0], losses[-1]]}
-    return Forecaster(model, normalizer, {}).forecast, made
+def _made(adapted: Forecaster) -> dict[str, Any]:
+    """Return what the record of a cell says of its model."""
+    trained = sum(parameter.numel() for group in adapted.model.parameter_groups() for parameter in group["params"])
+    losses = adapted.losses
+    return {"parameters": parameter_count(adapted.model), "trained": trained, "loss": [losses[0], losses[-1]]}
 
 
 def _example(forecast: Forecast, trajectory: Trajectory) -> bytes:
     """Newest frame, reference and forecast of the middle window, float32 in physical units."""
-    starts = FORECASTING.starts(len(trajectory.fields))
-    window = FORECASTING.cut(trajectory.fields, starts[len(starts) // 2])
+    window = FORECASTING.middle(trajectory.fields)
     stream = io.BytesIO()
     predicted = np.asarray(forecast(window.context[None])[0], np.float32)
     np.savez_compressed(stream, newest=window.context[-1], reference=window.targets, forecast=predicted)
@@ -261,6 +251,11 @@ class _Watch:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self.last = time.perf_counter()
+
+    def move(self, part: str, other: str, seconds: float) -> None:
+        """Take seconds off one part and give them to another."""
+        self.seconds[part] -= seconds
+        self.seconds[other] = self.seconds.get(other, 0.0) + seconds
 
     def lap(self, part: str) -> None:
         now = time.perf_counter()

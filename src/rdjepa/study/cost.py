@@ -10,10 +10,9 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from rdjepa.adaptation.adapt import train, windows
-from rdjepa.adaptation.forecaster import Forecaster
-from rdjepa.data.normalization import Normalizer
+from rdjepa import api
 from rdjepa.data.simulate import simulate
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.evaluate import evaluate
@@ -22,6 +21,7 @@ from rdjepa.evaluation.spectra import RadialSpectra
 from rdjepa.forecasters import registry as forecasters
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.provenance import software
+from rdjepa.progress import Progress
 from rdjepa.study.cell import Cell, forecaster, untrained
 from rdjepa.study.profiles import Profile
 from rdjepa.study.supply import TRAJECTORY_BYTES, Supply, keys_of, pool_keys
@@ -82,7 +82,7 @@ def cost(
     profile: Profile,
     supply: Supply,
     device: torch.device,
-    report: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Cost:
     """Expected cost of some cells, one after the other on one device.
 
@@ -91,7 +91,7 @@ def cost(
         profile: how they are run.
         supply: where their trajectories come from; its study directory keeps what was measured.
         device: where to measure.
-        report: called with a number done, their total and what is being timed.
+        progress: called with a number done, their total and what is being timed.
     """
     names = list(dict.fromkeys(cell.forecaster for cell in missing))
     places = list(dict.fromkeys(cell.system for cell in missing))
@@ -99,8 +99,8 @@ def cost(
     total = len(names) + len(places)
 
     def say(number: int, text: str) -> None:
-        if report:
-            report(number, total, text)
+        if progress:
+            progress(number, total, text)
 
     steps, draws = {}, {}
     for number, name in enumerate(names):
@@ -131,7 +131,7 @@ def cost(
 
 def measure(name: str, profile: Profile, device: torch.device) -> dict[str, float]:
     """The seconds of a `Step`, from a few windows of noise, after one of each to warm up."""
-    frames = FORECASTING.length + TIMED_WINDOWS - 1
+    frames = FORECASTING.frames(TIMED_WINDOWS)
     fields = np.random.default_rng(0).standard_normal((frames, 128, 128, 2)).astype(np.float32)
     share = FORECASTING.count(FRAMES) / TIMED_WINDOWS
     normalizer = Normalizer((0.0, 0.0), (1.0, 1.0))
@@ -139,13 +139,11 @@ def measure(name: str, profile: Profile, device: torch.device) -> dict[str, floa
     if not forecasters.get(name).trained:
         forecast = untrained(name, profile, normalizer, device)
     else:
-        model = forecaster(name, profile).to(device)
-        windows(model, [fields], normalizer, device)
-        support, data = _timed(lambda: windows(model, [fields], normalizer, device), device)
-        train(model, data, replace(profile.adapt, steps=1))
-        timed = replace(profile.adapt, steps=TIMED_UPDATES)
-        update, _ = _timed(lambda: train(model, data, timed), device)
-        forecast = Forecaster(model, normalizer, {}).forecast
+        adapt = partial(api.adapt, forecaster(name, profile), fields, normalizer=normalizer, device=device)
+        adapt(config=replace(profile.adapt, steps=1))
+        adapted = adapt(config=replace(profile.adapt, steps=TIMED_UPDATES))
+        support, update = adapted.record["seconds"]["features"], adapted.record["seconds"]["adapt"]
+        forecast = adapted.forecast
     trajectory = Trajectory(fields, np.arange(frames, dtype=np.float64), key=Key("noise"))
     spectra = RadialSpectra(normalizer.mean, normalizer.scale)
     test, _ = _timed(lambda: evaluate(forecast, [trajectory], metrics=tuple(METRICS), observe=spectra.add), device)

@@ -2,12 +2,12 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rdjepa import systems
 from rdjepa.data import manifest, store
-from rdjepa.data.build import Built, Progress, build
+from rdjepa.data.build import Built, build
 from rdjepa.data.simulate import simulate
 from rdjepa.data.splits import coinciding_seeds, support_set
 from rdjepa.data.trajectory import SPLITS, Key, Trajectory
@@ -17,6 +17,7 @@ from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.io.atomic import write_bytes
 from rdjepa.pde.system import System
+from rdjepa.progress import Progress
 from rdjepa.study import data_card, protocol
 from rdjepa.viz import figures
 
@@ -46,7 +47,7 @@ def build_dataset(
         count: at most this many trajectories of every split and regime.
         workers: local processes.
         scheduler: address of a running Dask scheduler, instead of local processes.
-        progress: called with the number of trajectories done and their total.
+        progress: called with the number of trajectories done, their total and the key of the latest.
 
     Raises:
         ArgumentError: unknown names, a count of zero, or a directory of another configuration.
@@ -69,27 +70,27 @@ def build_dataset(
     return built
 
 
-def write_support(base: Path | str, system: str) -> Path:
+def write_support(data: Path | str, system: str) -> Path:
     """Write the support sets of a system: the pool's order under each of its three seeds, shared by all forecasters.
 
     A smaller support set is the beginning of a larger one. Pairs of seeds that select the same trajectory at K = 1 are
     listed; a study refuses them.
     """
-    pool = len(store.keys(base, system, "pool", "id"))
+    pool = len(store.keys(data, system, "pool", "id"))
     if not pool:
-        raise DataError(f"expected pool trajectories of {system} in {base}, got none; build some first")
+        raise DataError(f"expected pool trajectories of {system} in {data}, got none; build some first")
     seeds, largest = protocol.support_seeds(system), max(protocol.budgets(system))
     content = {
         "pool": pool,
         "order": {str(seed): support_set(pool, seed).order[:largest] for seed in seeds},
         "coinciding_at_1": coinciding_seeds(pool, 1, seeds),
     }
-    path = Path(base) / system / SUPPORT
+    path = Path(data) / system / SUPPORT
     write_bytes(path, json.dumps(content, indent=1).encode())
     return path
 
 
-def sample(base: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
+def sample(data: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
     """Copy the first trajectories of every part of a data set, a share of each and at least one.
 
     Raises:
@@ -98,12 +99,12 @@ def sample(base: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
     if not 0 < share <= 1:
         raise ArgumentError(f"expected a share above 0 and up to 1, got {share:g}")
     groups: dict[tuple[str, str, str], list[Key]] = {}
-    for key in manifest.read(base):
+    for key in manifest.read(data):
         groups.setdefault((key.system, key.split, key.regime), []).append(key)
     chosen = [key for keys in groups.values() for key in keys[: max(1, round(share * len(keys)))]]
-    write_bytes(Path(out) / manifest.RECIPE, (Path(base) / manifest.RECIPE).read_bytes())
+    write_bytes(Path(out) / manifest.RECIPE, (Path(data) / manifest.RECIPE).read_bytes())
     for key in chosen:
-        store.write(out, store.read(store.path_of(base, key)))
+        store.write(out, store.read(store.path_of(data, key)))
     for name in dict.fromkeys(key.system for key in chosen if key.split == "pool"):
         store.write_stats(Path(out) / name)
         write_support(out, name)
@@ -111,17 +112,15 @@ def sample(base: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
     return chosen
 
 
-def write_cards(
-    base: Path | str, names: Sequence[str] | None = None, progress: Callable[[int, int], None] | None = None
-) -> list[Path]:
+def write_cards(data: Path | str, names: Sequence[str] | None = None, progress: Progress | None = None) -> list[Path]:
     """Write `card.md` and `contact.png` of every system in a data set; return the cards' paths.
 
     Args:
-        base: dataset directory with a manifest.
+        data: dataset directory with a manifest.
         names: systems, or .py files that define one; those of the package that are in the data by default.
-        progress: called with the number of systems done and their total.
+        progress: called with the number of systems done, their total and the name of the latest.
     """
-    entries = manifest.read(base)
+    entries = manifest.read(data)
     present = list(dict.fromkeys(key.system for key in entries))
     known = [*systems.names(), *systems.wall_names()]
     chosen = [systems.get(name) for name in (names or [name for name in present if name in known])]
@@ -129,22 +128,22 @@ def write_cards(
     for number, system in enumerate(chosen):
         mine = {key: entry for key, entry in entries.items() if key.system == system.name}
         if not mine:
-            raise ArgumentError(f"expected data of {system.name} in {base}, got none; in it: {', '.join(present)}")
-        folder = Path(base) / system.name
+            raise ArgumentError(f"expected data of {system.name} in {data}, got none; in it: {', '.join(present)}")
+        folder = Path(data) / system.name
         figures.contact_sheet(
-            {_label(t): t.fields for t in _shown(base, list(mine))},
+            {_label(t): t.fields for t in _shown(data, list(mine))},
             folder / "contact.png",
             title=f"{system.title}: first trajectories of every split and regime",
         )
-        text = data_card.data_card(system, summarize(base, system, mine), "contact.png")
+        text = data_card.data_card(system, summarize(data, system, mine), "contact.png")
         write_bytes(folder / "card.md", text.encode())
         paths.append(folder / "card.md")
         if progress:
-            progress(number + 1, len(chosen))
+            progress(number + 1, len(chosen), system.name)
     return paths
 
 
-def summarize(base: Path | str, system: System, entries: Mapping[Key, manifest.Entry]) -> data_card.Summary:
+def summarize(data: Path | str, system: System, entries: Mapping[Key, manifest.Entry]) -> data_card.Summary:
     """Count and measure the stored trajectories of one system."""
     counts: dict[str, int] = {}
     draws: dict[str, int] = {}
@@ -158,11 +157,11 @@ def summarize(base: Path | str, system: System, entries: Mapping[Key, manifest.E
         parts.setdefault(part, []).append(key)
     errors, sampled = {}, {}
     for part, keys in parts.items():
-        some = store.Stored(tuple(store.path_of(base, key) for key in keys[:PERSISTENCE_SAMPLE]))
+        some = store.Stored(tuple(store.path_of(data, key) for key in keys[:PERSISTENCE_SAMPLE]))
         rows = evaluate(persistence, some, metrics=("relative_l2",))
         errors[part], sampled[part] = list(per_horizon(rows, "relative_l2").values()), len(some)
     first = next(iter(entries))
-    support = Path(base) / system.name / SUPPORT
+    support = Path(data) / system.name / SUPPORT
     orders = json.loads(support.read_text()) if support.is_file() else {"order": {}, "coinciding_at_1": []}
     return data_card.Summary(
         counts=counts,
@@ -172,10 +171,10 @@ def summarize(base: Path | str, system: System, entries: Mapping[Key, manifest.E
         persistence=errors,
         sampled=sampled,
         seconds=_seconds(system, first),
-        bytes=sum(store.path_of(base, key).stat().st_size for key in entries),
+        bytes=sum(store.path_of(data, key).stat().st_size for key in entries),
         support={int(seed): tuple(order) for seed, order in orders["order"].items()},
         coinciding=tuple((a, b) for a, b in orders["coinciding_at_1"]),
-        software=store.read_record(store.path_of(base, first)).software,
+        software=store.read_record(store.path_of(data, first)).software,
     )
 
 
@@ -190,13 +189,13 @@ def _seconds(system: System, key: Key) -> float:
     return (time.process_time() - started) / (trajectory.attempt + 1)
 
 
-def _shown(base: Path | str, keys: Sequence[Key]) -> list[Trajectory]:
+def _shown(data: Path | str, keys: Sequence[Key]) -> list[Trajectory]:
     """The first few trajectories of every split and regime, at most `SHEET_ROWS` in all."""
     groups: dict[tuple[str, str], list[Key]] = {}
     for key in keys:
         groups.setdefault((key.split, key.regime), []).append(key)
     each = max(1, SHEET_ROWS // len(groups))
-    return [store.read(store.path_of(base, key)) for group in groups.values() for key in group[:each]]
+    return [store.read(store.path_of(data, key)) for group in groups.values() for key in group[:each]]
 
 
 def _label(trajectory: Trajectory) -> str:

@@ -3,7 +3,7 @@
 import json
 import re
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from rdjepa.errors import OutputError, StudyError
 from rdjepa.forecasters import registry as forecasters
 from rdjepa.io.checkpoint import shipped
 from rdjepa.models.device import device_named
+from rdjepa.progress import Progress
 from rdjepa.study import protocol, registry
 from rdjepa.study.cell import Cell, checkpoint_fingerprint, compute, identifier, identity
 from rdjepa.study.cost import left
@@ -101,7 +102,7 @@ def run(
     workers: int | None = None,
     scheduler: str | None = None,
     device: str = "auto",
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Ran:
     """Compute those cells that are not there yet, in their order.
 
@@ -139,7 +140,7 @@ def run(
     missing = missing_cells(root, plan, profile)
     kept = len(plan) - len(missing)
     number = workers if workers is not None else max(1, torch.cuda.device_count())
-    preparing = None if progress is None else lambda done, total: progress(done, total, "trajectories")
+    preparing = None if progress is None else lambda done, total, _: progress(done, total, "trajectories")
     supply.prepare(missing, profile, workers=number, scheduler=scheduler, progress=preparing)
     outcomes: dict[Cell, str] = {}
     jobs = [(supply, cell, profile, device) for cell in missing]

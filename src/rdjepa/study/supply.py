@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rdjepa import systems
-from rdjepa.data import manifest, store
-from rdjepa.data.build import Progress, build
-from rdjepa.data.cache import Cache
-from rdjepa.data.normalization import Moments, Normalizer
+from rdjepa.data import manifest
+from rdjepa.data.acquire import Acquirer
+from rdjepa.data.build import build
 from rdjepa.data.parallel import completed
-from rdjepa.data.simulate import simulate
+from rdjepa.data.statistics import Moments, Normalizer, fold
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import DataError
 from rdjepa.io.atomic import write_bytes
+from rdjepa.progress import Progress
 from rdjepa.study import protocol
 from rdjepa.study.cell import Cell
 from rdjepa.study.profiles import Profile
@@ -41,16 +41,18 @@ class Supply:
     data: Path | None = None
     limit: int = 20 * 2**30
 
+    @property
+    def acquirer(self) -> Acquirer:
+        """Return what reads or simulates the trajectories."""
+        return Acquirer(self.root / "data", self.data, self.limit)
+
     def get(self, key: Key) -> Trajectory:
-        """The trajectory of a key."""
-        if self.data is not None and self._is_given(key):
-            return store.read(store.path_of(self.data, key))
-        return Cache(self.root / "data", self.limit).get(key)
+        """Return the trajectory of a key."""
+        return self.acquirer.get(key)
 
     def lacks(self, keys: Iterable[Key]) -> list[Key]:
-        """Those of the keys that lie neither in the data set nor in the study directory."""
-        own = self.root / "data"
-        return [key for key in keys if not self._is_given(key) and not store.path_of(own, key).is_file()]
+        """Return those of the keys that lie neither in the data set nor in the study directory."""
+        return self.acquirer.lacks(keys)
 
     def normalizer(self, system: str, count: int) -> Normalizer:
         """The field statistics of the first `count` trajectories of a pool, which `prepare` wrote.
@@ -95,7 +97,7 @@ class Supply:
         names = list(dict.fromkeys(cell.system for cell in cells))
         count = profile.statistics
         pools = {name: pool_keys(name, count) for name in names if not self.has_statistics(name, count)}
-        jobs = [(self, key) for keys in pools.values() for key in keys]
+        jobs = [(self.acquirer, key) for keys in pools.values() for key in keys]
         found: dict[Key, Moments] = {}
         wanted = self.lacks(keys_of(cells, profile))[: self.limit // TRAJECTORY_BYTES]
         total = len(jobs) + len(wanted)
@@ -109,7 +111,7 @@ class Supply:
                     raise result
                 found[jobs[position][1]] = result
                 if progress:
-                    progress(len(found), total)
+                    progress(len(found), total, str(jobs[position][1]))
         for name, keys in pools.items():
             self._write_statistics(self._statistics(name, count), [found[key] for key in keys])
         built = build(
@@ -117,23 +119,17 @@ class Supply:
             wanted,
             workers=workers,
             scheduler=scheduler,
-            progress=None if progress is None else lambda done, _: progress(len(jobs) + done, total),
+            progress=None if progress is None else lambda done, _, what: progress(len(jobs) + done, total, what),
         )
         if built.failed:
             key, reason = next(iter(built.failed.items()))
             raise DataError(f"expected every trajectory to be made, got none for {key} ({reason}); check the system")
 
-    def _is_given(self, key: Key) -> bool:
-        return self.data is not None and store.path_of(self.data, key).is_file()
-
     def _statistics(self, system: str, count: int) -> Path:
         return self.root / "statistics" / f"{system}-{count}.json"
 
     def _write_statistics(self, path: Path, parts: Sequence[Moments]) -> None:
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
-        normalizer = Normalizer(tuple(total.mean.tolist()), tuple(total.std.tolist()), "pool")
+        normalizer = Normalizer.of(fold(parts))
         write_bytes(path, json.dumps(normalizer.to_dict() | {"trajectories": len(parts)}).encode())
 
 
@@ -147,8 +143,6 @@ def keys_of(cells: Iterable[Cell], profile: Profile) -> list[Key]:
     return list(dict.fromkeys(key for cell in cells for key in (*cell.support(), *cell.test(profile.test))))
 
 
-def moments(supply: Supply, key: Key) -> Moments:
-    """Count, mean and squared deviations of one trajectory, which is not kept if it has to be simulated."""
-    lacking = supply.lacks([key])
-    trajectory = simulate(key.system, key.index, key.regime, key.split) if lacking else supply.get(key)
-    return Moments.of(trajectory.fields)
+def moments(acquirer: Acquirer, key: Key) -> Moments:
+    """Return count, mean and squared deviations of one trajectory, which is not kept if it has to be simulated."""
+    return Moments.of(acquirer.get(key, keep=False).fields)

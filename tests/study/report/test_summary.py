@@ -16,34 +16,48 @@ def evaluated(rows, system, k, forecaster, seed):
 
 def test_means_equal_those_of_the_evaluation(source):
     rows = source[0]
-    values = summary.run_values(summary.prepare(rows))
-    known = summary.over_runs(values)
-    for system, k, forecaster in (("gray-scott", 5, "rd-jepa"), ("schnakenberg", 20, "fno")):
-        runs = {seed: evaluated(rows, system, k, forecaster, seed) for seed in (777, 778, 779)}
-        for regime, ours in ((None, "all"), ("ic-ood", "ic-ood")):
-            third = aggregate.over_runs({s: aggregate.per_horizon(r, "mse", regime)[3] for s, r in runs.items()})
-            mean = aggregate.over_runs({s: aggregate.horizon_average(r, "mse", regime) for s, r in runs.items()})
-            for horizon, theirs in (("3", third), ("mean", mean)):
-                result = known.loc[(system, k, forecaster, "mse", horizon, ours)]
-                assert (result["mean"], result["sd"]) == pytest.approx((theirs.mean, theirs.sd), rel=1e-12)
-                assert result["n"] == theirs.runs
+    values = (
+        summary.run_values(summary.prepare(rows))
+        .set_index(["system", "k", "forecaster", "support_seed", "metric", "regime", "horizon"])["value"]
+        .sort_index()
+    )
+    for place in (("gray-scott", 5, "rd-jepa", 777), ("schnakenberg", 20, "fno", 779)):
+        run = evaluated(rows, *place)
+        for regime, name in ((None, "all"), ("ic-ood", "ic-ood")):
+            theirs = {str(h): value for h, value in aggregate.per_horizon(run, "mse", regime).items()}
+            theirs["mean"] = aggregate.horizon_average(run, "mse", regime)
+            assert values.loc[(*place, "mse", name)].to_dict() == pytest.approx(theirs, rel=1e-12)
 
 
-def test_reductions_equal_those_of_the_evaluation(heldout):
-    rows = heldout[0]
-    values = summary.run_values(summary.prepare(rows))
+def test_spread_is_the_sample_deviation_over_runs(heldout):
+    values = summary.run_values(summary.prepare(heldout[0]))
+    place = ("barkley", 5, "rd-jepa", "relative_l2", "mean", "all")
+    chosen = values[np.logical_and.reduce([values[n] == v for n, v in zip(summary.DIMENSIONS, place, strict=True)])]
+    result = summary.over_runs(values).loc[place]
+    assert (result["mean"], result["sd"], result["n"]) == pytest.approx(
+        (np.mean(chosen["value"]), np.std(chosen["value"], ddof=1), 3), rel=1e-12
+    )
+
+
+def test_reductions_are_paired_before_they_are_averaged(heldout):
+    values = summary.run_values(summary.prepare(heldout[0]))
     ours = summary.over_runs(summary.reductions(values, "rd-jepa", "no-latent"))
-    runs = {
-        name: {
-            seed: aggregate.horizon_average(evaluated(rows, "barkley", 5, name, seed), "relative_l2")
-            for seed in (777, 778, 779)
-        }
+    model, control = (
+        np.array(
+            [
+                aggregate.horizon_average(evaluated(heldout[0], "barkley", 5, name, seed), "relative_l2")
+                for seed in (777, 778, 779)
+            ]
+        )
         for name in ("rd-jepa", "no-latent")
-    }
-    theirs = aggregate.paired_reduction(runs["rd-jepa"], runs["no-latent"])
+    )
     result = ours.loc[("barkley", 5, "rd-jepa/no-latent", "relative_l2", "mean", "all")]
-    assert (100 * result["mean"], 100 * result["sd"]) == pytest.approx((theirs.mean, theirs.sd))
+    share = 1 - model / control
+    assert (result["mean"], result["sd"]) == pytest.approx((share.mean(), share.std(ddof=1)))
+    assert result["mean"] != pytest.approx(1 - model.mean() / control.mean(), rel=1e-9)  # a ratio of means is another
     assert len(result["runs"].split()) == 6
+    nothing = summary.over_runs(summary.reductions(values, "no-latent", "no-latent"))
+    assert (nothing["mean"] == 0).all() and (nothing["sd"] == 0).all()
 
 
 def test_systems_weigh_equally_and_only_all_of_them_together(source):

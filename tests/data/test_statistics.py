@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from rdjepa.data.fields import channels_first
-from rdjepa.data.normalization import Normalizer
+from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import DataError
 
 RNG = np.random.default_rng(0)

@@ -1,7 +1,7 @@
-"""Standardised field coordinates: one scaling and one shift per system and component (S2.6)."""
+"""Field statistics: moments that add up, the normalizer of a system (S2.6), and what The Well keeps in stats.yaml."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -55,6 +55,42 @@ class Moments:
         return np.sqrt(np.square(self.mean) + self.squares / self.count)
 
 
+def fold(parts: Iterable[Moments]) -> Moments:
+    """Return the moments of all parts together, added in the order given.
+
+    Raises:
+        DataError: there are none.
+    """
+    total: Moments | None = None
+    for part in parts:
+        total = part if total is None else total + part
+    if total is None:
+        raise DataError("expected at least one array to take statistics from, got none; give some trajectories")
+    return total
+
+
+def summarize(arrays: Iterable[np.ndarray], names: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Return the content of The Well's stats.yaml.
+
+    Args:
+        arrays: fields (T, H, W, C) of every trajectory, taken one at a time.
+        names: of the C components.
+
+    Returns:
+        "mean", "std" (population) and "rms" of the fields, and under the same names with "_delta" those of the
+        differences between successive frames; component -> value, accumulated in float64.
+
+    Raises:
+        DataError: there are no arrays.
+    """
+    pairs = [(Moments.of(x), Moments.of(np.diff(x.astype(np.float64), axis=0))) for x in arrays]
+    return {
+        name + suffix: dict(zip(names, getattr(moments, name).tolist(), strict=True))
+        for suffix, moments in (("", fold(of for of, _ in pairs)), ("_delta", fold(change for _, change in pairs)))
+        for name in ("mean", "std", "rms")
+    }
+
+
 @dataclass(frozen=True)
 class Normalizer:
     """The affine map between physical and standardised fields.
@@ -98,12 +134,12 @@ class Normalizer:
         Raises:
             DataError: there are no arrays, or a value is not finite.
         """
-        total: Moments | None = None
-        for x in arrays:
-            total = Moments.of(x) if total is None else total + Moments.of(x)
-        if total is None:
-            raise DataError("expected at least one array to take statistics from, got none; give some trajectories")
-        return cls(tuple(total.mean.tolist()), tuple(total.std.tolist()), source)
+        return cls.of(fold(map(Moments.of, arrays)), source)
+
+    @classmethod
+    def of(cls, moments: Moments, source: str = "pool") -> "Normalizer":
+        """Return the normalizer of moments that were taken elsewhere, with their population standard deviation."""
+        return cls(tuple(moments.mean.tolist()), tuple(moments.std.tolist()), source)
 
     @property
     def scale(self) -> tuple[float, ...]:

@@ -1,0 +1,235 @@
+"""The HDF5 dialect of The Well, as our files speak it: bytes from a trajectory, and a trajectory from an open file.
+
+The components u and v are two scalar fields (1, T, X, Y). The Well puts x before y while the rows of our arrays run
+along y, so writing and reading swap the two. What The Well has no place for lies beside it under names that begin
+with `rdjepa_`, so a reader of either kind is content.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from rdjepa.data.fields import COMPONENTS
+from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.errors import DataError
+
+FORMAT_VERSION = 1
+COMPONENT_NAMES = ("u", "v")
+WALLS = "WALL"
+PERIODIC = "PERIODIC"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a file says of its trajectory: checksum, shape (T, H, W), and attributes as in `Trajectory`."""
+
+    checksum: str
+    shape: tuple[int, int, int]
+    initial_condition: str
+    rejected: tuple[str, ...]
+    software: Mapping[str, str]
+
+
+def checksum(fields: np.ndarray) -> str:
+    """SHA-256 of (T, H, W, C) fields: the bytes of each component in turn, as little-endian float32."""
+    digest = hashlib.sha256()
+    for component in range(fields.shape[-1]):
+        digest.update(np.ascontiguousarray(fields[..., component], dtype="<f4").data)
+    return digest.hexdigest()
+
+
+def encode(trajectory: Trajectory, key: Key) -> memoryview:
+    """Return the bytes of the HDF5 file, built in memory so that a full disk fails in one plain write."""
+    with h5py.File(str(key), "w", driver="core", backing_store=False) as file:
+        _write_root(file, trajectory, key)
+        _write_dimensions(file, trajectory)
+        _write_boundaries(file, trajectory)
+        _write_scalars(file, trajectory)
+        for order in range(3):
+            group = file.create_group(f"t{order}_fields")
+            group.attrs["field_names"] = _strings(COMPONENT_NAMES if order == 0 else ())
+        for component, name in enumerate(COMPONENT_NAMES):
+            data = np.ascontiguousarray(trajectory.fields[None, ..., component].swapaxes(-1, -2), dtype="<f4")
+            dataset = file["t0_fields"].create_dataset(name, data=data)
+            dataset.attrs["dim_varying"] = np.array([True, True])
+            _flag(dataset, sample=True, time=True)
+        file.flush()
+        return memoryview(file.id.get_file_image())
+
+
+def _write_root(file: h5py.File, trajectory: Trajectory, key: Key) -> None:
+    attributes = file.attrs
+    attributes["dataset_name"] = key.system
+    attributes["grid_type"] = "cartesian"
+    attributes["n_spatial_dims"] = 2
+    attributes["n_trajectories"] = 1
+    attributes["rdjepa_format_version"] = FORMAT_VERSION
+    attributes["rdjepa_checksum"] = checksum(trajectory.fields)
+    attributes["rdjepa_system"] = key.system
+    attributes["rdjepa_split"] = key.split
+    attributes["rdjepa_regime"] = key.regime
+    attributes["rdjepa_index"] = key.index
+    attributes["rdjepa_attempt"] = trajectory.attempt
+    attributes["rdjepa_rejected"] = json.dumps(list(trajectory.rejected))
+    attributes["rdjepa_initial_condition"] = trajectory.initial_condition
+    attributes["rdjepa_length"] = float(trajectory.length)
+    attributes["rdjepa_boundary"] = trajectory.boundary
+    attributes["rdjepa_software"] = json.dumps(dict(trajectory.software))
+    attributes["simulation_parameters"] = _strings(tuple(trajectory.coefficients))
+    for name, value in trajectory.coefficients.items():
+        if name in attributes:
+            raise DataError(f"expected coefficient names of their own, got {name!r}; rename the coefficient")
+        attributes[name] = float(value)
+    # The Well's own times are float32; these are exact
+    file.create_dataset("rdjepa_times", data=np.asarray(trajectory.times, dtype=np.float64))
+
+
+def _write_dimensions(file: h5py.File, trajectory: Trajectory) -> None:
+    group = file.create_group("dimensions")
+    group.attrs["spatial_dims"] = _strings(("x", "y"))
+    time = group.create_dataset("time", data=np.asarray(trajectory.times, dtype=np.float32))
+    _flag(time, sample=False, time=True)
+    # a periodic grid starts at 0; between walls the points are the centres of cells
+    shift = 0.0 if trajectory.boundary == "periodic" else 0.5
+    for name, points in zip(("y", "x"), trajectory.fields.shape[1:3], strict=True):
+        line = (np.arange(points) + shift) * (trajectory.length / points)
+        _flag(group.create_dataset(name, data=line.astype(np.float32)), sample=False, time=False)
+
+
+def _write_boundaries(file: h5py.File, trajectory: Trajectory) -> None:
+    boundaries = file.create_group("boundary_conditions")
+    kind = PERIODIC if trajectory.boundary == "periodic" else WALLS
+    for name, points in zip(("y", "x"), trajectory.fields.shape[1:3], strict=True):
+        group = boundaries.create_group(f"{name}_{kind.lower()}")
+        group.attrs["associated_dims"] = _strings((name,))
+        group.attrs["associated_fields"] = _strings(COMPONENT_NAMES)
+        group.attrs["bc_type"] = kind
+        group.attrs["kind"] = trajectory.boundary
+        mask = np.zeros(points, dtype=bool)
+        mask[[0, -1]] = True
+        group.create_dataset("mask", data=mask)
+        _flag(group, sample=False, time=False)
+
+
+def _write_scalars(file: h5py.File, trajectory: Trajectory) -> None:
+    group = file.create_group("scalars")
+    group.attrs["field_names"] = _strings(tuple(trajectory.coefficients))
+    for name, value in trajectory.coefficients.items():
+        _flag(group.create_dataset(name, data=np.array([value], dtype=np.float32)), sample=True, time=False)
+
+
+def _flag(item: h5py.Group | h5py.Dataset, sample: bool, time: bool) -> None:
+    item.attrs["sample_varying"] = sample
+    item.attrs["time_varying"] = time
+
+
+def _strings(values: tuple[str, ...]) -> np.ndarray:
+    """A list of strings as HDF5 keeps it, an empty one included."""
+    return np.array(values, dtype=h5py.string_dtype())
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[h5py.File]:
+    """Open a file of ours, and answer whatever HDF5 stumbles over with one sentence."""
+    if not path.is_file():
+        raise DataError(f"expected a trajectory file at {path}, got none; simulate it, or correct the path")
+    try:
+        with h5py.File(path, "r") as file:
+            version = file.attrs.get("rdjepa_format_version")
+            if version is None:
+                raise DataError(
+                    f"expected a file written by rdjepa, got another HDF5 file at {path}; "
+                    "read it with rdjepa.data.readers.load"
+                )
+            if version != FORMAT_VERSION:
+                raise DataError(
+                    f"expected format version {FORMAT_VERSION}, got {version} in {path}; "
+                    "make it again, or install the version of rdjepa that wrote it"
+                )
+            yield file
+    except DataError:
+        raise
+    except (OSError, KeyError, RuntimeError, TypeError, ValueError, AttributeError, IndexError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(
+            f"expected a whole trajectory file, got a truncated, damaged or foreign one at {path} ({reason}); "
+            "delete it and make it again"
+        ) from error
+
+
+def count(path: Path, file: h5py.File) -> int:
+    """Return the number of stored frames, after a look at the layout of the fields."""
+    found = [(file["t0_fields"][name].shape, file["t0_fields"][name].dtype) for name in COMPONENT_NAMES]
+    shape, dtype = found[0]
+    if found[0] != found[1] or len(shape) != 4 or shape[0] != 1 or dtype != np.dtype("<f4"):
+        raise DataError(f"expected float32 fields (1, T, X, Y), got {found} in {path}; make it again")
+    return int(shape[1])
+
+
+def frames(file: h5py.File, start: int, stop: int) -> np.ndarray:
+    """Return frames start to stop - 1 as (T, H, W, C)."""
+    _, _, width, height = file["t0_fields"][COMPONENT_NAMES[0]].shape
+    fields = np.empty((stop - start, height, width, COMPONENTS), dtype=np.float32)
+    for component, name in enumerate(COMPONENT_NAMES):
+        fields[..., component] = file["t0_fields"][name][0, start:stop].swapaxes(1, 2)
+    return fields
+
+
+def key_of(file: h5py.File) -> Key:
+    """Return the key of an open file."""
+    attributes: Any = file.attrs
+    return Key(
+        system=str(attributes["rdjepa_system"]),
+        split=str(attributes["rdjepa_split"]),
+        regime=str(attributes["rdjepa_regime"]),
+        index=int(attributes["rdjepa_index"]),
+    )
+
+
+def decode(path: Path, file: h5py.File, verify: bool) -> Trajectory:
+    """Return the trajectory of an open file, its checksum compared if `verify`.
+
+    Raises:
+        DataError: the fields are damaged or do not fit their times.
+    """
+    length = count(path, file)
+    fields = frames(file, 0, length)
+    if verify and checksum(fields) != file.attrs["rdjepa_checksum"]:
+        raise DataError(f"expected fields that match their checksum, got damaged ones in {path}; make it again")
+    times = np.asarray(file["rdjepa_times"][:], dtype=np.float64)
+    if times.shape != (length,) or not np.isfinite(fields).all() or not np.isfinite(times).all():
+        raise DataError(f"expected finite fields and one time per frame, got others in {path}; make it again")
+    attributes = file.attrs
+    return Trajectory(
+        fields=fields,
+        times=times,
+        coefficients={str(name): float(attributes[name]) for name in attributes["simulation_parameters"]},
+        key=key_of(file),
+        attempt=int(attributes["rdjepa_attempt"]),
+        rejected=tuple(json.loads(attributes["rdjepa_rejected"])),
+        initial_condition=str(attributes["rdjepa_initial_condition"]),
+        length=float(attributes["rdjepa_length"]),
+        boundary=str(attributes["rdjepa_boundary"]),
+        software=json.loads(attributes["rdjepa_software"]),
+    )
+
+
+def record(path: Path, file: h5py.File) -> Record:
+    """Return what an open file says of its trajectory, without the fields."""
+    length = count(path, file)
+    _, _, width, height = file["t0_fields"][COMPONENT_NAMES[0]].shape
+    attributes = file.attrs
+    return Record(
+        str(attributes["rdjepa_checksum"]),
+        (length, height, width),
+        str(attributes["rdjepa_initial_condition"]),
+        tuple(json.loads(attributes["rdjepa_rejected"])),
+        json.loads(attributes["rdjepa_software"]),
+    )
