@@ -96,7 +96,7 @@ def test_only_one_trajectory_is_forecast(monkeypatch, capsys, adapted):
 def test_an_evaluation_names_the_forecaster_of_the_file(monkeypatch, capsys, adapted):
     assert not run(monkeypatch, "evaluate", "mine.safetensors", "nine.npy", "--out", "rows.jsonl")
     shown = capsys.readouterr().out
-    assert "fno" in shown and "RD-JEPA" not in shown
+    assert "FNO" in shown and "RD-JEPA" not in shown
     named = [json.loads(line)["forecaster"] for line in Path("rows.jsonl").read_text().splitlines()]
     assert list(dict.fromkeys(named)) == ["fno", "persistence", "extrapolation"]
 

@@ -97,6 +97,7 @@ def test_an_old_directory_is_recognized_by_its_trajectories(old, small, agree):
 @pytest.mark.parametrize(("regime", "split", "index"), [("id", "pool", 3), ("ic-ood", "test", 0)])
 def test_an_old_directory_of_other_trajectories_is_refused(old, small, agree, regime, split, index):
     other = simulate(small, 7, regime, split)
+    assert other.key is not None
     store.write(old, replace(other, key=replace(other.key, index=index)))
     before = (old / manifest.RECIPE).read_bytes()
     with pytest.raises(DataError, match=f"got another trajectory schnakenberg/{split}/{regime}/0000{index}; choose"):

@@ -16,6 +16,7 @@ from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.evaluation.metrics import METRICS
+from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.io.provenance import fingerprint
@@ -95,6 +96,7 @@ def test_a_cell_is_build_windows_train_and_evaluate_to_the_bit(brief, forecaster
     learning, unseen = simulate("lambda-omega", 678), simulate("lambda-omega", 0, split="test")
     known, normalizer = {t.key: t for t in (learning, unseen)}, Normalizer((0.1, -0.2), (0.5, 0.7))
     files = cells.compute(replace(CELL, forecaster=forecaster), profile, known.__getitem__, normalizer, cpu)
+    model: ForecastModel
     if forecaster == "rd-jepa":
         model = RDJEPAForecaster(with_fresh_decoder(checkpoint.load("nano"), 5))
     else:

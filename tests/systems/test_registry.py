@@ -42,7 +42,7 @@ def test_a_name_is_registered_once(ninth):
     with pytest.raises(ArgumentError, match="'barkley-robin', which is taken"):
         systems.register(replace(ninth, name="barkley-robin"))
     with pytest.raises(ArgumentError, match="known: source, held-out, wall"):
-        systems.register(replace(ninth, name="tenth"), "target")
+        systems.register(replace(ninth, name="tenth"), "target")  # type: ignore[arg-type]
     assert "tenth" not in systems.names()
 
 

@@ -63,22 +63,19 @@ def evaluate(
         refuse_overwriting(out, [forecaster, *data], kind="rows", same_kind=is_rows, force=force)
     trajectories = readers.load(data)
     adapted = load_forecaster(forecaster)
-    own = registry.title(adapted.model.name)
-    further = registry.title("extrapolation")
-    compared = {own: adapted} | {
-        name: forecast
-        for name, forecast in ((registry.title("persistence"), persistence), (further, extrapolation))
-        if name != own
-    }
+    own = adapted.model.name
+    plain = {"persistence": persistence, "extrapolation": extrapolation}
+    compared = {own: adapted} | {name: forecast for name, forecast in plain.items() if name != own}
     rows = {}
     for name, forecast in compared.items():
-        with progress(f"evaluate {name}") as update:
+        with progress(f"evaluate {registry.title(name)}") as update:
             rows[name] = api.evaluate(forecast, trajectories, metrics=METRICS, progress=update)
     errors = {name: {metric: per_horizon(part, metric) for metric in METRICS} for name, part in rows.items()}
+    shown = {registry.title(name): found for name, found in errors.items()}
     for metric in METRICS:
-        console.print(error_table(metric, errors, metric))
+        console.print(error_table(metric, shown, metric))
     means = {name: sum(found["relative_l2"].values()) for name, found in errors.items()}
-    if own != further and means[further] < means[own] and adapted.base != "linear":
+    if own != "extrapolation" and means["extrapolation"] < means[own] and adapted.base != "linear":
         console.print("continuing the last change is better here; adapt again with --base linear")
     if out is not None:
         lines = [json.dumps({"forecaster": name} | vars(row)) for name, part in rows.items() for row in part]
