@@ -24,7 +24,7 @@ import torch
 import rdjepa
 from rdjepa.evaluation.aggregate import horizon_average
 from rdjepa.pretraining.config import PROFILES, scaled
-from rdjepa.pretraining.dataset import Source
+from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.loop import pretrain
 from rdjepa.systems import SOURCES
 
@@ -72,8 +72,8 @@ def run(arguments: argparse.Namespace) -> None:
     todo = [each for each in asked if tuple(str(each[name]) for name in IDENTITY) not in known]
     if not todo:
         return
-    source = Source.open(arguments.data, SOURCES, limit=arguments.trajectories)
-    validation = Source.open(arguments.data, SOURCES, "validation")
+    source = Dataset.open(arguments.data, SOURCES, limit=arguments.trajectories)
+    validation = Dataset.open(arguments.data, SOURCES, "validation")
     learning = rdjepa.simulate(arguments.system)
     unseen = [rdjepa.simulate(arguments.system, seed=i, split="test") for i in range(arguments.test)]
     for each in todo:

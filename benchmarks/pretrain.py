@@ -3,7 +3,7 @@
     python benchmarks/pretrain.py [--presets nano,small,paper] [--steps 20] [--device auto] [--threads 1]
 
 One run prints, for every preset at its profile's batch, a row per measure, each with all measures above it: the plain
-step in float32 (targets of all nine offsets, one optimiser kernel per tensor, batches cut between the steps), targets
+step in float32 (targets of all nine offsets, one optimizer kernel per tensor, batches cut between the steps), targets
 only of the offsets that occur, bfloat16, fused AdamW and averaging, batches prepared beside the step, frames on the
 device, compiled networks, CUDA graphs. A CPU has no use for the last four; `--compile` adds the compiled step there
 too. Every step draws, cuts, trains and averages on random fields. A row has the median milliseconds of a step, the
@@ -28,10 +28,10 @@ from rdjepa.data.windows import PRETRAINING
 from rdjepa.models.device import device_named
 from rdjepa.models.jepa import JEPA
 from rdjepa.pretraining.config import PROFILES, PretrainConfig
-from rdjepa.pretraining.dataset import Batch, Source
+from rdjepa.pretraining.dataset import Batch, Dataset
 from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.frames import Frames
-from rdjepa.pretraining.prefetch import Reader
+from rdjepa.pretraining.prefetch import Prefetcher
 from rdjepa.pretraining.state import Pretraining
 
 WARM_UP = 3
@@ -86,11 +86,11 @@ def with_every_offset(batch: Batch) -> Batch:
     return replace(batch, futures=futures, frame_of_query=first + batch.offsets)
 
 
-def batches(measure: Measure, source: Source, training: Pretraining) -> Generator[tuple[Batch, float], None, None]:
+def batches(measure: Measure, source: Dataset, training: Pretraining) -> Generator[tuple[Batch, float], None, None]:
     """Endless batches on the device, and the seconds that each kept the step waiting."""
     config, device = training.config, training.device
     if measure.prepared:
-        with Reader(source, config, training.side, [slice(None)], device, 0) as reader:
+        with Prefetcher(source, config, training.side, [slice(None)], device, 0) as reader:
             while True:
                 before = reader.waited
                 yield reader.next()[0], reader.waited - before
@@ -131,7 +131,7 @@ def peak_memory(device: torch.device) -> float:
 
 
 def row(
-    preset: str, measure: Measure, config: PretrainConfig, source: Source, device: torch.device, steps: int
+    preset: str, measure: Measure, config: PretrainConfig, source: Dataset, device: torch.device, steps: int
 ) -> tuple[float, float, float, float]:
     """Seconds a step, seconds of waiting, FLOPs and GiB of one measure."""
     config = replace(config, precision=measure.precision)
@@ -145,7 +145,7 @@ def row(
             training.jepa.trainable(), betas=config.betas, weight_decay=config.weight_decay, foreach=False, fused=False
         )
     if measure.engine.frames == "device":
-        source = Source(source.frames.to(device), source.normalizers)
+        source = Dataset(source.frames.to(device), source.normalizers)
     stream = batches(measure, source, training)
     taken, waits, count = [], [], 0.0
     # compiled networks meet each of their few shapes in the warm-up
@@ -167,7 +167,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--presets", default="nano,small,paper")
     parser.add_argument("--steps", type=int, default=20, help="timed steps of every row")
-    parser.add_argument("--batch", type=int, default=None, help="samples a step; the profile's own by default")
+    parser.add_argument("--batch", type=int, default=None, help="samples per step; the profile's own by default")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--compile", action="store_true", help="compile on a CPU too")
@@ -180,7 +180,7 @@ def main() -> None:
     print(", ".join(f"{value / 1e12:.2f} TFLOP/s in {precision}" for precision, value in peak.items()), "\n")
     rng = np.random.default_rng(0)
     fields = {s: [rng.standard_normal((40, 2, 128, 128), np.float32) for _ in range(4)] for s in "abcde"}
-    source = Source(Frames.of(fields), {})
+    source = Dataset(Frames.of(fields), {})
     print("| preset | batch | measure | ms a step | ratio | of the ceiling | ms of waiting | peak GiB |")
     print("|---|---|---|---|---|---|---|---|")
     for preset in arguments.presets.split(","):

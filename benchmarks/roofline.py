@@ -1,7 +1,7 @@
 """The seconds that the arithmetic of a piece of torch code implies on a device: its roofline.
 
 Williams, Waterman, Patterson, Roofline: an insightful visual performance model, CACM 52 (2009). Every operator that is
-dispatched, backward pass and optimiser included, costs the larger of its floating-point operations over the device's
+dispatched, backward pass and optimizer included, costs the larger of its floating-point operations over the device's
 measured rate, of matrix products or of Fourier transforms, and its bytes in and out over the measured copy rate; a view
 costs nothing. Operators are taken one by one: a fused program can do better, and data that stay in a cache move faster
 than the copy rate.

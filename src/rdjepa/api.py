@@ -33,9 +33,9 @@ from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, with_fresh_decoder
 from rdjepa.pretraining import config as profiles
 from rdjepa.pretraining import processes
-from rdjepa.pretraining.dataset import Source
+from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.diagnostics import diagnose
-from rdjepa.pretraining.engine import Engine, fastest, saying_what_to_lower
+from rdjepa.pretraining.engine import Engine, explain_out_of_memory, fastest
 from rdjepa.pretraining.frames import Frames
 from rdjepa.pretraining.loop import pretrain as _pretrain
 from rdjepa.pretraining.targets import TargetConfig
@@ -118,19 +118,19 @@ def pretrain(
     where = device_named(device)
     engine = engine or fastest(where)
     started = time.perf_counter()
-    with processes.joined(where) as ranks, saying_what_to_lower():
+    with processes.joined(where) as ranks, explain_out_of_memory():
         where = ranks.device(where)
         dtype = torch.bfloat16 if config.precision == "bfloat16" else torch.float32
         mapped = run / "frames" if engine.frames == "mapped" else None
         with ranks.leader_first():
-            source = Source.open(data, list(files), dtype=dtype, mapped=mapped)
-            validation = Source.open(data, list(files), "validation", dtype=dtype)
+            dataset = Dataset.open(data, list(files), dtype=dtype, mapped=mapped)
+            validation = Dataset.open(data, list(files), "validation", dtype=dtype)
         if engine.frames == "device":
-            source = Source(source.frames.to(where), source.normalizers, source.checksums)
+            dataset = Dataset(dataset.frames.to(where), dataset.normalizers, dataset.checksums)
         with Board(run / "tensorboard" if tensorboard and ranks.leads else None) as board:
             model = _pretrain(
                 preset,
-                source,
+                dataset,
                 run,
                 config,
                 validation=validation,
@@ -144,7 +144,7 @@ def pretrain(
             )
         if ranks.leads:
             setup = {"engine": dataclasses.asdict(engine), "processes": ranks.size}
-            _finish(model, preset, run, config, source, validation, started, setup, files)
+            _finish(model, preset, run, config, dataset, validation, started, setup, files)
         ranks.wait()
     return checkpoint.load(run / "model")
 
@@ -164,8 +164,8 @@ def _finish(
     preset: str,
     run: Path,
     config: profiles.PretrainConfig,
-    source: Source,
-    validation: Source,
+    dataset: Dataset,
+    validation: Dataset,
     started: float,
     setup: Mapping[str, Any],
     files: Mapping[str, str],
@@ -176,15 +176,15 @@ def _finish(
         "config": dataclasses.asdict(config),
         "steps": metrics[-1]["step"],
         "systems": list(files),
-        "trajectories": source.frames.counts,
+        "trajectories": dataset.frames.counts,
         "validation_trajectories": validation.frames.counts,
         "diagnostics": next((m for m in reversed(metrics) if "latent_loss" in m), {}),
         "seconds_of_last_session": round(time.perf_counter() - started, 1),
         "software": software(),
-        "data": fingerprint(source.checksums),
+        "data": fingerprint(dataset.checksums),
         **setup,
     }
-    record["check"] = latent_error(model, source.normalizers, files)
+    record["check"] = latent_error(model, dataset.normalizers, files)
     folder = run / "model"
     folder.mkdir(exist_ok=True)
     for name in ("data.json", "metrics.jsonl"):
@@ -209,7 +209,7 @@ def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer], files: Ma
     physical = {name: simulate(files.get(name, name), split="validation").fields for name in checked}
     fields = {name: [channels_first(normalizers[name].standardize(each))] for name, each in physical.items()}
     jepa = JEPA(copy.deepcopy(model.encoder), model.predictor).to(next(model.parameters()).device)
-    batch = Source(Frames.of(fields), normalizers).batch(0, 0, 16, model.config.side, TargetConfig())
+    batch = Dataset(Frames.of(fields), normalizers).batch(0, 0, 16, model.config.side, TargetConfig())
     return diagnose(jepa, [batch.to(next(model.parameters()).device)])["latent_loss"]
 
 
@@ -235,7 +235,7 @@ def adapt(
             a list of these.
         steps: updates; those of `config` when None.
         seed: of the fresh weights and of the order of windows; that of `config` when None.
-        config: all optimisation settings; those of the preset when None.
+        config: all optimization settings; those of the preset when None.
         normalizer: field statistics; taken from the trajectories themselves when None.
         base: "none", the network forecasts the field, as in the paper; or "linear", it corrects a linear forecast of
             every point from its last four values, fitted to the trajectories: for fields that change slowly.

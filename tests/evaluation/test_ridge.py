@@ -13,8 +13,8 @@ def data(n=60, p=20, q=3, noise=0.0, seed=0):
 def test_ridge_solves_its_normal_equations():
     x, y = data(noise=1.0)
     ridge = fit(x, y, 0.3)
-    z, centred = (x - x.mean(0)) / x.std(0), y - y.mean(0)
-    wanted = np.linalg.solve(z.T @ z + 0.3 * len(x) * np.eye(20), z.T @ centred)
+    z, centered = (x - x.mean(0)) / x.std(0), y - y.mean(0)
+    wanted = np.linalg.solve(z.T @ z + 0.3 * len(x) * np.eye(20), z.T @ centered)
     assert np.allclose(ridge.weights, wanted)
     assert np.allclose(ridge.predict(x), z @ wanted + y.mean(0))
 

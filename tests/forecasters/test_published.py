@@ -144,7 +144,7 @@ def test_fno_equals_the_spectral_convolution_of_neuraloperator():
     ours = DenseSpectralConvolution(4, 3, 3, 4)
     weight = theirs.weight.to_tensor() if hasattr(theirs.weight, "to_tensor") else theirs.weight
     with torch.no_grad():
-        # theirs are centred: rows -3, -2, -1, 0, 1, 2; ours begin at zero
+        # theirs are centered: rows -3, -2, -1, 0, 1, 2; ours begin at zero
         ours.weight.copy_(torch.view_as_real(torch.cat([weight[:, :, 3:], weight[:, :, :3]], dim=2)))
     x = torch.randn(2, 4, 16, 16)
     torch.testing.assert_close(ours(x), theirs(x), rtol=1e-4, atol=1e-4)

@@ -28,7 +28,7 @@ def mode(boundary: Boundary, x: np.ndarray) -> tuple[np.ndarray, float]:
 
 @pytest.mark.parametrize("boundary", WALLS, ids=str)
 def test_ghost_cells_meet_the_condition_to_second_order(boundary):
-    """The residual of the condition at the wall, on a smooth function that fulfils it, falls as spacing^2."""
+    """The residual of the condition at the wall, on a smooth function that fulfills it, falls as spacing^2."""
     residuals = []
     for size in (16, 32, 64):
         spacing = LENGTH / size

@@ -31,17 +31,17 @@ def test_random_points_lie_in_the_square():
 @pytest.mark.parametrize(
     "shape",
     [
-        lambda grid, centre: blob(grid, centre, 0.2),
-        lambda grid, centre: oval(grid, centre, (0.1, 0.3), 0.7),
-        lambda grid, centre: ring(grid, centre, 0.4, 0.1),
-        lambda grid, centre: square(grid, centre, 0.3),
-        lambda grid, centre: disk(grid, centre, 0.4, 0.1),
+        lambda grid, center: blob(grid, center, 0.2),
+        lambda grid, center: oval(grid, center, (0.1, 0.3), 0.7),
+        lambda grid, center: ring(grid, center, 0.4, 0.1),
+        lambda grid, center: square(grid, center, 0.3),
+        lambda grid, center: disk(grid, center, 0.4, 0.1),
     ],
 )
 def test_shapes_are_masks_that_move_with_their_centre_around_the_torus(shape):
-    centre, steps = np.array([0.01, 0.02]), (9, 13)
-    mask = shape(GRID, centre)
-    moved = shape(GRID, centre + GRID.spacing * np.array([steps[1], steps[0]]))
+    center, steps = np.array([0.01, 0.02]), (9, 13)
+    mask = shape(GRID, center)
+    moved = shape(GRID, center + GRID.spacing * np.array([steps[1], steps[0]]))
     assert mask.min() >= 0
     assert 0.9 < mask.max() <= 1
     assert np.allclose(np.roll(mask, steps, (0, 1)), moved, atol=0.02)

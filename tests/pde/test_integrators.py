@@ -12,7 +12,7 @@ from rdjepa.systems import get, names
 from rdjepa.systems.lambda_omega import kinetics as rotation
 
 METHODS = [("euler", 2, 1), ("rk4", 4, 4), ("strang", "spectral", 2)]
-WEIGHTS: dict[int | str, tuple[float, ...]] = {2: (0, 1), 4: (0, 4 / 3, -1 / 12)}  # of the neighbours at each distance
+WEIGHTS: dict[int | str, tuple[float, ...]] = {2: (0, 1), 4: (0, 4 / 3, -1 / 12)}  # of the neighbors at each distance
 ROTATING = (1.1, 0.9, 1.0, 0.4)  # rho, alpha, omega_0, beta
 
 

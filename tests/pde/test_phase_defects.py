@@ -12,7 +12,7 @@ def wrapped(angle: np.ndarray) -> np.ndarray:
 
 
 def windings(phase: np.ndarray) -> np.ndarray:
-    """Winding number around each square of four neighbours of the periodic grid, counterclockwise."""
+    """Winding number around each square of four neighbors of the periodic grid, counterclockwise."""
     along_x = wrapped(np.roll(phase, -1, 1) - phase)
     along_y = wrapped(np.roll(phase, -1, 0) - phase)
     return np.rint((along_x + np.roll(along_y, -1, 1) - np.roll(along_x, -1, 0) - along_y) / (2 * np.pi)).astype(int)
@@ -20,8 +20,8 @@ def windings(phase: np.ndarray) -> np.ndarray:
 
 def expected(defects: Defects) -> np.ndarray:
     wanted = np.zeros((GRID.size, GRID.size), dtype=int)
-    for centre, charge in zip(defects.centres, defects.charges, strict=True):
-        column, row = np.floor((centre - GRID.origin) / GRID.spacing).astype(int) % GRID.size
+    for center, charge in zip(defects.centers, defects.charges, strict=True):
+        column, row = np.floor((center - GRID.origin) / GRID.spacing).astype(int) % GRID.size
         wanted[row, column] += int(charge)
     return wanted
 
@@ -40,12 +40,12 @@ def test_a_remote_pair_is_neutral_and_half_a_period_apart(seed):
     defects = remote_pair(GRID, np.random.default_rng(seed))
     assert np.array_equal(windings(defects.phase(GRID)), expected(defects))
     assert sorted(defects.charges) == [-1, 1]
-    assert np.allclose(defects.centres[1] - defects.centres[0], 1.0)
+    assert np.allclose(defects.centers[1] - defects.centers[0], 1.0)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_phase_is_smooth_across_the_edges(seed):
-    """Away from the vortices the wrapped step over an edge equals the mean of its neighbours to second order."""
+    """Away from the vortices the wrapped step over an edge equals the mean of its neighbors to second order."""
     defects = random_pairs(GRID, np.random.default_rng(seed), 1)
     phase, far = defects.phase(GRID), defects.nearest(GRID) > 0.3
     for axis in (0, 1):
@@ -55,8 +55,8 @@ def test_the_phase_is_smooth_across_the_edges(seed):
 
 def test_the_amplitude_vanishes_at_every_vortex_and_is_one_far_away():
     x, y = GRID.coordinates()
-    centres = np.array([[x[0, 10], y[10, 0]], [x[0, 42], y[40, 0]]])
-    defects = Defects(centres, np.array([1.0, -1.0]))
+    centers = np.array([[x[0, 10], y[10, 0]], [x[0, 42], y[40, 0]]])
+    defects = Defects(centers, np.array([1.0, -1.0]))
     amplitude = defects.amplitude(GRID, 0.1)
     assert amplitude[10, 10] == amplitude[40, 42] == 0
     assert np.allclose(amplitude[defects.nearest(GRID) > 0.6], 1, atol=1e-4)

@@ -33,14 +33,14 @@ def frozen(frames: slice) -> np.ndarray:
         (screening.Finite(10.0), changed(-9.9), changed(-10.1), "amplitude 10.1 above 10"),
         (screening.Within(1, -1.5, 2.0), changed(1.9), changed(2.0), "2"),
         (screening.Within(1, -1.5, 2.0), waves(), changed(-1.6), "-1.6"),
-        (screening.Changes(0.05), waves(), waves(speed=0.01), "mean change .* below 0.05"),
-        (screening.Changes(0.05, last=4), frozen(slice(0, 7)), frozen(slice(6, None)), "in the last 4 intervals"),
-        (screening.KeepsChanging(0.05, 0.9), waves(), frozen(slice(0, 4)), "share .* below 0.9"),
-        (screening.FinalContrast(0.1), waves(), waves() * np.linspace(1, 0, FRAMES)[:, None, None, None], "final"),
-        (screening.Contrast(0.1), waves(), np.ones_like(waves()), "least standard deviation"),
-        (screening.TotalVariation(0.1, 1.0), waves(2), waves(10), "outside"),
-        (screening.TotalVariation(0.1, 1.0), waves(2), 0.01 * waves(2), "outside"),
-        (screening.Resolved(0.05), waves(7), waves(9), "unresolved share"),
+        (screening.MinMeanChange(0.05), waves(), waves(speed=0.01), "mean change .* below 0.05"),
+        (screening.MinMeanChange(0.05, last=4), frozen(slice(0, 7)), frozen(slice(6, None)), "in the last 4 intervals"),
+        (screening.MinChangeShare(0.05, 0.9), waves(), frozen(slice(0, 4)), "share .* below 0.9"),
+        (screening.MinFinalContrast(0.1), waves(), waves() * np.linspace(1, 0, FRAMES)[:, None, None, None], "final"),
+        (screening.MinContrast(0.1), waves(), np.ones_like(waves()), "least standard deviation"),
+        (screening.TotalVariationWithin(0.1, 1.0), waves(2), waves(10), "outside"),
+        (screening.TotalVariationWithin(0.1, 1.0), waves(2), 0.01 * waves(2), "outside"),
+        (screening.MaxFineShare(0.05), waves(7), waves(9), "unresolved share"),
     ],
 )
 def test_screens_pass_what_they_should_and_give_a_reason_for_the_rest(screen, good, bad, reason):
@@ -54,7 +54,7 @@ def test_within_looks_at_one_component_only():
 
 
 def test_the_first_rejecting_screen_speaks():
-    screens = (screening.Finite(10.0), screening.Finite(1.05), screening.Contrast(5.0))
+    screens = (screening.Finite(10.0), screening.Finite(1.05), screening.MinContrast(5.0))
     assert screening.first_reason(screens, changed(2.0)) == "amplitude 2 above 1.05"
     assert screening.first_reason(screens[:1], waves()) is None
 

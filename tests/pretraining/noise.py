@@ -4,7 +4,7 @@ import numpy as np
 
 from rdjepa.data.statistics import Normalizer
 from rdjepa.pretraining.config import PretrainConfig
-from rdjepa.pretraining.dataset import Source
+from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.frames import Frames
 
 CONFIG = PretrainConfig(steps=6, batch=2, warmup=2, save_every=2, log_every=1, diagnose_every=3)
@@ -14,4 +14,4 @@ def source(seed=0, systems=("a", "b")):
     rng = np.random.default_rng(seed)
     fields = {name: [rng.standard_normal((14, 2, 128, 128)).astype(np.float32)] for name in systems}
     normalizers = {name: Normalizer((0.0, 0.0), (1.0, 1.0)) for name in systems}
-    return Source(Frames.of(fields), normalizers, {f"{name}/0": "sum" for name in systems})
+    return Dataset(Frames.of(fields), normalizers, {f"{name}/0": "sum" for name in systems})

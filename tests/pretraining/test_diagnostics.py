@@ -4,7 +4,7 @@ from noise import source
 
 from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import build
-from rdjepa.pretraining.diagnostics import diagnose, normalised, positions, rankme, signs_of_collapse, spread
+from rdjepa.pretraining.diagnostics import diagnose, normalized, positions, rankme, signs_of_collapse, spread
 from rdjepa.pretraining.targets import TargetConfig
 
 HEALTHY = {"target_std": 0.8, "target_rank": 40.0, "target_cosine": 0.3, "skill_mean": 0.8}
@@ -26,10 +26,10 @@ def test_rankme_counts_directions():
 
 
 def test_spread_tells_equal_targets_from_unrelated_ones():
-    equal = spread(normalised(torch.randn(1, 4, 32).expand(30, 4, 32)))
+    equal = spread(normalized(torch.randn(1, 4, 32).expand(30, 4, 32)))
     assert equal["target_std"] == pytest.approx(0, abs=1e-6)
     assert equal["target_cosine"] == pytest.approx(1, abs=1e-5)
-    unrelated = spread(normalised(torch.randn(300, 4, 32)))
+    unrelated = spread(normalized(torch.randn(300, 4, 32)))
     assert unrelated["target_std"] == pytest.approx(1, abs=0.05)
     assert unrelated["target_cosine"] == pytest.approx(0, abs=0.02)
     assert unrelated["target_rank"] > 28
@@ -37,7 +37,7 @@ def test_spread_tells_equal_targets_from_unrelated_ones():
 
 def test_targets_that_know_only_their_position_have_no_spread_although_positions_differ():
     by_position = torch.randn(1, 16, 32).expand(50, 16, 32)
-    assert spread(normalised(by_position))["target_std"] == pytest.approx(0, abs=1e-6)
+    assert spread(normalized(by_position))["target_std"] == pytest.approx(0, abs=1e-6)
 
 
 def test_positions_are_spread_over_the_grid():

@@ -2,7 +2,7 @@ import pytest
 import torch
 from noise import CONFIG, source
 
-from rdjepa.pretraining.engine import Engine, InsufficientMemoryError, fastest, saying_what_to_lower
+from rdjepa.pretraining.engine import Engine, InsufficientMemoryError, explain_out_of_memory, fastest
 from rdjepa.pretraining.state import Pretraining
 
 
@@ -48,9 +48,9 @@ def test_networks_are_one_graph_each_and_train_as_the_plain_ones(tiny, monkeypat
     [MemoryError(), torch.cuda.OutOfMemoryError("CUDA out of memory"), RuntimeError("can't allocate memory")],
 )
 def test_too_little_memory_is_answered_with_what_to_lower(error):
-    with pytest.raises(MemoryError, match="--accumulate"), saying_what_to_lower():
+    with pytest.raises(MemoryError, match="--accumulate"), explain_out_of_memory():
         raise error
-    with pytest.raises(InsufficientMemoryError, match="its own"), saying_what_to_lower():
+    with pytest.raises(InsufficientMemoryError, match="its own"), explain_out_of_memory():
         raise InsufficientMemoryError("its own sentence")
-    with pytest.raises(RuntimeError, match="something else"), saying_what_to_lower():
+    with pytest.raises(RuntimeError, match="something else"), explain_out_of_memory():
         raise RuntimeError("something else")

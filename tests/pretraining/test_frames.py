@@ -9,7 +9,7 @@ from rdjepa.errors import DataError
 from rdjepa.models.device import autocast
 from rdjepa.models.rdjepa import build
 from rdjepa.pretraining import frames
-from rdjepa.pretraining.dataset import Source
+from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.targets import TargetConfig
 
 SYSTEMS = ("one", "two")
@@ -31,7 +31,7 @@ def base(tmp_path):
 
 
 def test_rows_are_the_standardized_frames_of_each_trajectory(base):
-    source = Source.open(base, SYSTEMS)
+    source = Dataset.open(base, SYSTEMS)
     assert source.frames.counts == {"one": 2, "two": 2}
     for system in SYSTEMS:
         physical = [trajectory(system, index, 13 + index).fields for index in range(2)]
@@ -44,11 +44,11 @@ def test_rows_are_the_standardized_frames_of_each_trajectory(base):
 
 
 def test_mapped_frames_are_those_in_memory_and_are_made_once(base, tmp_path, monkeypatch):
-    whole = Source.open(base, SYSTEMS)
-    mapped = Source.open(base, SYSTEMS, mapped=tmp_path / "frames")
+    whole = Dataset.open(base, SYSTEMS)
+    mapped = Dataset.open(base, SYSTEMS, mapped=tmp_path / "frames")
     assert torch.equal(whole.frames.table, mapped.frames.table)
     monkeypatch.setattr(frames, "_fill", None)
-    again = Source.open(base, SYSTEMS, mapped=tmp_path / "frames")
+    again = Dataset.open(base, SYSTEMS, mapped=tmp_path / "frames")
     assert torch.equal(whole.frames.table, again.frames.table)
     assert again.normalizers == whole.normalizers
     a, b = (each.batch(0, 3, 2, 4, TargetConfig(sides=(1, 2))) for each in (whole, again))
@@ -57,16 +57,16 @@ def test_mapped_frames_are_those_in_memory_and_are_made_once(base, tmp_path, mon
 
 
 def test_a_mapped_file_without_its_mark_or_cut_short_is_made_again(base, tmp_path):
-    whole = Source.open(base, SYSTEMS)
-    Source.open(base, SYSTEMS, mapped=tmp_path / "frames")
+    whole = Dataset.open(base, SYSTEMS)
+    Dataset.open(base, SYSTEMS, mapped=tmp_path / "frames")
     (record,) = (tmp_path / "frames").glob("*.json")
     for damage in (record.unlink, lambda: record.with_suffix(".frames").write_bytes(b"cut short")):
         damage()
-        assert torch.equal(whole.frames.table, Source.open(base, SYSTEMS, mapped=tmp_path / "frames").frames.table)
+        assert torch.equal(whole.frames.table, Dataset.open(base, SYSTEMS, mapped=tmp_path / "frames").frames.table)
 
 
 def test_bfloat16_frames_are_what_a_bfloat16_layer_would_have_made_of_them(base):
-    half, whole = (Source.open(base, SYSTEMS, dtype=dtype).frames for dtype in (torch.bfloat16, torch.float32))
+    half, whole = (Dataset.open(base, SYSTEMS, dtype=dtype).frames for dtype in (torch.bfloat16, torch.float32))
     rows = torch.arange(20)
     assert half.take(rows).dtype == torch.float32
     assert torch.equal(half.take(rows), whole.take(rows).bfloat16().float())
@@ -82,14 +82,14 @@ def test_an_encoder_in_bfloat16_cannot_tell_bfloat16_frames_from_whole_ones(tiny
 def test_unfit_data_are_refused_in_one_sentence(base):
     store.write(base, trajectory("one", 2, side=16))
     with pytest.raises(DataError, match="one grid"):
-        Source.open(base, SYSTEMS)
+        Dataset.open(base, SYSTEMS)
     store.write(base, trajectory("one", 2, count=9))
     with pytest.raises(DataError, match="at least 12 frames"):
-        Source.open(base, SYSTEMS)
+        Dataset.open(base, SYSTEMS)
     with pytest.raises(ValueError, match="three"):
-        Source.open(base, ("one", "three"))
+        Dataset.open(base, ("one", "three"))
     with pytest.raises(ValueError, match="never reads test"):
-        Source.open(base, SYSTEMS, "test")
+        Dataset.open(base, SYSTEMS, "test")
 
 
 def test_more_than_the_machine_has_is_refused_before_it_is_asked_for():

@@ -14,7 +14,7 @@ from noise import CONFIG, source
 
 from rdjepa.errors import ArgumentError, CheckpointError
 from rdjepa.pretraining.config import PROFILES, PretrainConfig, scaled
-from rdjepa.pretraining.dataset import Source
+from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.frames import Frames
 from rdjepa.pretraining.loop import pretrain
 from rdjepa.pretraining.state import Pretraining, newest_state
@@ -58,7 +58,7 @@ def test_batches_are_a_function_of_seed_and_index_and_balanced_over_systems():
 
 def test_futures_are_the_frames_at_the_queried_offsets():
     frames = np.broadcast_to(np.arange(14.0, dtype=np.float32)[:, None, None, None], (14, 2, 128, 128))
-    data = Source(Frames.of({"a": [np.ascontiguousarray(frames)]}), {})
+    data = Dataset(Frames.of({"a": [np.ascontiguousarray(frames)]}), {})
     for index in range(20):
         batch = data.batch(0, index, 2, 16, CONFIG.targets)
         newest = batch.context[:, -1, 0, 0, 0]

@@ -47,21 +47,21 @@ def test_the_fingerprint_depends_on_the_data_and_not_on_their_order():
 
 @pytest.mark.parametrize("name", sorted(checkpoint.shipped()))
 def test_shipped_checkpoints_have_no_leak(name):
-    mark, found = leaks.of_checkpoint(name)
+    mark, found = leaks.audit(name)
     assert len(mark) == 64 and found == []
 
 
 def test_a_changed_list_of_data_is_found(tmp_path):
     shutil.copytree(checkpoint.shipped()["nano"], tmp_path / "model")
-    mark, _ = leaks.of_checkpoint("nano")
+    mark, _ = leaks.audit("nano")
     config = json.loads((tmp_path / "model" / "config.json").read_text())
     config["pretraining"]["data"] = mark
     (tmp_path / "model" / "config.json").write_text(json.dumps(config))
-    assert leaks.of_checkpoint(str(tmp_path / "model")) == (mark, [])
+    assert leaks.audit(str(tmp_path / "model")) == (mark, [])
     data = json.loads((tmp_path / "model" / "data.json").read_text())
     data["trajectories"].popitem()
     (tmp_path / "model" / "data.json").write_text(json.dumps(data))
-    assert "fingerprint" in leaks.of_checkpoint(str(tmp_path / "model"))[1][0]
+    assert "fingerprint" in leaks.audit(str(tmp_path / "model"))[1][0]
     (tmp_path / "model" / "data.json").unlink()
     with pytest.raises(checkpoint.CheckpointError, match="list of its data"):
-        leaks.of_checkpoint(str(tmp_path / "model"))
+        leaks.audit(str(tmp_path / "model"))

@@ -35,8 +35,8 @@ CELLS = [pytest.param(system, regime, id=f"{system.name}-{regime}") for system i
 each_system = pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
 each_regime = pytest.mark.parametrize(("system", "regime"), CELLS)
 
-# S1.2 and S1.3 of the paper. Gray-Scott: f and k around five centres, time in units of 1000 tau.
-CENTRES = ((0.008, 0.046), (0.020, 0.056), (0.040, 0.060), (0.029, 0.057), (0.058, 0.065))
+# S1.2 and S1.3 of the paper. Gray-Scott: f and k around five centers, time in units of 1000 tau.
+CENTERS = ((0.008, 0.046), (0.020, 0.056), (0.040, 0.060), (0.029, 0.057), (0.058, 0.065))
 PAPER = {
     "gray-scott": {"D_u": (1.9e-2, 2.1e-2), "D_v": (0.95e-2, 1.05e-2), "rho": (1000, 1000)},
     "fitzhugh-nagumo": {"gamma_u": (1, 1), "gamma_v": (100, 100), "alpha": (0.005, 0.018), "beta": (0.22, 0.35)},
@@ -129,11 +129,11 @@ def test_choices_and_steady_states_are_stated(name):
 
 def test_gray_scott_draws_from_every_centre_and_near_it():
     near = [
-        [i for i, (f, k) in enumerate(CENTRES) if abs(p["f"] / f - 1) <= 0.06 and abs(p["k"] / k - 1) <= 0.06]
+        [i for i, (f, k) in enumerate(CENTERS) if abs(p["f"] / f - 1) <= 0.06 and abs(p["k"] / k - 1) <= 0.06]
         for p in (get("gray-scott").draw(seed) for seed in range(300))
     ]
     assert all(near)
-    assert {i for centres in near for i in centres} == set(range(5))
+    assert {i for centers in near for i in centers} == set(range(5))
 
 
 def test_ginzburg_landau_draws_from_five_regimes_with_different_rotation():

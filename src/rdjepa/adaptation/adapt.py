@@ -20,7 +20,7 @@ from rdjepa.progress import Progress
 
 @dataclass(frozen=True)
 class AdaptConfig:
-    """Optimisation of adaptation; the defaults are the paper's (Table S5). Learning rates belong to the forecaster.
+    """Optimization of adaptation; the defaults are the paper's (Table S5). Learning rates belong to the forecaster.
 
     Attributes:
         steps: parameter updates; the last one is kept, nothing is selected.
@@ -105,7 +105,7 @@ def train(
     Args:
         model: any forecaster, on the device of `data`.
         data: the support windows.
-        config: optimisation settings.
+        config: optimization settings.
         progress: called after every update with its number, the number of all and the loss in words.
 
     Returns:

@@ -43,7 +43,7 @@ def info() -> None:
     from rdjepa.io import checkpoint
     from rdjepa.io.provenance import software
     from rdjepa.models.rdjepa import PRESETS, build, parameter_count
-    from rdjepa.study.leaks import of_checkpoint
+    from rdjepa.study.leaks import audit
 
     console.print(", ".join(f"{name} {version}" for name, version in software().items()))
     table = Table(title="presets (parameters)", title_justify="left")
@@ -61,6 +61,6 @@ def info() -> None:
             f"checkpoint {name}: {record['sha256'][:12]}, {run['steps']} steps of batch {run['config']['batch']} on "
             f"{sum(run['trajectories'].values())} pool trajectories of {', '.join(run['trajectories'])}; {directory}"
         )
-        mark, found = of_checkpoint(name)
+        mark, found = audit(name)
         verdict = "\n".join(found) or "no held-out system, no validation or test trajectory"
         console.print(f"its data: {mark[:12]}, {verdict}", markup=False)

@@ -1,1 +1,1 @@
-"""Trajectories: simulated or read, stored, split, standardised and cut into windows."""
+"""Trajectories: simulated or read, stored, split, standardized and cut into windows."""

@@ -18,7 +18,7 @@ RETRIES = 3
 
 
 @dataclass(frozen=True)
-class Built:
+class BuildReport:
     """What a build did.
 
     Attributes:
@@ -49,7 +49,7 @@ def build(
     workers: int = 1,
     scheduler: str | None = None,
     progress: Progress | None = None,
-) -> Built:
+) -> BuildReport:
     """Make the trajectories of some keys that are not there yet.
 
     Args:
@@ -83,4 +83,4 @@ def build(
                 failed[missing[position]] = result
             if progress:
                 progress(done, len(keys), names[position])
-    return Built(len(missing) - len(failed), kept, failed)
+    return BuildReport(len(missing) - len(failed), kept, failed)

@@ -151,7 +151,7 @@ def read(base: Path | str) -> dict[Key, Entry]:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class VerifyReport:
     """What `verify` found.
 
     Attributes:
@@ -170,7 +170,7 @@ class Verdict:
         return not self.wrong and not self.unlisted
 
 
-def verify(base: Path | str, progress: Progress | None = None) -> Verdict:
+def verify(base: Path | str, progress: Progress | None = None) -> VerifyReport:
     """Read every trajectory of the manifest and compare it with its checksum."""
     entries = read(base)
     whole, wrong = 0, {}
@@ -185,7 +185,7 @@ def verify(base: Path | str, progress: Progress | None = None) -> Verdict:
             wrong[key] = str(error)
         if progress:
             progress(number + 1, len(entries), str(key))
-    return Verdict(whole, wrong, tuple(key for key in store.keys(base) if key not in entries))
+    return VerifyReport(whole, wrong, tuple(key for key in store.keys(base) if key not in entries))
 
 
 def reasons(entries: Iterable[Entry]) -> dict[str, int]:

@@ -36,7 +36,7 @@ def load(
     Args:
         source: one of the kinds in `KNOWN`; a directory stands for the files directly in it, in the order of names.
         limit: read no more than this many trajectories; the rest of a large file is left alone.
-        minimum_frames: fewest frames a trajectory must have: one forecasting window by default, which adaptation and
+        minimum_frames: fewest frames per trajectory must have: one forecasting window by default, which adaptation and
             evaluation need; to forecast, its context is enough.
         multiple_of: the sides of the grid have to be multiples of this.
 

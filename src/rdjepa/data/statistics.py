@@ -10,7 +10,7 @@ import numpy as np
 from rdjepa.errors import DataError
 
 SMALLEST_SCALE = 1e-6
-SOURCES = ("pool", "support")
+ORIGINS = ("pool", "support")
 
 Array = TypeVar("Array", bound=Any)
 
@@ -93,7 +93,7 @@ def summarize(arrays: Iterable[np.ndarray], names: Sequence[str]) -> dict[str, d
 
 @dataclass(frozen=True)
 class Normalizer:
-    """The affine map between physical and standardised fields.
+    """The affine map between physical and standardized fields.
 
     x = (x_orig - mean) / max(std, 1e-6) per component. The same constants serve context frames and targets,
     and are stored with the model.
@@ -120,8 +120,8 @@ class Normalizer:
                 f"expected finite means and non-negative standard deviations, got {self.mean} and {self.std}; "
                 "check the fields that they were computed from"
             )
-        if self.source not in SOURCES:
-            raise DataError(f"expected a source among {SOURCES}, got {self.source!r}; name one of them")
+        if self.source not in ORIGINS:
+            raise DataError(f"expected a source among {ORIGINS}, got {self.source!r}; name one of them")
 
     @classmethod
     def fit(cls, arrays: Iterable[np.ndarray], source: str = "pool") -> "Normalizer":
@@ -147,7 +147,7 @@ class Normalizer:
         return tuple(max(value, SMALLEST_SCALE) for value in self.std)
 
     def standardize(self, x: Array, axis: int = -1) -> Array:
-        """Physical to standardised units.
+        """Physical to standardized units.
 
         Args:
             x: array or tensor whose axis `axis` holds the components; dtype and device are kept.
@@ -156,7 +156,7 @@ class Normalizer:
         return (x - self._along(self.mean, x, axis)) / self._along(self.scale, x, axis)
 
     def restore(self, x: Array, axis: int = -1) -> Array:
-        """Standardised to physical units: the inverse of `standardize`, with the same arguments."""
+        """Standardized to physical units: the inverse of `standardize`, with the same arguments."""
         return x * self._along(self.scale, x, axis) + self._along(self.mean, x, axis)
 
     def to_dict(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from rdjepa.errors import DataError
 
 FORMAT_VERSION = 1
 COMPONENT_NAMES = ("u", "v")
-WALLS = "WALL"
+WALL = "WALL"
 PERIODIC = "PERIODIC"
 
 
@@ -96,7 +96,7 @@ def _write_dimensions(file: h5py.File, trajectory: Trajectory) -> None:
     group.attrs["spatial_dims"] = _strings(("x", "y"))
     time = group.create_dataset("time", data=np.asarray(trajectory.times, dtype=np.float32))
     _flag(time, sample=False, time=True)
-    # a periodic grid starts at 0; between walls the points are the centres of cells
+    # a periodic grid starts at 0; between walls the points are the centers of cells
     shift = 0.0 if trajectory.boundary == "periodic" else 0.5
     for name, points in zip(("y", "x"), trajectory.fields.shape[1:3], strict=True):
         line = (np.arange(points) + shift) * (trajectory.length / points)
@@ -105,7 +105,7 @@ def _write_dimensions(file: h5py.File, trajectory: Trajectory) -> None:
 
 def _write_boundaries(file: h5py.File, trajectory: Trajectory) -> None:
     boundaries = file.create_group("boundary_conditions")
-    kind = PERIODIC if trajectory.boundary == "periodic" else WALLS
+    kind = PERIODIC if trajectory.boundary == "periodic" else WALL
     for name, points in zip(("y", "x"), trajectory.fields.shape[1:3], strict=True):
         group = boundaries.create_group(f"{name}_{kind.lower()}")
         group.attrs["associated_dims"] = _strings((name,))

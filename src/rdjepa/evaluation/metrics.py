@@ -22,7 +22,7 @@ def relative_l2(prediction: Any, reference: Any) -> np.ndarray:
 
 
 def gradient_l1(prediction: Any, reference: Any) -> np.ndarray:
-    """Mean absolute error of first differences of neighbours, added over the two grid axes.
+    """Mean absolute error of first differences of neighbors, added over the two grid axes.
 
     The differences do not wrap around and are not divided by the grid spacing, whatever the boundary.
     """

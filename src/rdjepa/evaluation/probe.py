@@ -33,7 +33,7 @@ REGIMES = ("id", "coeff-ood")
 FEATURES = ("pretrained", "random", "pca")
 IDENTIFICATION = "system"
 LEADS = (1, 5)  # frames over which changes are read
-COARSE = 4  # points a side that raw fields are averaged over before their principal components
+COARSE = 4  # points per side that raw fields are averaged over before their principal components
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def _part(
 
 
 def _principal_axes(rows: np.ndarray, count: int) -> np.ndarray:
-    """Directions (p, count) of largest variance of centred rows (n, p), from the smaller of the two Gram matrices."""
+    """Directions (p, count) of largest variance of centered rows (n, p), from the smaller of the two Gram matrices."""
     wide = len(rows) < rows.shape[1]
     values, vectors = np.linalg.eigh(rows @ rows.T if wide else rows.T @ rows)
     largest = slice(None, -count - 1, -1)

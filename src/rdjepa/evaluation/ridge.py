@@ -33,7 +33,7 @@ class Ridge:
 
 
 def fit(features: np.ndarray, targets: np.ndarray, penalty: float) -> Ridge:
-    """Minimise ||Y - X W||^2 + n penalty ||W||^2 over features and targets (n, p) and (n, q), both centred."""
+    """Minimize ||Y - X W||^2 + n penalty ||W||^2 over features and targets (n, p) and (n, q), both centered."""
     return _fits(features, targets, (penalty,))[0]
 
 

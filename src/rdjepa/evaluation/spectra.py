@@ -15,7 +15,7 @@ class SpectrumRow:
     Attributes:
         regime: of the trajectories.
         horizon: lead time h in stored frames, from 1.
-        wavenumber: periods a side of the domain, rounded.
+        wavenumber: periods per side of the domain, rounded.
         error: energy of the error in this ring.
         reference: energy of the reference field in this ring.
     """

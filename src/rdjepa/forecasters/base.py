@@ -21,7 +21,7 @@ class ForecastModel(nn.Module, ABC):
     window; the rest is `predict`. A model with nothing frozen keeps the default.
 
     Attributes:
-        grid: points a side that it takes; None for any grid.
+        grid: points per side that it takes; None for any grid.
         components: field components C that it takes.
         name: as in `rdjepa.forecasters.names()`.
         preset: name of its sizes; adaptation takes the settings of that name.
@@ -71,7 +71,7 @@ class ForecastModel(nn.Module, ABC):
 
     @abstractmethod
     def parameter_groups(self) -> list[dict]:
-        """Optimiser groups, `{"params": ..., "lr": ...}`, of everything that adaptation trains; empty for none."""
+        """Optimizer groups, `{"params": ..., "lr": ...}`, of everything that adaptation trains; empty for none."""
 
 
 def preset_of(presets: Mapping[str, Any], preset: Any) -> Any:

@@ -1,7 +1,7 @@
 """CNextU-Net: the ConvNeXt U-Net of The Well's benchmark (S3.2).
 
 Source: Ohana et al., The Well, NeurIPS 2024, and its public model (BSD-3-Clause, Polymathic AI), whose defaults the
-paper uses; written anew, with the same 18,574,594 parameters. Kept from there: the channel normalisation of the
+paper uses; written anew, with the same 18,574,594 parameters. Kept from there: the channel normalization of the
 resampling layers divides by the Euclidean norm over channels, and its bias is never used (frozen here, so that it
 counts and needs no gradient); the features of the first scale have no skip connection; convolutions pad with zeros;
 layer scales start at 1e-6.
@@ -29,7 +29,7 @@ class Config:
         neck: blocks at the coarsest grid.
         layer_scale: initial value of the learned factor of every block.
         rate: learning rate (Table S5).
-        grid: points a side, a multiple of 2^scales.
+        grid: points per side, a multiple of 2^scales.
         components: field components.
     """
 
@@ -55,7 +55,7 @@ class ChannelNorm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(channels), requires_grad=False)  # counted, never used
 
     def forward(self, x: Tensor) -> Tensor:
-        """Normalise (B, C, H, W)."""
+        """Normalize (B, C, H, W)."""
         return F.normalize(x, dim=1) * self.weight[:, None, None]
 
 
@@ -83,7 +83,9 @@ class CNextUNet(JointForecaster):
 
     def __init__(self, config: Config) -> None:
         if config.grid % 2**config.scales:
-            raise ArgumentError(f"expected a grid of a multiple of {2**config.scales} points a side, got {config.grid}")
+            raise ArgumentError(
+                f"expected a grid of a multiple of {2**config.scales} points per side, got {config.grid}"
+            )
         super().__init__(config)
         widths = [config.width * 2**i for i in range(config.scales + 1)]
 

@@ -29,7 +29,7 @@ class Config:
         convention: how `modes` is counted, "li" or "neuralop".
         readout: channels between the two maps of the head.
         rate: learning rate (Table S5).
-        grid: points a side.
+        grid: points per side.
         components: field components.
     """
 

@@ -44,7 +44,7 @@ class DenseSpectralConvolution(nn.Module):
         """Refuse a grid that has fewer modes than are kept."""
         if self.positive + self.negative > height or self.columns > width // 2 + 1:
             least = max(self.positive + self.negative, 2 * self.columns - 2)
-            raise ArgumentError(f"expected a grid of at least {least} points a side, got {height} x {width}")
+            raise ArgumentError(f"expected a grid of at least {least} points per side, got {height} x {width}")
 
     def multiply(self, spectrum: Tensor) -> Tensor:
         """Filter a half spectrum (B, width, H, W // 2 + 1), complex; everything beyond the kept modes is zero."""

@@ -21,7 +21,7 @@ SMALLEST_SCALE = 1e-6
 
 
 class Linear(ForecastModel):
-    """The linear forecast alone: 25 numbers a component.
+    """The linear forecast alone: 25 numbers per component.
 
     Args:
         components: field components C.

@@ -5,7 +5,7 @@ Intelligence 6 (2024), and the authors' script for reaction-diffusion in two dim
 the paper uses. The authors' evaluation builds tensors over (H, W, width, width, poles, poles), 5 GB each; the fractions
 factorise over the two directions, so ours holds (width, width, H, W) at most; a test compares the two.
 
-Kept from the authors: coordinates as input; instance normalisation without parameters before and after the layer; poles
+Kept from the authors: coordinates as input; instance normalization without parameters before and after the layer; poles
 with positive real part at the start and unconstrained later, so the axes run over [0, 1]; and the transient part, which
 contracts the first index of the poles with the output of the residue sum, so that channels are mixed twice. Always in
 float32: near a pole the terms reach 1e6.
@@ -29,7 +29,7 @@ class Config:
         poles: poles per direction.
         readout: channels between the two maps of the head.
         rate: learning rate (Table S5).
-        grid: points a side.
+        grid: points per side.
         components: field components.
     """
 

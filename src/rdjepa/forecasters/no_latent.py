@@ -23,10 +23,10 @@ class Config:
     Attributes:
         width: of the lead-time embedding, RD-JEPA's latent width.
         decoder_width: decoder features at full resolution.
-        patch: points a side of a patch of the latent grid.
+        patch: points per side of a patch of the latent grid.
         conditioner_rate: learning rate of the embedding (Table S5).
         decoder_rate: learning rate of the decoder.
-        grid: points a side.
+        grid: points per side.
         components: field components.
     """
 

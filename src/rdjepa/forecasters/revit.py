@@ -36,10 +36,10 @@ class Config:
         width: channels at the finest of three scales; each scale doubles them.
         depths: blocks in the two encoder stages, the bottleneck and the two decoder stages.
         heads: attention heads at every scale.
-        window: tokens a side of an attention window.
-        patch: points a side of a patch.
+        window: tokens per side of an attention window.
+        patch: points per side of a patch.
         rate: learning rate (Table S5).
-        grid: points a side, such that every scale is made of whole windows.
+        grid: points per side, such that every scale is made of whole windows.
         components: field components.
     """
 
@@ -97,7 +97,7 @@ class WindowBlock(nn.Module):
     Args:
         width: channels.
         heads: attention heads.
-        window: tokens a side of a window.
+        window: tokens per side of a window.
         shift: tokens by which windows are displaced, around the edges.
     """
 
@@ -153,7 +153,8 @@ class ReViT(JointForecaster):
         coarsest = config.grid // config.patch // 4
         if config.grid % (4 * config.patch) or coarsest % config.window:
             raise ArgumentError(
-                f"expected a grid of a multiple of {4 * config.patch * config.window} points a side, got {config.grid}"
+                f"expected a grid of a multiple of {4 * config.patch * config.window} points per side, "
+                f"got {config.grid}"
             )
         if config.width % (2 * config.heads):
             raise ArgumentError(f"expected a width that is a multiple of twice the {config.heads} heads")

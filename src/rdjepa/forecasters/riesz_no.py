@@ -4,7 +4,7 @@ Source: Liu, Yang, Chen, Riesz Neural Operator, ICLR 2026, of which no code is p
 published count of 172,232 parameters at one field in and out (complex ones counted once) fixes two blocks of modes,
 three mixing scalars, one pointwise bypass and a readout of 128, and a test repeats it. Choices: the multiplier is that
 of the Riesz transform, -i k_j / |k|, for which the two transforms together conserve the energy of a field of zero mean;
-the mixing scalars start at 1; instance normalisation before and after, and a sine in the head, as in the related
+the mixing scalars start at 1; instance normalization before and after, and a sine in the head, as in the related
 Laplace neural operator.
 """
 
@@ -27,7 +27,7 @@ class Config:
         modes: modes per direction and sign.
         readout: channels between the two maps of the head.
         rate: learning rate (Table S5).
-        grid: points a side.
+        grid: points per side.
         components: field components.
     """
 

@@ -2,7 +2,7 @@
 
     model.safetensors   encoder and predictor, half precision, with their own checksum
     config.json         sizes, pretraining settings and the run's versions
-    data.json           normalisation and checksum of every trajectory that pretraining was given
+    data.json           normalization and checksum of every trajectory that pretraining was given
     metrics.jsonl       the run's curves
     README.md           the model card
 

@@ -9,7 +9,7 @@ from rdjepa.models.encoder import to_grid
 
 
 class ResidualBlock(nn.Module):
-    """Two times 3x3 convolution, group normalisation and SiLU, added to the input (1x1 map where widths differ)."""
+    """Two times 3x3 convolution, group normalization and SiLU, added to the input (1x1 map where widths differ)."""
 
     def __init__(self, width_in: int, width_out: int, groups: int) -> None:
         super().__init__()
@@ -31,14 +31,14 @@ class ResidualBlock(nn.Module):
 class Decoder(nn.Module):
     """D: latent tokens (B, N, S, d) and the newest frame (B, C, H, W) to fields (B, N, C, H, W).
 
-    A pyramid of features at 128, 64, 32 and 16 points a side is computed from the newest frame once and shared by
+    A pyramid of features at 128, 64, 32 and 16 points per side is computed from the newest frame once and shared by
     the N horizons; the latent grid enters at the coarsest level. Widths are (1, 2, 4, 4) times `width`.
 
     Args:
         latent: width d of the latent tokens.
         width: features at full resolution; a multiple of `groups`.
         components: field components C.
-        groups: groups of the group normalisations.
+        groups: groups of the group normalizations.
     """
 
     def __init__(self, latent: int, width: int, components: int = 2, groups: int = 8) -> None:

@@ -1,7 +1,7 @@
 """The encoder: frames to a latent grid, by tokenization, temporal aggregation and a U-shaped spatial encoder (S2.2).
 
 Left open by the paper and chosen here: 3x3 convolutions pad with zeros, as the decoder's do; the adaptive
-normalisations start as plain layer normalisations (zero scale and shift); the embedding-like vectors start from
+normalizations start as plain layer normalizations (zero scale and shift); the embedding-like vectors start from
 N(0, 0.02^2).
 """
 
@@ -47,7 +47,7 @@ class TemporalBlock(nn.Module):
 
 
 class AdaptiveNorm(nn.Module):
-    """Layer normalisation, then a scale and shift computed from the shared encoder embedding."""
+    """Layer normalization, then a scale and shift computed from the shared encoder embedding."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class AdaptiveNorm(nn.Module):
         nn.init.zeros_(self.modulation.bias)
 
     def forward(self, tokens: Float[Tensor, "B S d"], embedding: Float[Tensor, " d"]) -> Float[Tensor, "B S d"]:
-        """Normalise tokens (B, S, d), conditioned on the embedding (d,)."""
+        """Normalize tokens (B, S, d), conditioned on the embedding (d,)."""
         scale, shift = self.modulation(F.silu(embedding)).chunk(2, dim=-1)
         return self.norm(tokens) * (1 + scale) + shift
 
@@ -134,8 +134,8 @@ class Encoder(nn.Module):
         depths: operator blocks in the five stages.
         modes: Fourier modes per direction.
         temporal_blocks: cross-attention blocks of the temporal aggregation.
-        side: tokens a side (the grid has `side * patch` points a side).
-        patch: points a side of a patch.
+        side: tokens per side (the grid has `side * patch` points per side).
+        patch: points per side of a patch.
         components: field components C.
     """
 

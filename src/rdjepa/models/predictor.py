@@ -10,11 +10,11 @@ from rdjepa.models.embeddings import MAX_OFFSET, LeadTimeEmbedding, spatial_embe
 
 
 def latent_laplacian(latent: Float[Tensor, "B S d"]) -> Float[Tensor, "B S d"]:
-    """Mean difference to the four periodic neighbours on the token grid: (B, S, d) to (B, S, d)."""
+    """Mean difference to the four periodic neighbors on the token grid: (B, S, d) to (B, S, d)."""
     side = round(latent.shape[1] ** 0.5)
     grid = latent.unflatten(1, (side, side))
-    neighbours = grid.roll(1, 1) + grid.roll(-1, 1) + grid.roll(1, 2) + grid.roll(-1, 2)
-    return (neighbours / 4 - grid).flatten(1, 2)
+    neighbors = grid.roll(1, 1) + grid.roll(-1, 1) + grid.roll(1, 2) + grid.roll(-1, 2)
+    return (neighbors / 4 - grid).flatten(1, 2)
 
 
 class PredictorBlock(nn.Module):
@@ -71,7 +71,7 @@ class Predictor(nn.Module):
         width: latent width d.
         heads: attention heads.
         blocks: number of predictor blocks.
-        side: tokens a side.
+        side: tokens per side.
     """
 
     space: Tensor

@@ -25,8 +25,8 @@ class ModelConfig:
         temporal_blocks: cross-attention blocks of the temporal aggregation.
         predictor_blocks: blocks of the latent predictor.
         decoder_width: decoder features at full resolution, a multiple of 8.
-        grid: points a side of the fields.
-        patch: points a side of a patch.
+        grid: points per side of the fields.
+        patch: points per side of a patch.
         components: field components C.
     """
 
@@ -110,7 +110,7 @@ def build(preset: str | ModelConfig, seed: int | None = None) -> RDJEPA:
 
     Args:
         preset: "paper", "small", "nano", or a `ModelConfig`.
-        seed: seeds torch's initialisation without touching the global random state; None uses the global state.
+        seed: seeds torch's initialization without touching the global random state; None uses the global state.
 
     Raises:
         ArgumentError: unknown preset.

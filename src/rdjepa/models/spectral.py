@@ -1,6 +1,6 @@
 """The spectral branch: learned complex weights on the lowest Fourier modes of each feature (S2.2 ii).
 
-The grids are at most 16 points a side and the modes at most 8, so the truncated transform and its inverse are
+The grids are at most 16 points per side and the modes at most 8, so the truncated transform and its inverse are
 written as two small dense matrices. They equal `torch.fft.rfft2`, a slice, and the real inverse in which the
 imaginary parts of the zero and Nyquist columns are dropped after the row transform; unlike the library inverse
 they therefore agree on every device, and no FFT kernel is launched.

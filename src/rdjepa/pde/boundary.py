@@ -12,8 +12,8 @@ Kind = Literal["periodic", "neumann", "robin", "dirichlet"]
 class Boundary:
     """The condition on the diffusing components at all four sides.
 
-    Between walls the grid points are the centres of cells, so the wall lies half a spacing outside the last row, and
-    a ghost cell holds a multiple of its neighbour inside: second order in the spacing.
+    Between walls the grid points are the centers of cells, so the wall lies half a spacing outside the last row, and
+    a ghost cell holds a multiple of its neighbor inside: second order in the spacing.
 
     Attributes:
         kind: "periodic"; "neumann", no flux; "robin", du/dn + kappa u = 0; "dirichlet", u = 0.

@@ -10,7 +10,7 @@ class Grid:
     """`size` x `size` points of the square [origin, origin + length]^2; rows run along y, columns along x.
 
     On a periodic grid the first point is the corner, and distances go the shortest way around. Between walls the points
-    are the centres of cells, and distances are those of the plane.
+    are the centers of cells, and distances are those of the plane.
     """
 
     size: int
@@ -20,7 +20,7 @@ class Grid:
 
     @property
     def spacing(self) -> float:
-        """Distance of neighbouring points."""
+        """Distance of neighboring points."""
         return self.length / self.size
 
     def coordinates(self) -> tuple[np.ndarray, np.ndarray]:
@@ -28,17 +28,17 @@ class Grid:
         axis = self.origin + self.spacing * (np.arange(self.size) + 0.5 * self.walls)
         return np.broadcast_to(axis, (self.size, self.size)), np.broadcast_to(axis[:, None], (self.size, self.size))
 
-    def offsets(self, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the displacement from `centre` (x, y) to every point, each (H, W)."""
+    def offsets(self, center: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the displacement from `center` (x, y) to every point, each (H, W)."""
         x, y = self.coordinates()
         if self.walls:
-            return x - centre[0], y - centre[1]
+            return x - center[0], y - center[1]
         half = 0.5 * self.length
-        return (x - centre[0] + half) % self.length - half, (y - centre[1] + half) % self.length - half
+        return (x - center[0] + half) % self.length - half, (y - center[1] + half) % self.length - half
 
-    def distance(self, centre: np.ndarray) -> np.ndarray:
-        """Return the distance from `centre` (x, y) to every point, (H, W)."""
-        return np.hypot(*self.offsets(centre))
+    def distance(self, center: np.ndarray) -> np.ndarray:
+        """Return the distance from `center` (x, y) to every point, (H, W)."""
+        return np.hypot(*self.offsets(center))
 
     def random_point(self, rng: np.random.Generator) -> np.ndarray:
         """Draw a point (x, y) uniformly from the square."""

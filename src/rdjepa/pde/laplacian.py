@@ -12,7 +12,7 @@ import numpy as np
 
 Laplacian = Literal[2, 4, "spectral"]
 
-# Unsigned indices rule out negative wrap-around, without which the compiler does not vectorise the loops.
+# Unsigned indices rule out negative wrap-around, without which the compiler does not vectorize the loops.
 ONE = np.uint64(1)
 TWO = np.uint64(2)
 

@@ -12,11 +12,11 @@ class Defects:
     """Vortices on a periodic square.
 
     Attributes:
-        centres: (n, 2) positions (x, y).
+        centers: (n, 2) positions (x, y).
         charges: (n,) windings +1 or -1, which must sum to zero: a periodic phase has no net winding.
     """
 
-    centres: np.ndarray
+    centers: np.ndarray
     charges: np.ndarray
 
     def phase(self, grid: Grid) -> np.ndarray:
@@ -27,19 +27,19 @@ class Defects:
         """
         x, y = grid.coordinates()
         phase = np.zeros((grid.size, grid.size))
-        for (cx, cy), charge in zip(self.centres, self.charges, strict=True):
+        for (cx, cy), charge in zip(self.centers, self.charges, strict=True):
             w = np.pi * ((x - cx) + 1j * (y - cy)) / grid.length
             phase += charge * np.angle(_theta(w))
-        tilt = 2 * np.pi * float(self.charges @ self.centres[:, 0]) / grid.length**2
+        tilt = 2 * np.pi * float(self.charges @ self.centers[:, 0]) / grid.length**2
         return phase - tilt * (y - grid.origin)
 
     def nearest(self, grid: Grid) -> np.ndarray:
         """Return the distance from every point to the nearest vortex, (H, W)."""
-        return np.min([grid.distance(centre) for centre in self.centres], axis=0)
+        return np.min([grid.distance(center) for center in self.centers], axis=0)
 
     def amplitude(self, grid: Grid, core: float) -> np.ndarray:
         """Return an amplitude that vanishes at every vortex and rises to 1 as tanh(distance / core), (H, W)."""
-        return np.prod([np.tanh(grid.distance(centre) / core) for centre in self.centres], axis=0)
+        return np.prod([np.tanh(grid.distance(center) / core) for center in self.centers], axis=0)
 
 
 def _theta(w: np.ndarray) -> np.ndarray:
@@ -50,15 +50,15 @@ def _theta(w: np.ndarray) -> np.ndarray:
 
 def random_pairs(grid: Grid, rng: np.random.Generator, pairs: int) -> Defects:
     """Draw `pairs` vortices of each sign at random places."""
-    centres = np.array([grid.random_point(rng) for _ in range(2 * pairs)])
-    return Defects(centres, np.tile([1.0, -1.0], pairs))
+    centers = np.array([grid.random_point(rng) for _ in range(2 * pairs)])
+    return Defects(centers, np.tile([1.0, -1.0], pairs))
 
 
 def remote_pair(grid: Grid, rng: np.random.Generator) -> Defects:
     """Draw one vortex of random sign; its partner, which periodicity demands, lies half a period away on both axes."""
-    centre = grid.random_point(rng)
+    center = grid.random_point(rng)
     sign = rng.choice([-1.0, 1.0])
-    return Defects(np.array([centre, centre + 0.5 * grid.length]), np.array([sign, -sign]))
+    return Defects(np.array([center, center + 0.5 * grid.length]), np.array([sign, -sign]))
 
 
 def oscillation(phase: np.ndarray, amplitude: np.ndarray | float = 1.0) -> np.ndarray:

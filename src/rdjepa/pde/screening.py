@@ -74,7 +74,7 @@ class Within:
 
 
 @dataclass(frozen=True)
-class Changes:
+class MinMeanChange:
     """The mean relative change per saved interval, over all or over the last `last` of them, is at least `least`."""
 
     least: float
@@ -88,7 +88,7 @@ class Changes:
 
 
 @dataclass(frozen=True)
-class KeepsChanging:
+class MinChangeShare:
     """The relative change is at least `least` in at least a share `share` of the saved intervals."""
 
     least: float
@@ -103,7 +103,7 @@ class KeepsChanging:
 
 
 @dataclass(frozen=True)
-class FinalContrast:
+class MinFinalContrast:
     """In the last frame one of the components has a spatial standard deviation of at least `least`."""
 
     least: float
@@ -115,7 +115,7 @@ class FinalContrast:
 
 
 @dataclass(frozen=True)
-class Contrast:
+class MinContrast:
     """In every frame the spatial standard deviation (root of the summed variances) is at least `least`."""
 
     least: float
@@ -127,7 +127,7 @@ class Contrast:
 
 
 @dataclass(frozen=True)
-class TotalVariation:
+class TotalVariationWithin:
     """In every frame the mean absolute first difference, summed over axes and components, lies in [low, high]."""
 
     low: float
@@ -143,7 +143,7 @@ class TotalVariation:
 
 
 @dataclass(frozen=True)
-class Resolved:
+class MaxFineShare:
     """In the first, middle and last frame at most a share `share` of the variance has a wavelength below 4 cells."""
 
     share: float

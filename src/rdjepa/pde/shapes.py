@@ -1,4 +1,4 @@
-"""Localised shapes on a periodic grid: masks between 0 and 1, each (H, W), with lengths in the unit of the domain."""
+"""Localized shapes on a periodic grid: masks between 0 and 1, each (H, W), with lengths in the unit of the domain."""
 
 import numpy as np
 
@@ -10,30 +10,30 @@ def step(distance: np.ndarray, width: float) -> np.ndarray:
     return 0.5 * (1 + np.tanh(distance / width))
 
 
-def blob(grid: Grid, centre: np.ndarray, sigma: float) -> np.ndarray:
+def blob(grid: Grid, center: np.ndarray, sigma: float) -> np.ndarray:
     """Return a Gaussian of unit height."""
-    return np.exp(-0.5 * (grid.distance(centre) / sigma) ** 2)
+    return np.exp(-0.5 * (grid.distance(center) / sigma) ** 2)
 
 
-def oval(grid: Grid, centre: np.ndarray, sigmas: tuple[float, float], angle: float) -> np.ndarray:
+def oval(grid: Grid, center: np.ndarray, sigmas: tuple[float, float], angle: float) -> np.ndarray:
     """Return a Gaussian of unit height with one width along `angle` and another across."""
-    x, y = grid.offsets(centre)
+    x, y = grid.offsets(center)
     along = x * np.cos(angle) + y * np.sin(angle)
     across = y * np.cos(angle) - x * np.sin(angle)
     return np.exp(-0.5 * ((along / sigmas[0]) ** 2 + (across / sigmas[1]) ** 2))
 
 
-def ring(grid: Grid, centre: np.ndarray, radius: float, width: float) -> np.ndarray:
+def ring(grid: Grid, center: np.ndarray, radius: float, width: float) -> np.ndarray:
     """Return a ring of unit height with Gaussian profile of standard deviation `width`."""
-    return np.exp(-0.5 * ((grid.distance(centre) - radius) / width) ** 2)
+    return np.exp(-0.5 * ((grid.distance(center) - radius) / width) ** 2)
 
 
-def square(grid: Grid, centre: np.ndarray, half_width: float) -> np.ndarray:
+def square(grid: Grid, center: np.ndarray, half_width: float) -> np.ndarray:
     """Return a hard-edged square, 1 inside."""
-    x, y = grid.offsets(centre)
+    x, y = grid.offsets(center)
     return ((np.abs(x) <= half_width) & (np.abs(y) <= half_width)).astype(np.float64)
 
 
-def disk(grid: Grid, centre: np.ndarray, radius: float, width: float) -> np.ndarray:
+def disk(grid: Grid, center: np.ndarray, radius: float, width: float) -> np.ndarray:
     """Return a disk with a smooth edge, 1 inside."""
-    return step(radius - grid.distance(centre), width)
+    return step(radius - grid.distance(center), width)

@@ -1,4 +1,4 @@
-"""Optimisation settings of pretraining and the three profiles (S2.5, Table S4)."""
+"""Optimization settings of pretraining and the three profiles (S2.5, Table S4)."""
 
 from dataclasses import dataclass, field, replace
 
@@ -8,11 +8,11 @@ from rdjepa.pretraining.targets import TargetConfig
 
 @dataclass(frozen=True)
 class PretrainConfig:
-    """Optimisation of pretraining; the defaults are the paper's (Table S4).
+    """Optimization of pretraining; the defaults are the paper's (Table S4).
 
     Attributes:
-        steps: optimiser steps of the whole run; the schedules end with it.
-        batch: samples a step.
+        steps: optimizer steps of the whole run; the schedules end with it.
+        batch: samples per step.
         peak: learning rate after warm-up.
         minimum: learning rate at the end.
         warmup: steps of linear warm-up.
@@ -21,7 +21,7 @@ class PretrainConfig:
         clip: global norm that gradients are clipped to.
         ema: averaging coefficient of the target encoder, first and last.
         seed: of the weights and of the sequence of batches.
-        precision: "float32", or "bfloat16" for autocast (weights, optimiser and spectral layers stay float32).
+        precision: "float32", or "bfloat16" for autocast (weights, optimizer and spectral layers stay float32).
         save_every: steps between saved states.
         log_every: steps between lines of metrics.jsonl.
         diagnose_every: steps between diagnostics on validation trajectories.

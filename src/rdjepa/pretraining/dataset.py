@@ -15,7 +15,7 @@ from rdjepa.errors import ArgumentError
 from rdjepa.pretraining.frames import Frames, read_frames
 from rdjepa.pretraining.targets import TargetConfig, sample_queries
 
-EVERY = slice(None)
+ALL = slice(None)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Plan:
     mask: Tensor
 
 
-class Source:
+class Dataset:
     """Trajectories of several systems, standardized, from which batches are cut.
 
     Batch number i of a seed is a pure function of (seed, i), so a resumed run continues the same sequence.
@@ -95,7 +95,7 @@ class Source:
         *,
         dtype: torch.dtype = torch.float32,
         mapped: Path | None = None,
-    ) -> "Source":
+    ) -> "Dataset":
         """Read the in-distribution trajectories of `split` ("pool" or "validation") of several systems.
 
         Args:
@@ -123,14 +123,14 @@ class Source:
         opened = read_frames(data, keys, dtype, mapped)
         return cls(opened.frames, opened.normalizers, opened.checksums)
 
-    def plan(self, seed: int, index: int, size: int, side: int, config: TargetConfig, part: slice = EVERY) -> Plan:
+    def plan(self, seed: int, index: int, size: int, side: int, config: TargetConfig, part: slice = ALL) -> Plan:
         """Draw batch number `index` of the sequence `seed`: a system, a trajectory, a window and queries per sample.
 
         Args:
             seed: of the sequence.
             index: number of the batch.
             size: samples of the whole batch.
-            side: tokens a side of the latent grid.
+            side: tokens per side of the latent grid.
             config: the distributions of the queries.
             part: which of the samples are wanted; the draws are those of the whole batch.
         """

@@ -18,19 +18,19 @@ LEAST_STD, LEAST_RANK, LARGEST_COSINE, LEAST_SKILL = 0.1, 3.0, 0.95, 0.0
 
 
 def rankme(features: Tensor) -> float:
-    """Effective rank exp(entropy of the normalised singular values) of centred features (n, d).
+    """Effective rank exp(entropy of the normalized singular values) of centered features (n, d).
 
     The singular values are the roots of the eigenvalues of the smaller Gram matrix, in float64. Source: Garrido et
-    al., RankMe, ICML 2023, here of centred features.
+    al., RankMe, ICML 2023, here of centered features.
     """
-    centred = (features - features.mean(0, keepdim=True)).double()
-    gram = centred @ centred.T if centred.shape[0] < centred.shape[1] else centred.T @ centred
+    centered = (features - features.mean(0, keepdim=True)).double()
+    gram = centered @ centered.T if centered.shape[0] < centered.shape[1] else centered.T @ centered
     values = torch.linalg.eigvalsh(gram).clamp_min(0.0).sqrt()
     share = values / values.sum().clamp_min(1e-12)
     return float(torch.exp(-(share * share.clamp_min(1e-12).log()).sum()))
 
 
-def normalised(latent: Tensor) -> Tensor:
+def normalized(latent: Tensor) -> Tensor:
     """Feature-normalised latent vectors (..., d) in float32, as the loss sees them (S2.5)."""
     return F.layer_norm(latent.float(), latent.shape[-1:])
 
@@ -41,11 +41,11 @@ def positions(tokens: int, count: int = POSITIONS) -> Tensor:
 
 
 def spread(features: Tensor) -> dict[str, float]:
-    """How much normalised latent vectors (n, P, d) differ across n samples, position by position.
+    """How much normalized latent vectors (n, P, d) differ across n samples, position by position.
 
     Returns:
         target_std: standard deviation across samples, averaged over positions and features.
-        target_rank: centred RankMe across samples, averaged over positions; at most n - 1.
+        target_rank: centered RankMe across samples, averaged over positions; at most n - 1.
         target_cosine: mean cosine between different samples at the same position.
     """
     unit = F.normalize(features, dim=-1)
@@ -78,7 +78,7 @@ def diagnose(jepa: JEPA, batches: list[Batch]) -> dict[str, float]:
         wanted.append(latent[batch.frame_of_query, batch.patches].float())
         current.append(newest.gather(1, batch.patches[..., None].expand(-1, -1, newest.shape[-1])).float())
         position.append(batch.patches)
-        grids.append(normalised(newest))
+        grids.append(normalized(newest))
     target, grid = torch.cat(wanted), torch.cat(grids)  # (n, M, d), (n, S, d)
     loss = float(jepa_loss(torch.cat(predicted), target))
     mean = float(jepa_loss(grid.mean(0)[torch.cat(position)], target))

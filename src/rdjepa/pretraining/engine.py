@@ -74,7 +74,7 @@ def fastest(device: torch.device, accumulate: int = 1) -> Engine:
 
 
 @contextlib.contextmanager
-def saying_what_to_lower() -> Iterator[None]:
+def explain_out_of_memory() -> Iterator[None]:
     """Turn running out of memory into a sentence.
 
     Raises:

@@ -13,11 +13,11 @@ from rdjepa.io.atomic import write_bytes
 from rdjepa.models.device import autocast
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, build
 from rdjepa.pretraining.config import PretrainConfig
-from rdjepa.pretraining.dataset import Batch, Source
+from rdjepa.pretraining.dataset import Batch, Dataset
 from rdjepa.pretraining.diagnostics import diagnose, signs_of_collapse
-from rdjepa.pretraining.engine import Engine, saying_what_to_lower
+from rdjepa.pretraining.engine import Engine, explain_out_of_memory
 from rdjepa.pretraining.monitor import averaging_distance, gates, gradient_norms, short_line
-from rdjepa.pretraining.prefetch import Reader
+from rdjepa.pretraining.prefetch import Prefetcher
 from rdjepa.pretraining.processes import Ranks
 from rdjepa.pretraining.state import Pretraining, newest_state, resume
 from rdjepa.progress import Progress
@@ -30,11 +30,11 @@ Line = Callable[[Mapping], None]
 
 def pretrain(
     preset: str,
-    source: Source,
+    dataset: Dataset,
     run: Path,
     config: PretrainConfig,
     *,
-    validation: Source | None = None,
+    validation: Dataset | None = None,
     device: torch.device | None = None,
     engine: Engine | None = None,
     ranks: Ranks | None = None,
@@ -46,14 +46,14 @@ def pretrain(
     """Pretrain a preset, or go on with a run.
 
     The run directory receives `metrics.jsonl` (one line per `log_every` steps), `state/` (the two newest states),
-    `data.json` (systems, normalisation and checksums of every trajectory used) and nothing else; write the finished
+    `data.json` (systems, normalization and checksums of every trajectory used) and nothing else; write the finished
     model with `rdjepa.io.checkpoint.save`.
 
     Args:
         preset: "paper", "small" or "nano".
         source: trajectories of the systems to learn from.
         run: run directory.
-        config: optimisation settings.
+        config: optimization settings.
         validation: trajectories for the held-out diagnostics; none are computed without.
         device: where to train; CPU when None.
         engine: how to compute; plain when None.
@@ -76,18 +76,18 @@ def pretrain(
         raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}")
     device, engine, ranks = device or torch.device("cpu"), engine or Engine(), ranks or Ranks()
     parts = ranks.parts(config.batch, engine.accumulate)
-    with saying_what_to_lower():
+    with explain_out_of_memory():
         training = Pretraining(preset, config, device, engine, ranks)
         if ranks.leads:
-            _claim(run, source, resuming)
+            _claim(run, dataset, resuming)
         if resuming:
             resume(training, run)
-        ranks.refuse_unless_same(training.step, "step")
+        ranks.check_consistent(training.step, "step")
         held_out = _held_out(validation, training) if validation and ranks.leads else []
         log = run / "metrics.jsonl"
         if ranks.leads:
             _trim(log, training.step)
-        _loop(training, source, parts, held_out, run, min(config.steps, stop_at or config.steps), progress, line)
+        _loop(training, dataset, parts, held_out, run, min(config.steps, stop_at or config.steps), progress, line)
     ranks.wait()
     model = build(preset, seed=config.seed)
     model.encoder.load_state_dict(training.jepa.encoder.state_dict())
@@ -97,7 +97,7 @@ def pretrain(
 
 def _loop(
     training: Pretraining,
-    source: Source,
+    dataset: Dataset,
     parts: list[slice],
     held_out: list[Batch],
     run: Path,
@@ -110,7 +110,7 @@ def _loop(
     clock = Clock(training.step)
     latest: dict = {}
     window: list[float] = []
-    with Reader(source, config, training.side, parts, training.device, training.step) as reader:
+    with Prefetcher(dataset, config, training.side, parts, training.device, training.step) as reader:
         while training.step < last:
             metrics: dict = training.update(reader.next())
             if not leads:
@@ -139,7 +139,7 @@ def _loop(
                 progress(step, config.steps, short_line(latest))
 
 
-def _held_out(validation: Source, training: Pretraining) -> list[Batch]:
+def _held_out(validation: Dataset, training: Pretraining) -> list[Batch]:
     """The fixed batches of the diagnostics."""
     targets = training.config.targets
     return [
@@ -186,12 +186,12 @@ def _write(path: Path, record: Mapping) -> None:
         file.write(json.dumps(record) + "\n")
 
 
-def _claim(run: Path, source: Source, resuming: bool) -> None:
+def _claim(run: Path, dataset: Dataset, resuming: bool) -> None:
     """Record the data of a new run, or check that a resumed run gets the same data."""
     record = {
-        "systems": list(source.frames.spans),
-        "normalizers": {name: n.to_dict() for name, n in source.normalizers.items()},
-        "trajectories": source.checksums,
+        "systems": list(dataset.frames.spans),
+        "normalizers": {name: n.to_dict() for name, n in dataset.normalizers.items()},
+        "trajectories": dataset.checksums,
     }
     path = run / "data.json"
     if path.exists():
@@ -204,7 +204,7 @@ def _claim(run: Path, source: Source, resuming: bool) -> None:
                 f"expected the systems {', '.join(known)} that {run} was started with, in this order, "
                 f"got {', '.join(record['systems'])}; name the same systems or choose another directory"
             )
-        if there["trajectories"] != source.checksums:
+        if there["trajectories"] != dataset.checksums:
             raise ArgumentError(f"expected the trajectories that {run} was started with, got others; use the same data")
     else:
         write_bytes(path, json.dumps(record, indent=1).encode())

@@ -13,7 +13,7 @@ from torch import Tensor
 from rdjepa.models.jepa import JEPA
 from rdjepa.models.predictor import Predictor
 from rdjepa.pretraining.dataset import Batch
-from rdjepa.pretraining.diagnostics import normalised, positions, spread
+from rdjepa.pretraining.diagnostics import normalized, positions, spread
 
 QUEUE = 256  # samples; a batch of four alone has no rank to speak of
 QUEUE_POSITIONS = 8
@@ -35,7 +35,7 @@ class TargetQueue:
     def push(self, latent: Tensor, batch: Batch) -> None:
         """Add the samples of a batch, given the target latents (n, S, d) of its futures."""
         where = positions(latent.shape[1], QUEUE_POSITIONS).to(latent.device)
-        first = normalised(latent[batch.frame_of_query[:, :1], where])  # (B, P, d)
+        first = normalized(latent[batch.frame_of_query[:, :1], where])  # (B, P, d)
         self.kept.extend(zip(batch.systems, first, strict=True))
 
     def measure(self) -> dict:

@@ -10,10 +10,10 @@ from typing import Self
 import torch
 
 from rdjepa.pretraining.config import PretrainConfig
-from rdjepa.pretraining.dataset import Batch, Plan, Source
+from rdjepa.pretraining.dataset import Batch, Dataset, Plan
 
 
-class Reader:
+class Prefetcher:
     """Batches number `first`, `first` + 1, ... of a run, each as the parts that this process computes.
 
     Frames in memory are cut in the second thread. Frames on the device are cut by the caller's, so that no other
@@ -26,15 +26,15 @@ class Reader:
 
     def __init__(
         self,
-        source: Source,
+        dataset: Dataset,
         config: PretrainConfig,
         side: int,
         parts: list[slice],
         device: torch.device,
         first: int,
     ) -> None:
-        self.source, self.config, self.side, self.parts, self.device = source, config, side, parts, device
-        self.resident = source.frames.table.device.type == device.type != "cpu"
+        self.dataset, self.config, self.side, self.parts, self.device = dataset, config, side, parts, device
+        self.resident = dataset.frames.table.device.type == device.type != "cpu"
         self.index, self.waited = first, 0.0
         self.thread = None if device.type == "cpu" else ThreadPoolExecutor(1)
         self.upcoming = self._begin(first)
@@ -46,7 +46,7 @@ class Reader:
         self.waited += time.perf_counter() - began
         self.index += 1
         self.upcoming = self._begin(self.index)
-        cut = [self.source.cut(part) if isinstance(part, Plan) else part for part in prepared]
+        cut = [self.dataset.cut(part) if isinstance(part, Plan) else part for part in prepared]
         return [batch.to(self.device) for batch in cut]
 
     def _begin(self, index: int) -> Callable[[], list[Plan] | list[Batch]]:
@@ -58,11 +58,11 @@ class Reader:
     def _prepare(self, index: int) -> list[Plan] | list[Batch]:
         config = self.config
         plans = [
-            self.source.plan(config.seed, index, config.batch, self.side, config.targets, part) for part in self.parts
+            self.dataset.plan(config.seed, index, config.batch, self.side, config.targets, part) for part in self.parts
         ]
         if self.resident:
             return plans
-        batches = [self.source.cut(plan) for plan in plans]
+        batches = [self.dataset.cut(plan) for plan in plans]
         return [batch.pinned() for batch in batches] if self.device.type == "cuda" else batches
 
     def __enter__(self) -> Self:

@@ -1,6 +1,6 @@
 """Many devices: the processes that `torchrun` started, and what each of them does in a pretraining.
 
-Every process holds the whole model (DistributedDataParallel). One optimiser step is one batch of the configuration,
+Every process holds the whole model (DistributedDataParallel). One optimizer step is one batch of the configuration,
 whatever the number of processes: each takes its share of the samples, gradients are averaged, and clipping, AdamW and
 the averaged encoder then do the same everywhere. So the result is that of one process up to the order of
 summation, and a saved state knows nothing of processes.
@@ -87,7 +87,7 @@ class Ranks:
         if self.leads:
             self.wait()
 
-    def refuse_unless_same(self, number: int, what: str) -> None:
+    def check_consistent(self, number: int, what: str) -> None:
         """Stop when the processes disagree about a number.
 
         Raises:

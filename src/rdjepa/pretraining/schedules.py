@@ -1,4 +1,4 @@
-"""Schedules of pretraining as pure functions of the step (S2.5 and the optimisation table)."""
+"""Schedules of pretraining as pure functions of the step (S2.5 and the optimization table)."""
 
 import math
 
@@ -12,7 +12,7 @@ def learning_rate(step: int, steps: int, warmup: int, peak: float, minimum: floa
     """Linear warm-up over the first `warmup` steps, then a cosine to `minimum` at the last step.
 
     Args:
-        step: index of the optimiser step, from 0.
+        step: index of the optimizer step, from 0.
         steps: length of the run.
     """
     if step < warmup:

@@ -1,4 +1,4 @@
-"""The state of a pretraining, one optimiser step of it (S2.5), and its files."""
+"""The state of a pretraining, one optimizer step of it (S2.5), and its files."""
 
 import contextlib
 import json
@@ -28,7 +28,7 @@ FREE = ("save_every", "log_every", "diagnose_every")  # settings that a resumed 
 
 
 class Pretraining:
-    """Model, optimiser and step count; each step is a pure function of (state, step index).
+    """Model, optimizer and step count; each step is a pure function of (state, step index).
 
     Args:
         preset: name of the model's sizes.
@@ -40,7 +40,7 @@ class Pretraining:
     Attributes:
         jepa: the three networks.
         queue: targets of the latest samples, for the diagnostics.
-        step: optimiser steps done.
+        step: optimizer steps done.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Pretraining:
         )
 
     def update(self, parts: Sequence[Batch]) -> dict[str, float]:
-        """One optimiser step and one EMA step; returns loss, gradient norm and the schedules' values.
+        """One optimizer step and one EMA step; returns loss, gradient norm and the schedules' values.
 
         Args:
             parts: this process's samples of one batch, in as many passes as the engine accumulates.

@@ -83,7 +83,7 @@ def sample_queries(rng: np.random.Generator, side: int, context: int, config: Ta
 
     Args:
         rng: the sample's own random stream.
-        side: tokens a side of the latent grid.
+        side: tokens per side of the latent grid.
         context: number of context frames T.
         config: the distributions.
     """

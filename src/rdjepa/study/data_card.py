@@ -85,7 +85,7 @@ def data_card(system: System, summary: Summary, sheet: str) -> str:
             ],
         )
         + f"\n\n{made} trajectories of {drawn} draws, {summary.bytes / 2**30:.2f} GiB; "
-        f"{summary.seconds:.2f} processor seconds a trajectory, "
+        f"{summary.seconds:.2f} processor seconds per trajectory, "
         f"{summary.seconds * drawn / 60:.1f} core-minutes for all draws.",
         "## Rejected draws\n\n"
         + (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rdjepa import systems
 from rdjepa.data import manifest, store
-from rdjepa.data.build import Built, build
+from rdjepa.data.build import BuildReport, build
 from rdjepa.data.simulate import simulate
 from rdjepa.data.splits import coinciding_seeds, support_set
 from rdjepa.data.trajectory import SPLITS, Key, Trajectory
@@ -36,7 +36,7 @@ def build_dataset(
     workers: int = 1,
     scheduler: str | None = None,
     progress: Progress | None = None,
-) -> Built:
+) -> BuildReport:
     """Make the benchmark's trajectories, or a part, with recipe, manifest, statistics and support sets.
 
     Args:

@@ -39,7 +39,7 @@ def leaks(
     return found
 
 
-def of_checkpoint(source: str) -> tuple[str, list[str]]:
+def audit(source: str) -> tuple[str, list[str]]:
     """Fingerprint of the data of a checkpoint, by name or directory, and its leaks.
 
     Raises:

@@ -20,7 +20,7 @@ class Profile:
         checkpoint: pretrained model, by name or directory.
         preset: sizes and learning rates of RD-JEPA and its two controls.
         external_preset: sizes and learning rates of the other forecasters.
-        adapt: optimisation; its `steps` are the updates of every cell, its `seed` the model-training seed (S3.3).
+        adapt: optimization; its `steps` are the updates of every cell, its `seed` the model-training seed (S3.3).
         test: test trajectories of a system, shared equally among its regimes.
         statistics: pool trajectories that a system's field statistics are taken from, as far as the pool goes.
     """

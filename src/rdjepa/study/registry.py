@@ -115,7 +115,7 @@ register(
 register(
     Study(
         "source",
-        "Source systems",
+        "Dataset systems",
         protocol.SOURCES,
         (*PAPER, *UNTRAINED),
         figures=("figure-2", "figure-3", "all-forecasters"),

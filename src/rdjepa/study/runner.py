@@ -76,7 +76,7 @@ def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile) -> l
 
 
 @dataclass(frozen=True)
-class Ran:
+class RunReport:
     """What a run did.
 
     Attributes:
@@ -103,7 +103,7 @@ def run(
     scheduler: str | None = None,
     device: str = "auto",
     progress: Progress | None = None,
-) -> Ran:
+) -> RunReport:
     """Compute those cells that are not there yet, in their order.
 
     Args:
@@ -160,7 +160,7 @@ def run(
                 progress(kept + len(outcomes), len(plan), str(cell))
     by = {kind: tuple(cell for cell, outcome in outcomes.items() if outcome == kind) for kind in (DONE, KEPT, BUSY)}
     failed = {cell: outcome for cell, outcome in outcomes.items() if outcome not in by}
-    return Ran(by[DONE], kept + len(by[KEPT]), by[BUSY], failed)
+    return RunReport(by[DONE], kept + len(by[KEPT]), by[BUSY], failed)
 
 
 def attempt(supply: Supply, cell: Cell, profile: Profile, device: str) -> str:

@@ -35,12 +35,12 @@ def broken_wave(
 ) -> np.ndarray:
     """Return an excited slab that is cut off on one side, within a disk of a radius given in units of the side."""
     middle = grid.origin + 0.5 * grid.length
-    centre = middle + grid.length * rng.uniform(-0.15, 0.15, size=2)
-    x, y = grid.offsets(centre)
+    center = middle + grid.length * rng.uniform(-0.15, 0.15, size=2)
+    x, y = grid.offsets(center)
     angle = rng.uniform(0, 2 * np.pi)
     ahead, aside = x * np.cos(angle) + y * np.sin(angle), y * np.cos(angle) - x * np.sin(angle)
     width, length, edge = rng.uniform(6, 14), rng.uniform(15, 30), rng.uniform(1, 3)
-    inside = disk(grid, centre, rng.uniform(*radius) * grid.length, edge)
+    inside = disk(grid, center, rng.uniform(*radius) * grid.length, edge)
     excited = step(ahead, edge) * step(width - ahead, edge) * step(aside, edge)
     refractory = step(ahead + length, edge) * step(-ahead, edge)
     u = excited * inside * (1 + rng.uniform(0, 0.05) * smooth_noise(grid, rng, 4))
@@ -92,7 +92,7 @@ SYSTEM = System(
         "The substeps are reaction, diffusion, reaction: half the error of the other order at the same cost.",
         "A broken wave is an excited slab of width 6 to 14, cut off on one side, ahead of a refractory slab of length "
         "15 to 30 with v of 40 to 60 % of a; its edges are 1 to 3 wide.",
-        "Its centre lies within 15 % of the side from the middle, its direction is any, and a disk of radius 30 to "
+        "Its center lies within 15 % of the side from the middle, its direction is any, and a disk of radius 30 to "
         "42 % of the side bounds it.",
         "Noise is smooth and multiplies: up to 5 % in u, 5 to 15 % in v, cut off at 4 periods; the background stays at "
         "rest, below the excitation threshold.",

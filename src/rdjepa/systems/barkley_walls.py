@@ -47,7 +47,7 @@ def _between(boundary: Boundary) -> System:
         },
         numerics=numerics,
         notes=(
-            "A ghost cell holds g times its neighbour inside: g = 1 (Neumann), (2 - kappa h) / (2 + kappa h) (Robin), "
+            "A ghost cell holds g times its neighbor inside: g = 1 (Neumann), (2 - kappa h) / (2 + kappa h) (Robin), "
             "-1 (Dirichlet).",
             "The substeps are reaction, diffusion, reaction, each by the explicit midpoint rule; only u diffuses.",
             "The broken wave is that of the periodic system within a disk of radius 25 to 33 % of the side.",

@@ -68,10 +68,10 @@ SYSTEM = System(
     numerics=Numerics(length=2.0, origin=-1.0, dt=1e-3, first=2.0, last=4.0),
     screens=(
         screening.Finite(20.0),
-        screening.Changes(0.005),
-        screening.Changes(0.002, last=19),
-        screening.FinalContrast(0.01),
-        screening.Resolved(0.05),
+        screening.MinMeanChange(0.005),
+        screening.MinMeanChange(0.002, last=19),
+        screening.MinFinalContrast(0.01),
+        screening.MaxFineShare(0.05),
     ),
     equilibria=equilibria,
     notes=(

@@ -76,7 +76,7 @@ SYSTEM = System(
         ),
     },
     numerics=Numerics(length=128.0, dt=2e-3, first=1.0, last=40.0, method="rk4", laplacian=4),
-    screens=(screening.Finite(10.0), screening.FinalContrast(0.01), screening.Resolved(0.05)),
+    screens=(screening.Finite(10.0), screening.MinFinalContrast(0.01), screening.MaxFineShare(0.05)),
     equilibria=equilibria,
     notes=(
         "A Gaussian random field is read as independent noise at each pixel, separately for u and v.",

@@ -106,7 +106,7 @@ SYSTEM = System(
         "ic-ood": Regime(_BOXES, (InitialCondition("many noisy vortices", _many_vortices),)),
     },
     numerics=Numerics(length=2.0, origin=-1.0, dt=1e-3, first=2.0, last=10.0),
-    screens=(screening.Finite(10.0), screening.Contrast(0.02), screening.TotalVariation(0.01, 0.2)),
+    screens=(screening.Finite(10.0), screening.MinContrast(0.02), screening.TotalVariationWithin(0.01, 0.2)),
     equilibria=equilibria,
     notes=(
         "The five parameter regimes are narrow boxes in epsilon and gamma_i that together reach the stated ranges.",

@@ -132,16 +132,16 @@ SYSTEM = System(
     numerics=Numerics(length=2.0, origin=-1.0, dt=1e-4, first=0.05, last=1.0),
     screens=(
         screening.Finite(10.0),
-        screening.Changes(0.005),
-        screening.Changes(0.002, last=19),
-        screening.FinalContrast(0.01),
-        screening.Resolved(0.05),
+        screening.MinMeanChange(0.005),
+        screening.MinMeanChange(0.002, last=19),
+        screening.MinFinalContrast(0.01),
+        screening.MaxFineShare(0.05),
     ),
     equilibria=equilibria,
     notes=(
         "Initial states are u = 1 - a q, v = b q with a in [0.4, 0.6], b in [0.2, 0.35] and a seed q between 0 and 1.",
         "Smooth seeds are a logistic of Gaussian noise, cut off at 1.5 to 4 periods; blobs are 3 to 15 Gaussians.",
-        "Coefficients out of distribution lie within 2.5 % of three other known centres, clear of every source box.",
+        "Coefficients out of distribution lie within 2.5 % of three other known centers, clear of every source box.",
         "Initial conditions out of distribution are hard squares, rings or stripes with 1 % pixel noise.",
     ),
 )

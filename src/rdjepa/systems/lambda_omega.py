@@ -48,11 +48,11 @@ def _spirals(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarra
 
 
 def _targets(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
-    centres = [grid.random_point(rng) for _ in range(rng.integers(1, 3))]
-    distance = np.min([grid.distance(centre) for centre in centres], axis=0)
+    centers = [grid.random_point(rng) for _ in range(rng.integers(1, 3))]
+    distance = np.min([grid.distance(center) for center in centers], axis=0)
     turns = rng.choice([-1.0, 1.0]) * rng.uniform(1, 3)
     phase = rng.uniform(0, 2 * np.pi) + 2 * np.pi * turns * distance / (0.5 * grid.length)
-    dip = np.max([blob(grid, centre, rng.uniform(0.08, 0.20)) for centre in centres], axis=0)
+    dip = np.max([blob(grid, center, rng.uniform(0.08, 0.20)) for center in centers], axis=0)
     return _with_noise(grid, rng, oscillation(phase, 1 - rng.uniform(0.3, 0.8) * dip))
 
 
@@ -98,12 +98,12 @@ SYSTEM = System(
         ),
     },
     numerics=Numerics(length=2.0, origin=-1.0, dt=2e-3, first=3.0, last=12.0),
-    screens=(screening.Finite(10.0), screening.KeepsChanging(0.02, 0.9)),
+    screens=(screening.Finite(10.0), screening.MinChangeShare(0.02, 0.9)),
     equilibria=equilibria,
     notes=(
         "The two diffusivities are drawn independently.",
         "Spirals are 1 or 2 neutral pairs whose arms wind by 2 to 8 radians per unit distance from the nearest core.",
-        "Targets have 1 or 2 centres, 1 to 3 turns over half a side, and an amplitude dip of 30 to 80 % at a centre.",
+        "Targets have 1 or 2 centers, 1 to 3 turns over half a side, and an amplitude dip of 30 to 80 % at a center.",
         "Oblique waves have up to 3 periods along a side and smooth phase noise of 0.1 to 0.5 radians.",
         "Every family gets smooth noise of 3 to 10 %, cut off at 4 periods.",
     ),

@@ -105,10 +105,10 @@ SYSTEM = System(
     numerics=Numerics(length=2.0, origin=-1.0, dt=2e-4, first=0.2, last=0.8),
     screens=(
         screening.Finite(10.0),
-        screening.Changes(0.01),
+        screening.MinMeanChange(0.01),
         screening.Within(0, 0.0, 1.2),
         screening.Within(1, 0.0, 1.0),
-        screening.Resolved(0.05),
+        screening.MaxFineShare(0.05),
     ),
     equilibria=equilibria,
     notes=(

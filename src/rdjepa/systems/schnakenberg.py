@@ -3,7 +3,7 @@
     du/dt = D_u lap(u) + rho ( a - u + u^2 v )
     dv/dt = D_v lap(v) + rho ( b - u^2 v )
 
-Source: Schnakenberg, Simple chemical reaction systems with limit cycle behaviour, J. Theor. Biol. 81 (1979).
+Source: Schnakenberg, Simple chemical reaction systems with limit cycle behavior, J. Theor. Biol. 81 (1979).
 
 Choices that the paper leaves open are listed in SYSTEM.notes. Initial conditions have the components used for the
 Brusselator, as the paper says.
@@ -70,10 +70,10 @@ SYSTEM = System(
     numerics=Numerics(length=2.0, origin=-1.0, dt=1e-3, first=2.0, last=4.0),
     screens=(
         screening.Finite(10.0),
-        screening.Changes(0.005),
-        screening.Changes(0.002, last=19),
-        screening.FinalContrast(0.01),
-        screening.Resolved(0.05),
+        screening.MinMeanChange(0.005),
+        screening.MinMeanChange(0.002, last=19),
+        screening.MinFinalContrast(0.01),
+        screening.MaxFineShare(0.05),
     ),
     equilibria=equilibria,
     notes=(

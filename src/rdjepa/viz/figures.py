@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.animation import FuncAnimation, PillowWriter
 
 from rdjepa.io.atomic import replacing, write_bytes
-from rdjepa.viz.style import ERROR_COLOURS, FIELD_COLOURS, new_figure
+from rdjepa.viz.style import ERROR_COLORS, FIELD_COLORS, new_figure
 
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"  # safe for colour-blind readers
+BLUE, ORANGE, GREEN, GRAY = "#0072B2", "#D55E00", "#009E73", "#666666"  # safe for color-blind readers
 
 
 def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
@@ -24,25 +24,25 @@ def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
     loss, skill, across, rank, state, gradients = axes.flat
 
     def draw(axis: Any, keys: Sequence[tuple[str, str, str]], **style: Any) -> None:
-        """A line per (path of keys, colour, label) over the lines of metrics that have it."""
-        for key, colour, label in keys:
+        """A line per (path of keys, color, label) over the lines of metrics that have it."""
+        for key, color, label in keys:
             points = [(m["step"], value) for m in metrics if (value := _at(m, key)) is not None]
             if points:
-                axis.plot(*zip(*points, strict=True), color=colour, label=label, **style)
+                axis.plot(*zip(*points, strict=True), color=color, label=label, **style)
 
     draw(loss, [("loss", BLUE, "training")], lw=0.8)
-    references = [("mean_loss", GREY, "mean target"), ("persistence_loss", GREEN, "persistence")]
+    references = [("mean_loss", GRAY, "mean target"), ("persistence_loss", GREEN, "persistence")]
     draw(loss, [("latent_loss", ORANGE, "held out"), *references])
-    draw(skill, [("skill_mean", GREY, "against mean target"), ("skill_persistence", GREEN, "against persistence")])
+    draw(skill, [("skill_mean", GRAY, "against mean target"), ("skill_persistence", GREEN, "against persistence")])
     draw(across, [("target_std", BLUE, "standard deviation"), ("target_cosine", ORANGE, "mean cosine")])
     systems = sorted({name for m in metrics for name in m.get("queue", {}).get("systems", {})})
     draw(rank, [(f"queue/systems/{name}/target_rank", f"C{i}", name) for i, name in enumerate(systems)], lw=0.7)
     draw(rank, [("target_rank", BLUE, "all, held out")])
     blocks = range(len(next((m["gates"]["diffusion"] for m in metrics if "gates" in m), [])))
-    for name, colour in (("diffusion", BLUE), ("reaction", ORANGE)):
+    for name, color in (("diffusion", BLUE), ("reaction", ORANGE)):
         labels = [f"{name} gates", *[""] * len(blocks)]
-        draw(state, [(f"gates/{name}/{i}", colour, labels[i]) for i in blocks], lw=0.7)
-    draw(state, [("averaging_distance", GREY, "distance of the average")])
+        draw(state, [(f"gates/{name}/{i}", color, labels[i]) for i in blocks], lw=0.7)
+    draw(state, [("averaging_distance", GRAY, "distance of the average")])
     modules = sorted({name for m in metrics for name in m.get("gradient_norms", {})})
     draw(gradients, [(f"gradient_norms/{name}", f"C{i % 10}", "") for i, name in enumerate(modules)], lw=0.4)
     draw(gradients, [("gradient_norm", "black", "all")], lw=0.8)
@@ -95,12 +95,12 @@ def forecast(
     low, high = float(truth.min()), float(truth.max())
     worst = max(float(np.quantile(error, 0.995)) for error in errors.values())
     rows: list[tuple[str, np.ndarray, dict[str, Any]]] = [
-        ("reference", truth, {"cmap": FIELD_COLOURS, "vmin": low, "vmax": high})
+        ("reference", truth, {"cmap": FIELD_COLORS, "vmin": low, "vmax": high})
     ]
     first = next(iter(forecasts))
     rows.append((first, forecasts[first][shown, ..., component], rows[0][2]))
     rows += [
-        (f"{name}\n|error|", error, {"cmap": ERROR_COLOURS, "vmin": 0.0, "vmax": worst})
+        (f"{name}\n|error|", error, {"cmap": ERROR_COLORS, "vmin": 0.0, "vmax": worst})
         for name, error in errors.items()
     ]
     figure = new_figure(figsize=(2.1 * len(shown) + 1.2, 2.05 * len(rows) + 0.4), layout="constrained")
@@ -140,7 +140,7 @@ def contact_sheet(
             axis.imshow(
                 shown[min(frames[frame], len(fields) - 1)],
                 origin="lower",
-                cmap=FIELD_COLOURS,
+                cmap=FIELD_COLORS,
                 vmin=float(shown.min()),
                 vmax=float(shown.max()),
             )
@@ -169,22 +169,22 @@ def animation(
         path: GIF file.
         title: of every picture.
         component: which field component.
-        per_second: frames a second.
+        per_second: frames per second.
     """
     truth = reference[..., component]
-    panels = [("reference", truth, FIELD_COLOURS, float(truth.min()), float(truth.max()))]
+    panels = [("reference", truth, FIELD_COLORS, float(truth.min()), float(truth.max()))]
     errors = {name: np.abs(fields[..., component] - truth) for name, fields in forecasts.items()}
     worst = max(float(np.quantile(error, 0.995)) for error in errors.values())
     for name, fields in forecasts.items():
-        panels.append((name, fields[..., component], FIELD_COLOURS, panels[0][3], panels[0][4]))
-        panels.append((f"{name} |error|", errors[name], ERROR_COLOURS, 0.0, worst))
+        panels.append((name, fields[..., component], FIELD_COLORS, panels[0][3], panels[0][4]))
+        panels.append((f"{name} |error|", errors[name], ERROR_COLORS, 0.0, worst))
     figure = new_figure(figsize=(2.2 * len(panels), 2.7), layout="constrained")
     axes = figure.subplots(1, len(panels))
     images = []
-    for axis, (label, frames, colours, low, high) in zip(axes, panels, strict=True):
+    for axis, (label, frames, colors, low, high) in zip(axes, panels, strict=True):
         axis.set(xticks=[], yticks=[])
         axis.set_title(label, fontsize=8)
-        images.append(axis.imshow(frames[0], origin="lower", cmap=colours, vmin=low, vmax=high))
+        images.append(axis.imshow(frames[0], origin="lower", cmap=colors, vmin=low, vmax=high))
     figure.suptitle(title, fontsize=9)
 
     def draw(number: int) -> list:

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator
 from rdjepa.io.atomic import replacing
 
 WIDTH = 180 / 25.4  # inches across two columns
-FIELD_COLOURS, ERROR_COLOURS = "viridis", "magma"
+FIELD_COLORS, ERROR_COLORS = "viridis", "magma"
 _SETTINGS: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
@@ -37,7 +37,7 @@ _SETTINGS: Any = {
 
 
 @contextmanager
-def printed() -> Iterator[None]:
+def print_style() -> Iterator[None]:
     """Draw and save figures in the style of a printed page."""
     with rc_context(_SETTINGS):
         yield

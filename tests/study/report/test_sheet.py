@@ -5,14 +5,14 @@ import pytest
 from rdjepa.study import registry
 from rdjepa.study.report import tables
 from rdjepa.study.report.layouts import paper_tables
-from rdjepa.study.report.sheet import NOTHING, Sheet, Text, hypertext, latex, markdown
+from rdjepa.study.report.sheet import MISSING, Sheet, Text, hypertext, latex, markdown
 
 SHEET = Sheet(
     "100 % of a_b & <c>",
     ("PDE", "K"),
     (("L²", "one"), ("L²", "two"), ("L¹", "one")),
     (
-        (("Gray–Scott", "1"), (Text("1.0 ± 0.1", True), Text("2.0"), Text(NOTHING))),
+        (("Gray–Scott", "1"), (Text("1.0 ± 0.1", True), Text("2.0"), Text(MISSING))),
         (("Gray–Scott", "5"), (Text("−3.0"), Text("4.0"), Text("5.0"))),
         (("Barkley", "1"), (Text("6.0"), Text("7.0"), Text("8.0"))),
     ),
@@ -29,7 +29,7 @@ def columns(line):
 def published_sheets():
     for study in registry.names():
         for layout in paper_tables(registry.get(study)):
-            yield layout.name, tables.sheet(layout, tables.printed(layout), layout.caption)
+            yield layout.name, tables.sheet(layout, tables.published_results(layout), layout.caption)
 
 
 @pytest.mark.parametrize(("name", "sheet"), [("made-up", SHEET), *published_sheets()])

@@ -18,7 +18,7 @@ def found(request, made_study, made_example):
 
 def test_every_figure_of_every_study_can_be_drawn(found):
     study, made = found
-    with style.printed():
+    with style.print_style():
         for figure in (FIGURES[name] for name in registry.get(study).figures):
             drawn = figure.draw(made)
             assert any(axes.lines or axes.images for axes in drawn.get_axes()), figure.name
@@ -87,14 +87,14 @@ def test_the_transect_runs_along_the_row_that_varies_most():
     assert [np.asarray(line.get_ydata())[0] for line in axes.lines] == [1.0, 2.0]
 
 
-def test_colours_of_forecasters_are_told_apart():
-    """Distinct colour or marker and line for every forecaster, and luminance apart for those of the paper's figures."""
+def test_colors_of_forecasters_are_told_apart():
+    """Distinct color or marker and line for every forecaster, and luminance apart for those of the paper's figures."""
     looks = [forecasters.line_style(name) for name in forecasters.names()]
     assert len({look["color"] for look in looks}) == len({look["marker"] for look in looks}) == len(looks)
 
 
 def test_files_are_vector_and_picture(tmp_path):
-    with style.printed():
+    with style.print_style():
         figure = Figure(figsize=(2, 1))
         axes = figure.subplots()
         axes.plot([1, 2], [1, 5])

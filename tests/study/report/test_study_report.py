@@ -49,7 +49,7 @@ def test_captions_say_what_the_rows_are_and_differences_need_the_papers_profile(
         rows, records, spectra = made_study("scratch", profile=profile)
         write_tables(rows, records, spectra[:0], tmp_path / profile, "scratch")
         text = (tmp_path / profile / "table-s14.md").read_text()
-        assert f"Profile {profile}, 200 updates, 4 test trajectories a system, support seeds 777, 778, 779" in text
+        assert f"Profile {profile}, 200 updates, 4 test trajectories per system, support seeds 777, 778, 779" in text
         assert text.count("\n| --- |") == tables
         assert "`table-s14.csv`" in text
         differences = pd.read_csv(tmp_path / profile / "table-s14.csv")["difference"]

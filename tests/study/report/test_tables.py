@@ -5,7 +5,7 @@ import pytest
 from rdjepa.study import registry
 from rdjepa.study.report import summary, tables
 from rdjepa.study.report.layouts import paper_tables
-from rdjepa.study.report.sheet import NOTHING
+from rdjepa.study.report.sheet import MISSING
 
 PLACE = ("barkley", 5, "rd-jepa", "relative_l2", "mean", "all")
 
@@ -44,8 +44,8 @@ def test_a_missing_cell_is_a_dash_and_stops_no_other(values, layouts):
     absent = values[~((values["system"] == "barkley") & (values["forecaster"] == "lno") & (values["k"] == 5))]
     sheet = tables.sheet(layout, tables.results(absent, layout), "caption")
     texts = bold(sheet)
-    assert texts[("Barkley", "LNO"), ("Relative L²", "K = 5")].text == NOTHING
-    assert sum(text.text == NOTHING for text in texts.values()) == 2
+    assert texts[("Barkley", "LNO"), ("Relative L²", "K = 5")].text == MISSING
+    assert sum(text.text == MISSING for text in texts.values()) == 2
     assert texts[("Barkley", "RD-JEPA"), ("Relative L²", "K = 5")].bold
 
 
@@ -79,7 +79,7 @@ def test_reductions_stand_beside_their_errors(values, layouts):
 
 def test_the_published_table_reads_as_printed(layouts):
     layout = layouts["Table 1"]
-    texts = bold(tables.sheet(layout, tables.printed(layout), ""))
+    texts = bold(tables.sheet(layout, tables.published_results(layout), ""))
     assert texts[("Lambda–Omega", "RD-JEPA"), ("Relative L²", "K = 1")].text == "12.24 ± 2.58"
     assert texts[("Lambda–Omega", "RieszNO"), ("Relative L²", "K = 10")].text == "8.47 ± 1.14"
     assert {key[0][1] for key, text in texts.items() if text.bold} == {"RD-JEPA"}
@@ -87,7 +87,7 @@ def test_the_published_table_reads_as_printed(layouts):
 
 def test_a_run_of_the_papers_own_values_differs_by_nothing(layouts):
     layout = layouts["Table S13"]
-    paper = tables.printed(layout)
+    paper = tables.published_results(layout)
     assert {result.mean for result in tables.differences(paper, paper).values()} == {0.0}
     doubled = {place: tables.Result(2 * r.mean, r.sd, r.seeds, r.runs) for place, r in paper.items()}
     sheet = tables.sheet(layout, tables.differences(doubled, paper), "", signed=True)
@@ -110,7 +110,7 @@ def test_lines_lead_to_runs_and_compare_only_what_is_comparable(values, layouts)
 
 def test_the_finding_counts_wins_and_names_who_is_elsewhere(layouts):
     layout = layouts["Table 1"]
-    paper = tables.printed(layout)
+    paper = tables.published_results(layout)
     assert (
         tables.finding("T", paper, paper, "rd-jepa") == "T: RD-JEPA is lowest in 18 of 18 settings (paper: 18 of 18)."
     )

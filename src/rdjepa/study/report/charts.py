@@ -73,13 +73,13 @@ def dots(
 
 
 def heat(axes: Any, table: np.ndarray, rows: Sequence[str], columns: Sequence[str], text: str, *, signed: bool) -> None:
-    """A table as colours with its numbers written in; signed ones around a white zero, blue where positive."""
+    """A table as colors with its numbers written in; signed ones around a white zero, blue where positive."""
     if signed:
         largest = max(float(np.nanmax(np.abs(table))), 1e-9) if np.isfinite(table).any() else 1.0
-        colours: dict[str, Any] = {"cmap": "RdBu", "norm": TwoSlopeNorm(0, -largest, largest)}
+        colors: dict[str, Any] = {"cmap": "RdBu", "norm": TwoSlopeNorm(0, -largest, largest)}
     else:
-        colours = {"cmap": "cividis_r"}
-    image = axes.imshow(table, aspect="auto", **colours)
+        colors = {"cmap": "cividis_r"}
+    image = axes.imshow(table, aspect="auto", **colors)
     for (row, column), value in np.ndenumerate(table):
         if math.isfinite(value):
             red, green, blue, _ = image.cmap(image.norm(value))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from rdjepa.study.report.labels import heading, label, ordered
-from rdjepa.study.report.sheet import NOTHING, Sheet, Text
+from rdjepa.study.report.sheet import MISSING, Sheet, Text
 
 COLUMNS = ["system", "k", "supports", "trajectories", "difference", "low", "high", "won", "runs"]
 
@@ -75,7 +75,7 @@ def comparison_sheet(found: pd.DataFrame, metric: str, caption: str) -> Sheet:
         texts = []
         for k in budgets:
             line = lines.loc[(system, other, k)] if (system, other, k) in lines.index else None
-            texts += [Text(NOTHING)] * 2 if line is None else _texts(line)
+            texts += [Text(MISSING)] * 2 if line is None else _texts(line)
         rows.append(((label("system", system), label("forecaster", other)), tuple(texts)))
     columns = tuple((label("k", k), part) for k in budgets for part in ("difference [95 %]", "won"))
     return Sheet(caption, (heading("system"), "Against"), columns, tuple(rows))

@@ -66,7 +66,7 @@ def contents(rows: pd.DataFrame, records: pd.DataFrame, study: str) -> Contents:
     profile, subject = rows["profile"].iloc[0], focus(rows["forecaster"].unique())
     sections, findings = [], []
     for layout in [*paper_tables(plan), *further_tables(plan, values)]:
-        found, paper = tables.results(values, layout), tables.printed(layout)
+        found, paper = tables.results(values, layout), tables.published_results(layout)
         sheets = _sheets(layout, found, paper, source, profile)
         sections.append(
             Section(layout.name, layout.title, sheets, tables.lines(layout, found, comparable=profile == COMPARABLE))

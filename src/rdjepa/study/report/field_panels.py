@@ -9,9 +9,9 @@ from rdjepa.forecasters.registry import line_style
 from rdjepa.study.registry import PAPER
 from rdjepa.study.report.charts import missing
 from rdjepa.study.report.labels import label, short_label
-from rdjepa.viz.style import ERROR_COLOURS, FIELD_COLOURS
+from rdjepa.viz.style import ERROR_COLORS, FIELD_COLORS
 
-HORIZONS = (1, 3, 5)
+SHOWN_HORIZONS = (1, 3, 5)
 COMPONENTS = ("u", "v")
 Example = Mapping[str, np.ndarray]  # newest (H, W, C), reference and forecast (5, H, W, C), physical units
 Find = Callable[[str, int, str], Example | None]  # system, K, forecaster
@@ -21,12 +21,12 @@ def component_block(panel: Any, example: Example, component: int) -> None:
     """Reference, forecast and absolute error of one component, a row per horizon, each error with its own scale."""
     reference, forecast = (example[key][..., component] for key in ("reference", "forecast"))
     low, high = float(reference.min()), float(reference.max())
-    axes = panel.subplots(len(HORIZONS), 3)
-    for line, h in zip(axes, HORIZONS, strict=True):
+    axes = panel.subplots(len(SHOWN_HORIZONS), 3)
+    for line, h in zip(axes, SHOWN_HORIZONS, strict=True):
         error = np.abs(forecast[h - 1] - reference[h - 1])
         for axis, image in zip(line[:2], (reference[h - 1], forecast[h - 1]), strict=True):
             field(axis, image, low, high)
-        shade = field(line[2], error, 0.0, float(error.max()), ERROR_COLOURS)
+        shade = field(line[2], error, 0.0, float(error.max()), ERROR_COLORS)
         bar = panel.colorbar(shade, ax=line[2], shrink=0.9, pad=0.02)
         bar.ax.tick_params(labelsize=6, length=1.5)
         bar.outline.set_linewidth(0.4)
@@ -60,7 +60,7 @@ def horizon_strip(panel: Any, example: Example | None, title: str) -> int:
 
     A dashed line marks that row, the one along which the last reference varies most.
     """
-    axes = panel.subplots(2, len(HORIZONS))
+    axes = panel.subplots(2, len(SHOWN_HORIZONS))
     panel.suptitle(title, fontsize=8)
     for axis in axes.flat:
         empty(axis)
@@ -71,7 +71,7 @@ def horizon_strip(panel: Any, example: Example | None, title: str) -> int:
         return 0
     reference, forecast = example["reference"][..., 0], example["forecast"][..., 0]
     row = int(reference[-1].var(axis=1).argmax())
-    for column, h in enumerate(HORIZONS):
+    for column, h in enumerate(SHOWN_HORIZONS):
         for axis, fields in zip(axes[:, column], (reference, forecast), strict=True):
             shade = field(axis, fields[h - 1], float(reference.min()), float(reference.max()))
         axes[1, column].set_xlabel(f"h = {h}")
@@ -100,10 +100,10 @@ def transect(axes: Any, examples: Mapping[str, Example | None], row: int) -> Non
     axes.set(xlabel="x / L", xlim=(0, 1))
 
 
-def field(axes: Any, image: np.ndarray, low: float, high: float, colours: str = FIELD_COLOURS) -> Any:
+def field(axes: Any, image: np.ndarray, low: float, high: float, colors: str = FIELD_COLORS) -> Any:
     """One field as a picture without ticks; small pictures of it stay small in a vector file."""
     empty(axes)
-    return axes.imshow(image, origin="lower", cmap=colours, vmin=low, vmax=high, interpolation="nearest")
+    return axes.imshow(image, origin="lower", cmap=colors, vmin=low, vmax=high, interpolation="nearest")
 
 
 def empty(axes: Any) -> None:

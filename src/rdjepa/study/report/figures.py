@@ -97,7 +97,7 @@ def draw(found: Material, out: Path, study: str) -> list[tuple[Figure, list[Path
     if unknown:
         raise StudyError(f"expected figures among {', '.join(FIGURES)}, got {unknown[0]!r} of the study {study}")
     chosen = [FIGURES[name] for name in names] + ([] if found.spectra.empty else [_SPECTRA])
-    with style.printed():
+    with style.print_style():
         return [(figure, style.save(figure.draw(found), out, figure.name)) for figure in chosen]
 
 
@@ -125,7 +125,7 @@ def source_fields(found: Material) -> Any:
 
 
 def source_scaling(found: Material) -> Any:
-    """Figure 3: error against the horizon, against K, and both together as colours."""
+    """Figure 3: error against the horizon, against K, and both together as colors."""
     figure: Any = canvas.Figure(figsize=(style.WIDTH, 7.4))
     top, middle, bottom = figure.subfigures(3, 1, height_ratios=[1, 1.5, 0.85])
     style.letter(top, "a")
@@ -244,7 +244,7 @@ def spectra(found: Material) -> Any:
     for axes, system in zip(grid[0], found.systems, strict=True):
         axes.set_title(f"{label('system', system)}, K = {k}")
     for axes in grid[-1]:
-        axes.set_xlabel("periods a side")
+        axes.set_xlabel("periods per side")
     charts.legend(figure, grid, loc="outside lower center")
     return figure
 
@@ -255,7 +255,7 @@ def _mean(found: Material, k: int, forecaster: str, h: str) -> float:
 
 
 _FIELDS = (
-    "a, u of one test trajectory after adaptation to the fewest trajectories, at h = 1, 3 and 5; one scale a system. "
+    "a, u of one test trajectory after adaptation to the fewest trajectories, at h = 1, 3 and 5; one scale per system. "
     "b, u at h = 5 along the dashed line, the row in which the reference varies most."
 )
 _ERRORS = (
@@ -276,7 +276,7 @@ FIGURES = {
             "figure-2",
             "Figure 2. Forecasts on source systems",
             "a, FitzHugh–Nagumo, one test trajectory at the smallest K; each picture of errors has its own scale. b, u "
-            "at h = 5, one scale a row. c, relative L² error at h = 5; mean and deviation over support selections.",
+            "at h = 5, one scale per row. c, relative L² error at h = 5; mean and deviation over support selections.",
             source_fields,
         ),
         Figure(

@@ -6,7 +6,7 @@ import pandas as pd
 
 from rdjepa.errors import ArgumentError
 from rdjepa.study.report.labels import heading, label, ordered
-from rdjepa.study.report.sheet import NOTHING, Sheet, Text
+from rdjepa.study.report.sheet import MISSING, Sheet, Text
 
 _SHOWN = 6  # distinct values that are written out
 _CELL = ("id", "study", "profile", "system", "k", "support_seed", "forecaster")
@@ -46,7 +46,7 @@ def sentence(rows: pd.DataFrame, records: pd.DataFrame) -> str:
     seeds = ", ".join(map(str, sorted(rows["support_seed"].unique())))
     return (
         f"Profile {rows['profile'].iloc[0]}, {_span(records.loc[records['updates'] > 0, 'updates'])} updates, "
-        f"{_span(tests)} test trajectories a system, support seeds {seeds}"
+        f"{_span(tests)} test trajectories per system, support seeds {seeds}"
     )
 
 
@@ -77,7 +77,7 @@ def costs(records: pd.DataFrame) -> Sheet:
     for name in ordered("forecaster", records["forecaster"]):
         mine = records[records["forecaster"] == name]
         values = [(mine[column].agg(how), form) for column, (_, how, form) in known.items()]
-        texts = [Text(NOTHING if pd.isna(value) else format(value, form)) for value, form in values]
+        texts = [Text(MISSING if pd.isna(value) else format(value, form)) for value, form in values]
         rows.append(((label("forecaster", name),), (Text(str(len(mine))), *texts)))
     columns = (("cells",), *((head,) for head, _, _ in known.values()))
     return Sheet("Sizes and seconds of a cell, by forecaster.", (heading("forecaster"),), columns, tuple(rows))

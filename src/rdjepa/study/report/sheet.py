@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-NOTHING = "—"
+MISSING = "—"
 _LATEX = str.maketrans(
     {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "²": "$^2$", "¹": "$^1$", "–": "--", "—": "---", "±": r"$\pm$"}
     | {"×": r"$\times$", "<": "$<$", ">": "$>$", "−": "$-$"}
@@ -106,7 +106,7 @@ def hypertext(sheet: Sheet) -> str:
 
 
 def _spans(heads: Sequence[tuple[str, ...]]) -> list[tuple[str, int]]:
-    """Neighbours with equal heads up to this level, as one head and its width; the innermost level stays apart."""
+    """Neighbors with equal heads up to this level, as one head and its width; the innermost level stays apart."""
     return [(path[-1], len(list(group))) for path, group in groupby(heads)]
 
 

@@ -10,7 +10,7 @@ from rdjepa.study.report import summary
 from rdjepa.study.report.labels import heading, label
 from rdjepa.study.report.layouts import Layout, Place
 from rdjepa.study.report.published import published, published_table
-from rdjepa.study.report.sheet import NOTHING, Sheet, Text
+from rdjepa.study.report.sheet import MISSING, Sheet, Text
 
 _FORECASTER = summary.DIMENSIONS.index("forecaster")
 
@@ -55,7 +55,7 @@ def results(values: pd.DataFrame, layout: Layout) -> dict[Place, Result]:
     return _marked(found)
 
 
-def printed(layout: Layout) -> dict[Place, Result]:
+def published_results(layout: Layout) -> dict[Place, Result]:
     """What the paper prints at the places of one of its tables; empty for another table."""
     if layout.published is None:
         return {}
@@ -100,7 +100,7 @@ def lines(layout: Layout, found: dict[Place, Result], *, comparable: bool) -> pd
         found: its results.
         comparable: whether a difference from the published value means anything; it stays empty otherwise.
     """
-    paper = printed(layout)
+    paper = published_results(layout)
     table = []
     for place in (place for line in layout.places() for place in line):
         ours, theirs = found.get(place), paper.get(place)
@@ -186,7 +186,7 @@ def _names(layout: Layout, axes: dict[str, tuple], *, short: bool) -> list[tuple
 
 def _text(result: Result | None, layout: Layout, signed: bool) -> Text:
     if result is None:
-        return Text(NOTHING)
+        return Text(MISSING)
     if signed:
         return Text(format(100 * result.mean, f"+{layout.digits}").replace("-", "−"))
     mean, seeds = format(100 * result.mean, layout.digits).replace("-", "−"), len(result.seeds.split())
