@@ -70,7 +70,7 @@ def test_spectral_convolution_filters_modes_one_by_one():
     assert layer((2 * torch.pi * 5 * x / 16).cos()[None, None]).abs().max() < 1e-5
 
 
-def test_the_factorised_laplace_layer_equals_its_dense_definition():
+def test_the_factorized_laplace_layer_equals_its_dense_definition():
     torch.manual_seed(0)
     width, poles, n = 3, 2, 6
     layer = lno.PoleResidue(width, poles)

@@ -47,7 +47,7 @@ def test_an_empty_mask_changes_nothing():
     assert torch.equal(e(frames), e(frames, torch.zeros(1, 4, 256, dtype=torch.bool)))
 
 
-def test_output_is_layer_normalised():
+def test_output_is_layer_normalized():
     z = encoder()(torch.randn(1, 4, 2, 128, 128))
     assert torch.allclose(z.mean(-1), torch.zeros(1, 256), atol=1e-5)
     assert torch.allclose(z.var(-1, unbiased=False), torch.ones(1, 256), atol=1e-2)

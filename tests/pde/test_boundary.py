@@ -80,7 +80,7 @@ def test_a_robin_wall_lies_between_no_flux_and_zero():
     assert Boundary("robin", 1e12).ghost_factor(spacing) == pytest.approx(Boundary("dirichlet").ghost_factor(spacing))
 
 
-def test_ghosts_are_multiples_of_their_neighbours():
+def test_ghosts_are_multiples_of_their_neighbors():
     field = np.random.default_rng(1).random((7, 7))
     inner = field[1:-1, 1:-1].copy()
     fill_walls(field, 0.25)
@@ -118,7 +118,7 @@ def test_walls_need_their_own_method_and_periodic_has_no_ghost_factor():
         PERIODIC.ghost_factor(0.1)
 
 
-def test_between_walls_points_are_cell_centres_and_distances_do_not_wrap():
+def test_between_walls_points_are_cell_centers_and_distances_do_not_wrap():
     grid = Grid(4, 2.0, -1.0, walls=True)
     x, y = grid.coordinates()
     np.testing.assert_allclose(x[0], [-0.75, -0.25, 0.25, 0.75])

@@ -38,7 +38,7 @@ def test_random_points_lie_in_the_square():
         lambda grid, center: disk(grid, center, 0.4, 0.1),
     ],
 )
-def test_shapes_are_masks_that_move_with_their_centre_around_the_torus(shape):
+def test_shapes_are_masks_that_move_with_their_center_around_the_torus(shape):
     center, steps = np.array([0.01, 0.02]), (9, 13)
     mask = shape(GRID, center)
     moved = shape(GRID, center + GRID.spacing * np.array([steps[1], steps[0]]))

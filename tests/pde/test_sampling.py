@@ -23,7 +23,7 @@ def test_addresses_are_not_glued_together():
     assert len(set(draws)) == len(draws)
 
 
-def test_draws_of_neighbouring_indices_are_uniform_and_uncorrelated():
+def test_draws_of_neighboring_indices_are_uniform_and_uncorrelated():
     draws = np.array([stream("family", index).random() for index in range(2000)])
     assert draws.mean() == pytest.approx(0.5, abs=0.03)
     assert draws.var() == pytest.approx(1 / 12, abs=0.01)

@@ -11,7 +11,7 @@ HEALTHY = {"target_std": 0.8, "target_rank": 40.0, "target_cosine": 0.3, "skill_
 
 
 @pytest.mark.parametrize("shape", [(20, 50), (50, 20)])
-def test_rankme_is_the_entropy_of_centred_singular_values(shape):
+def test_rankme_is_the_entropy_of_centered_singular_values(shape):
     features = torch.randn(shape) + 3
     values = torch.linalg.svdvals(features - features.mean(0))
     share = values / values.sum()

@@ -167,7 +167,7 @@ def test_a_gradient_that_is_not_finite_leaves_the_weights_alone(tiny):
     assert all(torch.equal(before[name], value) for name, value in training.jepa.state_dict().items())
 
 
-def test_target_encoder_has_no_gradient_and_no_optimiser_state_and_moves_after_the_step(tiny):
+def test_target_encoder_has_no_gradient_and_no_optimizer_state_and_moves_after_the_step(tiny):
     config = replace(CONFIG, ema=(0.75, 0.75))
     training = Pretraining("tiny", config, torch.device("cpu"))
     before = [p.clone() for p in training.jepa.target_encoder.parameters()]

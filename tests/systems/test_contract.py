@@ -127,7 +127,7 @@ def test_choices_and_steady_states_are_stated(name):
     assert system.equilibria(system.draw(0))
 
 
-def test_gray_scott_draws_from_every_centre_and_near_it():
+def test_gray_scott_draws_from_every_center_and_near_it():
     near = [
         [i for i, (f, k) in enumerate(CENTERS) if abs(p["f"] / f - 1) <= 0.06 and abs(p["k"] / k - 1) <= 0.06]
         for p in (get("gray-scott").draw(seed) for seed in range(300))

@@ -160,7 +160,7 @@ class Normalizer:
         return x * self._along(self.scale, x, axis) + self._along(self.mean, x, axis)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; `from_dict` gives the same normaliser back."""
+        """Plain values for JSON; `from_dict` gives the same normalizer back."""
         return {"mean": list(self.mean), "std": list(self.std), "source": self.source}
 
     @classmethod

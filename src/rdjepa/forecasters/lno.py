@@ -3,7 +3,7 @@
 Source: Cao, Goswami, Karniadakis, Laplace neural operator for solving differential equations, Nature Machine
 Intelligence 6 (2024), and the authors' script for reaction-diffusion in two dimensions, whose width, poles and readout
 the paper uses. The authors' evaluation builds tensors over (H, W, width, width, poles, poles), 5 GB each; the fractions
-factorise over the two directions, so ours holds (width, width, H, W) at most; a test compares the two.
+factorize over the two directions, so ours holds (width, width, H, W) at most; a test compares the two.
 
 Kept from the authors: coordinates as input; instance normalization without parameters before and after the layer; poles
 with positive real part at the start and unconstrained later, so the axes run over [0, 1]; and the transient part, which

@@ -40,7 +40,7 @@ class JEPA(nn.Module):
 
     @torch.no_grad()
     def update_target(self, momentum: float) -> None:
-        """xi <- m xi + (1 - m) theta, with the online weights after the optimiser's step."""
+        """xi <- m xi + (1 - m) theta, with the online weights after the optimizer's step."""
         target: list[Tensor] = list(self.target_encoder.parameters())
         online: list[Tensor] = list(self.encoder.parameters())
         torch._foreach_lerp_(target, online, 1.0 - momentum)

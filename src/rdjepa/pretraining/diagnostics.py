@@ -31,7 +31,7 @@ def rankme(features: Tensor) -> float:
 
 
 def normalized(latent: Tensor) -> Tensor:
-    """Feature-normalised latent vectors (..., d) in float32, as the loss sees them (S2.5)."""
+    """Feature-normalized latent vectors (..., d) in float32, as the loss sees them (S2.5)."""
     return F.layer_norm(latent.float(), latent.shape[-1:])
 
 

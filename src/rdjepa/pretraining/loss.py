@@ -8,7 +8,7 @@ from rdjepa.errors import ArgumentError
 
 
 def jepa_loss(predicted: Tensor, target: Tensor) -> Tensor:
-    """Mean squared difference of feature-normalised latent vectors (equation of S2.5).
+    """Mean squared difference of feature-normalized latent vectors (equation of S2.5).
 
     Args:
         predicted: (..., d) predicted latent vectors.

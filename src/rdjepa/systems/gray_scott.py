@@ -96,9 +96,9 @@ def _box(f: float, k: float, share: float) -> Box:
     )
 
 
-_CENTRES = ((0.008, 0.046), (0.020, 0.056), (0.040, 0.060), (0.029, 0.057), (0.058, 0.065))
-_OTHER_CENTRES = ((0.014, 0.054), (0.018, 0.051), (0.030, 0.062))
-_BOXES = tuple(_box(f, k, 0.06) for f, k in _CENTRES)
+_CENTERS = ((0.008, 0.046), (0.020, 0.056), (0.040, 0.060), (0.029, 0.057), (0.058, 0.065))
+_OTHER_CENTERS = ((0.014, 0.054), (0.018, 0.051), (0.030, 0.062))
+_BOXES = tuple(_box(f, k, 0.06) for f, k in _CENTERS)
 _INITIAL = (
     InitialCondition("smooth", _fourier),
     InitialCondition("blobs", _blobs),
@@ -126,7 +126,7 @@ SYSTEM = System(
     diffusivity_names=("D_u", "D_v"),
     regimes={
         "id": Regime(_BOXES, _INITIAL),
-        "coeff-ood": Regime(tuple(_box(f, k, 0.025) for f, k in _OTHER_CENTRES), _INITIAL),
+        "coeff-ood": Regime(tuple(_box(f, k, 0.025) for f, k in _OTHER_CENTERS), _INITIAL),
         "ic-ood": Regime(_BOXES, _OTHER_INITIAL),
     },
     numerics=Numerics(length=2.0, origin=-1.0, dt=1e-4, first=0.05, last=1.0),
