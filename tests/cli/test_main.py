@@ -132,7 +132,7 @@ def test_an_interrupt_says_that_the_work_is_kept(monkeypatch, capsys, tmp_path):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rdjepa.data.build.simulate", interrupted)
+    monkeypatch.setattr("rdjepa.data.acquire.simulate", interrupted)
     monkeypatch.chdir(tmp_path)
     assert run(monkeypatch, "simulate", "schnakenberg", "--start", "999999") == 130
     assert "what was finished is kept" in capsys.readouterr().err
