@@ -88,7 +88,10 @@ def test_words_do_not_change_the_identity(change):
         ({"kinetics": other_constant}, {"fingerprint"}),
         ({"diffusivity_names": ("D_v", "D_u")}, {"fingerprint"}),
     ],
-    ids=str,
+    ids=(
+        *("revision", "family", "step", "window", "threshold", "one screen fewer", "range", "order of coefficients"),
+        *("initial conditions", "initial state", "constant", "diffusivities"),
+    ),
 )
 def test_what_decides_the_numbers_changes_the_identity(change, keys):
     before, after = identity(OURS), identity(replace(OURS, **change))
