@@ -7,7 +7,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 import torch
 
+from rdjepa import systems
+from rdjepa.evaluation import metrics
+from rdjepa.forecasters import registry as forecaster_registry
 from rdjepa.models.rdjepa import PRESETS, ModelConfig
+from rdjepa.study import registry as study_registry
 
 TINY = ModelConfig(32, 1, (1, 1, 1, 1, 1), temporal_blocks=1, predictor_blocks=1, decoder_width=8)
 
@@ -17,6 +21,22 @@ def tiny(monkeypatch):
     """A preset small enough to train inside a test."""
     monkeypatch.setitem(PRESETS, "tiny", TINY)
     return TINY
+
+
+@pytest.fixture
+def registrations():
+    """Undoes what a test registers: systems, forecasters, studies and metrics."""
+    tables: list[dict] = [
+        systems._REGISTERED,
+        forecaster_registry._REGISTERED,
+        study_registry._REGISTERED,
+        metrics.METRICS,
+    ]
+    before = [dict(table) for table in tables]
+    yield
+    for table, entries in zip(tables, before, strict=True):
+        table.clear()
+        table.update(entries)
 
 
 @pytest.fixture(autouse=True)

@@ -2,30 +2,36 @@
 
 import re
 import shlex
+import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 import typer.main
 
 import rdjepa
-from rdjepa import systems
 from rdjepa.cli.main import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NAMES = {page: page.relative_to(ROOT).as_posix() for page in PAGES}
 PROGRAMS = {page: re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL) for page in PAGES}
+FILE = re.compile(r"# (\w+)\.py\n")  # the first line of a block that a reader is to keep as a file
 PARTS = ("src/", "tests/", "benchmarks/", "docs/", "examples/")  # what a path in the repository begins with
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=NAMES[page]) for page in PAGES if PROGRAMS[page]])
-def test_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch):
-    """Run them with one update instead of the number shown; what they register is forgotten again."""
+def test_blocks_of_a_page_run_one_after_the_other(page, request, tmp_path, monkeypatch, registrations):
+    """Run them with one update instead of the number shown, beside the files that the page tells to keep."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(systems, "_REGISTERED", dict(systems._REGISTERED))
-    namespace: dict = {"__name__": "page"}
+    monkeypatch.syspath_prepend(tmp_path)
+    namespace: dict = {}
     for block in PROGRAMS[page]:
-        exec(re.sub(r"steps=\d+", "steps=1", block), namespace)
+        if named := FILE.match(block):
+            (tmp_path / f"{named[1]}.py").write_text(block)
+            request.addfinalizer(partial(sys.modules.pop, named[1], None))
+        else:
+            exec(re.sub(r"steps=\d+", "steps=1", block), namespace)
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=NAMES[page]) for page in PAGES])

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import json
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
-from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
 from rdjepa.data import readers
 from rdjepa.data.fields import channels_first, validate
 from rdjepa.data.normalization import Normalizer
@@ -235,6 +236,8 @@ def adapt(
         raise ArgumentError(f"expected a base among {', '.join(BASES)}, got {base!r}")
     where = device_named(device)
     forecaster, weights = _forecaster(model, seed)
+    if refusal := why_unsavable(forecaster):
+        warnings.warn(refusal, UserWarning, stacklevel=2)
     given = readers.load(trajectories)
     support = fit_fields(given, forecaster.grid)
     settings = config or PROFILES.get(forecaster.preset, AdaptConfig())

@@ -8,7 +8,7 @@ import rdjepa
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import AdaptConfig, train, windows
 from rdjepa.data.normalization import Normalizer
-from rdjepa.forecasters import cnext_unet, fno, lno, no_latent, revit, riesz_no
+from rdjepa.forecasters import cnext_unet, fno, lno, no_latent, registry, revit, riesz_no
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.models.rdjepa import ModelConfig
 
@@ -28,7 +28,7 @@ SMALL = {
     "extrapolation": None,
 }
 NAMES = forecasters.names()
-TRAINED = [name for name in NAMES if name not in ("persistence", "extrapolation")]
+TRAINED = [name for name in NAMES if forecasters.get(name).trained]
 CPU = torch.device("cpu")
 
 
@@ -46,6 +46,24 @@ def test_the_names_are_those_of_the_benchmark():
         "extrapolation",
     ]  # fmt: skip
     assert set(SMALL) == set(NAMES)
+
+
+def test_tables_have_the_order_of_the_paper_and_users_stand_before_what_nothing_trains(registrations):
+    assert registry.in_print() == [
+        "rd-jepa", "no-latent", "scratch", "fno", "lno", "revit", "riesz-no", "cnext-unet", "persistence",
+        "extrapolation",
+    ]  # fmt: skip
+    forecasters.register(forecasters.Baseline("mine", "Mine", "mine:Mine"))
+    assert registry.in_print()[-3:] == ["mine", "persistence", "extrapolation"]
+    assert registry.get("mine").short == "Mine" and registry.get("no-latent").short == "No latent"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_registry_tells_what_the_class_is(name):
+    with torch.device("meta"):
+        model = forecasters.build(name, "paper")
+    assert bool(model.parameter_groups()) == forecasters.get(name).trained
+    assert forecasters.get(name).path == f"{type(model).__module__}:{type(model).__qualname__}"
 
 
 @pytest.mark.parametrize("name", NAMES)

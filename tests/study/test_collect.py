@@ -2,12 +2,13 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
 from rdjepa.errors import StudyError
-from rdjepa.study import collect
+from rdjepa.study import collect, registry
 from rdjepa.study.cell import identifier
 
 COLUMNS = "study profile system k support_seed forecaster regime metric horizon trajectory value run"
@@ -41,13 +42,14 @@ def test_spectra_add_up_to_the_mean_square_error(finished):
         assert mse / high * 0.999 <= part.error.sum() <= mse / low * 1.001
 
 
-def test_the_scratch_study_is_a_view_of_the_held_out_cells(monkeypatch, finished):
-    forecasters = collect.STUDIES["scratch"].forecasters
-    assert forecasters == ("rd-jepa", "scratch") and collect.STUDIES["scratch"].cells == "heldout"
-    view = type(collect.STUDIES["scratch"])("heldout", ("lambda-omega",), ("persistence",))
-    monkeypatch.setitem(collect.STUDIES, "scratch", view)
-    rows = collect.collect(finished, "scratch")
-    assert set(rows.study) == {"scratch"} and set(rows.forecaster) == {"persistence"}
+def test_the_scratch_study_is_a_view_of_the_held_out_cells(registrations, finished):
+    scratch = registry.get("scratch")
+    assert scratch.forecasters == ("rd-jepa", "scratch") and scratch.cells == "heldout"
+    registry.register(replace(scratch, name="view", forecasters=("persistence",), budgets=(1,), seeds=(777,)))
+    rows = collect.collect(finished, "view")
+    assert set(rows.study) == {"view"} and set(rows.forecaster) == {"persistence"}
+    registry.register(replace(scratch, name="elsewhere", systems=("barkley",), forecasters=None))
+    assert collect.collect(finished, "elsewhere").empty
 
 
 def test_exported_rows_read_the_same(tmp_path, finished):

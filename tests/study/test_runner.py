@@ -26,7 +26,7 @@ from rdjepa.study.directory import Directory
 SCRIPT = """
 import sys
 from dataclasses import replace
-    from rdjepa.study import runner as study
+from rdjepa.study import runner as study
 from rdjepa.study.profiles import PROFILES
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import torch
 from rdjepa import forecasters
 from rdjepa.data.fields import channels_first, channels_last
 from rdjepa.data.normalization import Normalizer
-from rdjepa.errors import DataError
+from rdjepa.errors import ArgumentError, DataError
 from rdjepa.forecasters.base import CONTEXT, ForecastModel
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.io.tensors import CheckpointError, load_tensors, save_tensors
@@ -78,11 +78,19 @@ class Forecaster:
         return fields if context.ndim == 5 else fields[0]
 
     def save(self, path: str | Path) -> Path:
-        """Write the forecaster as one safetensors file, atomically."""
+        """Write the forecaster as one safetensors file, atomically.
+
+        Raises:
+            ArgumentError: a class that no other process could import; see `why_unsavable`.
+        """
         path = Path(path)
+        refusal = why_unsavable(self.model)
+        if refusal:
+            raise ArgumentError(refusal)
         record = {
             "kind": "forecaster",
             "forecaster": self.model.name,
+            **_class_of(self.model),
             "preset": self.model.preset,
             "settings": self.model.settings(),
             "base": self.base,
@@ -94,17 +102,38 @@ class Forecaster:
         return path
 
 
+def why_unsavable(model: ForecastModel) -> str:
+    """Return why a forecaster cannot be read back by another process, in one sentence; "" where it can."""
+    kind = type(_network(model))
+    if kind.__module__ in ("__main__", "__mp_main__", "builtins") or "<locals>" in kind.__qualname__:
+        return (
+            f"expected a forecaster whose class can be imported, got {kind.__module__}:{kind.__qualname__}, which no "
+            "other process finds, so it cannot be saved; move the class into a module (a .py file) and import it"
+        )
+    return ""
+
+
 def load_forecaster(path: str | Path) -> Forecaster:
-    """Read what `Forecaster.save` wrote.
+    """Read what `Forecaster.save` wrote; a user's class is imported, so load only files that you trust.
 
     Raises:
-        CheckpointError: missing, damaged or foreign.
+        CheckpointError: missing, damaged or foreign, or of a class that cannot be imported.
     """
     tensors, header = load_tensors(Path(path))
     if header.get("kind") != "forecaster":
         raise CheckpointError(f"expected an adapted forecaster, got a {header.get('kind')} file at {path}")
+    header = _upgraded(header)
     try:
-        model = forecasters.restore(header["forecaster"], header["settings"])
+        kind = (
+            forecasters.import_class(header["class"])
+            if "class" in header
+            else forecasters.model_class(header["forecaster"])
+        )
+    except (KeyError, ArgumentError) as error:
+        raise CheckpointError(f"{error}; the forecaster is in {path}") from error
+    try:
+        model = kind.from_settings(header["settings"])
+        model.name = header["forecaster"]
         if header.get("base") == "linear":
             model = Corrected(model)
         model.load_state_dict(tensors)
@@ -112,3 +141,21 @@ def load_forecaster(path: str | Path) -> Forecaster:
         raise CheckpointError(f"expected a forecaster of this version, got another at {path} ({error})") from error
     model.preset = header["preset"]
     return Forecaster(model, Normalizer.from_dict(header["normalizer"]), header["record"], header["losses"])
+
+
+def _network(model: ForecastModel) -> ForecastModel:
+    """The network itself, without the linear forecast that it corrects."""
+    return model.network if isinstance(model, Corrected) else model
+
+
+def _class_of(model: ForecastModel) -> dict[str, str]:
+    """The entry "class" of a file, "module:Class"; none for a registered one of this package, whose name is enough."""
+    kind = type(_network(model))
+    path = f"{kind.__module__}:{kind.__qualname__}"
+    known = model.name in forecasters.names() and forecasters.get(model.name).path == path
+    return {} if known and path.startswith("rdjepa.") else {"class": path}
+
+
+def _upgraded(header: Mapping[str, Any]) -> dict[str, Any]:
+    """The header of a file, of an older one too, in which the entry "forecaster" is called "contender"."""
+    return {"forecaster": header["contender"], **header} if "contender" in header else dict(header)

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from rdjepa.cli.console import console, progress
 from rdjepa.models.device import device_named
-from rdjepa.study import collect, cost
+from rdjepa.study import collect, cost, registry
 from rdjepa.study import runner as study
 from rdjepa.study.cell import Cell
 from rdjepa.study.directory import StudyError
@@ -22,7 +22,7 @@ app = typer.Typer(no_args_is_help=True, help="Run the paper's studies cell by ce
 
 GIB = 2**30
 
-Name = Annotated[str, typer.Argument(help=f"Study: {', '.join(study.STUDIES)}.", metavar="STUDY")]
+Name = Annotated[str, typer.Argument(help=f"Study: {', '.join(registry.names())}.", metavar="STUDY")]
 Root = Annotated[Path, typer.Option(help="Study directory.")]
 ProfileName = Annotated[str, typer.Option("--profile", help=f"Size of the study: {', '.join(PROFILES)}.")]
 Model = Annotated[str | None, typer.Option(help="Pretrained checkpoint; the profile's own by default.")]

@@ -5,6 +5,7 @@ Every metric takes a prediction and a reference of equal shape (..., H, W, C), a
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,12 +49,50 @@ def vrmse(prediction: Any, reference: Any) -> np.ndarray:
     return np.asarray(np.sqrt(error / (true.var(axis=(-3, -2)) + 1e-7)).mean(axis=-1))
 
 
-METRICS: dict[str, Callable[[Any, Any], np.ndarray]] = {
-    "relative_l2": relative_l2,
-    "gradient_l1": gradient_l1,
-    "mse": mse,
-    "vrmse": vrmse,
-}
+@dataclass(frozen=True)
+class Metric:
+    """An error of predicted fields, and its words in tables.
+
+    Attributes:
+        name: in rows and arguments.
+        title: in tables and figures.
+        function: prediction and reference (..., H, W, C) to errors (...), zero for a perfect prediction.
+        description: what it is, for a caption; the title by default.
+    """
+
+    name: str
+    title: str
+    function: Callable[[Any, Any], np.ndarray]
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        """Take the title where there is no description."""
+        object.__setattr__(self, "description", self.description or self.title)
+
+    def __call__(self, prediction: Any, reference: Any) -> np.ndarray:
+        """Return the errors."""
+        return self.function(prediction, reference)
+
+
+METRICS: dict[str, Metric] = {}
+
+
+def register(metric: Metric) -> Metric:
+    """Make a metric known by its name, for the time of this process; studies then record it.
+
+    Raises:
+        ArgumentError: the name is taken.
+    """
+    if metric.name in METRICS:
+        raise ArgumentError(f"expected a name of its own, got {metric.name!r}, which is taken; give another name")
+    METRICS[metric.name] = metric
+    return metric
+
+
+register(Metric("relative_l2", "Relative L²", relative_l2))
+register(Metric("gradient_l1", "Gradient L¹", gradient_l1))
+register(Metric("mse", "MSE", mse, "mean squared error"))
+register(Metric("vrmse", "VRMSE", vrmse, "the VRMSE of The Well"))
 
 
 def _pair(prediction: Any, reference: Any) -> tuple[np.ndarray, np.ndarray]:

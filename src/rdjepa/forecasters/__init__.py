@@ -1,42 +1,21 @@
-"""The forecasters of the benchmark, one file each, all behind `rdjepa.forecasters.base.ForecastModel`."""
+"""The forecasters of the benchmark, one file each, all behind `rdjepa.forecasters.base.ForecastModel`.
 
-from collections.abc import Mapping
-from typing import Any
+Their names, titles and classes stand in `rdjepa.forecasters.registry`, which is all that importing this package loads.
+"""
 
-import torch
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from rdjepa.errors import ArgumentError
-from rdjepa.forecasters.base import ForecastModel
-from rdjepa.forecasters.cnext_unet import CNextUNet
-from rdjepa.forecasters.fno import FNO
-from rdjepa.forecasters.lno import LNO
-from rdjepa.forecasters.no_latent import NoLatent
-from rdjepa.forecasters.persistence import Extrapolation, Persistence
-from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
-from rdjepa.forecasters.revit import ReViT
-from rdjepa.forecasters.riesz_no import RieszNO
-from rdjepa.forecasters.scratch import Scratch
+from rdjepa.forecasters.registry import Baseline, get, names, register
 
-_FORECASTERS: dict[str, type[ForecastModel]] = {
-    "rd-jepa": RDJEPAForecaster,
-    "scratch": Scratch,
-    "no-latent": NoLatent,
-    "fno": FNO,
-    "lno": LNO,
-    "riesz-no": RieszNO,
-    "revit": ReViT,
-    "cnext-unet": CNextUNet,
-    "persistence": Persistence,
-    "extrapolation": Extrapolation,
-}
+if TYPE_CHECKING:
+    from rdjepa.forecasters.base import ForecastModel
+
+__all__ = ["Baseline", "build", "get", "model_class", "names", "register"]
 
 
-def names() -> list[str]:
-    """Names of the forecasters."""
-    return list(_FORECASTERS)
-
-
-def build(name: str, preset: Any = "paper", seed: int | None = None) -> ForecastModel:
+def build(name: str, preset: Any = "paper", seed: int | None = None) -> "ForecastModel":
     """Build a forecaster with fresh weights.
 
     Args:
@@ -47,30 +26,53 @@ def build(name: str, preset: Any = "paper", seed: int | None = None) -> Forecast
     Raises:
         ArgumentError: unknown name or preset.
     """
+    import torch
+
     if seed is None:
-        model = _forecaster(name).from_preset(preset)
+        model = model_class(name).from_preset(preset)
     else:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            model = _forecaster(name).from_preset(preset)
+            model = model_class(name).from_preset(preset)
     model.name = name
     if isinstance(preset, str):
         model.preset = preset
     return model
 
 
-def restore(name: str, settings: Mapping[str, Any]) -> ForecastModel:
-    """Build a forecaster with fresh weights from what its `settings` returned, to load saved weights into.
+def model_class(name: str) -> "type[ForecastModel]":
+    """Import the class of a registered forecaster.
 
     Raises:
-        ArgumentError: unknown name.
+        ArgumentError: unknown name, or a class that cannot be imported.
     """
-    model = _forecaster(name).from_settings(settings)
-    model.name = name
-    return model
+    model = get(name).model
+    return model if isinstance(model, type) else import_class(model)
 
 
-def _forecaster(name: str) -> type[ForecastModel]:
-    if name not in _FORECASTERS:
-        raise ArgumentError(f"expected a forecaster among {', '.join(names())}, got {name!r}")
-    return _FORECASTERS[name]
+def import_class(path: str) -> "type[ForecastModel]":
+    """Import the forecaster class that "module:Class" names.
+
+    Raises:
+        ArgumentError: no such module, no such class in it, or a class of another kind.
+    """
+    from rdjepa.forecasters.base import ForecastModel
+
+    module, _, qualified = path.partition(":")
+    try:
+        found: Any = import_module(module)
+    except ImportError as error:
+        missing = error.name or module
+        raise ArgumentError(
+            f"expected to import {path}, got no module {missing}; install it or put its folder on PYTHONPATH"
+        ) from error
+    for part in qualified.split("."):
+        if not hasattr(found, part):
+            raise ArgumentError(
+                f"expected to import {path}, got no {part} in {module} ({getattr(found, '__file__', module)}); "
+                "define it there, or use the version of the file that has it"
+            )
+        found = getattr(found, part)
+    if not (isinstance(found, type) and issubclass(found, ForecastModel)):
+        raise ArgumentError(f"expected {path} to be a subclass of ForecastModel, got {found!r}; name another class")
+    return found

@@ -1,9 +1,10 @@
 """The one interface of everything that forecasts: four frames in, N horizons out, both in standardized units."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
+import numpy as np
 from torch import Tensor, nn
 
 from rdjepa.errors import ArgumentError
@@ -51,6 +52,13 @@ class ForecastModel(nn.Module, ABC):
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
         """The constant part: tensors (B, ...) that no training step changes."""
         return (context,)
+
+    def in_physical_units(self) -> Callable[[np.ndarray], np.ndarray] | None:
+        """Return a forecast (B, 4, H, W, C) to (B, 5, H, W, C) that needs no standardized fields; None without one.
+
+        A study then evaluates it as it is, without rounding from standardizing and restoring.
+        """
+        return None
 
     @abstractmethod
     def predict(self, *features: Tensor) -> Tensor:

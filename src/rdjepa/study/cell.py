@@ -26,17 +26,13 @@ from rdjepa.evaluation.evaluate import Forecast, evaluate
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.evaluation.spectra import RadialSpectra
 from rdjepa.forecasters.base import ForecastModel
-from rdjepa.forecasters.persistence import extrapolation, persistence
-from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.io.provenance import fingerprint, software
-from rdjepa.models.rdjepa import parameter_count, with_fresh_decoder
+from rdjepa.models.rdjepa import RDJEPA, parameter_count, with_fresh_decoder
 from rdjepa.study import protocol
 from rdjepa.study.directory import RECORD, VERSION
 from rdjepa.study.profiles import Profile
 
-PRETRAINED = "rd-jepa"
-TRIVIAL: Mapping[str, Forecast] = {"persistence": persistence, "extrapolation": extrapolation}
 ROWS, SPECTRA, EXAMPLE = "rows.parquet", "spectra.parquet", "example.npz"
 
 Get = Callable[[Key], Trajectory]
@@ -47,7 +43,7 @@ class Cell:
     """One adapted model of a study.
 
     Attributes:
-        study: "heldout", "source" or "boundary".
+        study: the study that it is recorded under.
         system: a system of that study.
         k: support trajectories K.
         support_seed: which support set.
@@ -67,7 +63,7 @@ class Cell:
     @property
     def trained(self) -> bool:
         """Whether there is anything to adapt."""
-        return self.forecaster not in TRIVIAL
+        return forecasters.get(self.forecaster).trained
 
     def support(self) -> list[Key]:
         """The support trajectories: the first K of the pool's permutation under the support seed."""
@@ -97,7 +93,7 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
         "adapt": json.loads(json.dumps(asdict(profile.adapt))) if cell.trained else {},
         "test": profile.test,
         "statistics": profile.statistics,
-        "checkpoint": checkpoint_fingerprint(profile) if cell.forecaster == PRETRAINED else "",
+        "checkpoint": checkpoint_fingerprint(profile) if forecasters.get(cell.forecaster).pretrained else "",
         "data": recipe_fingerprint(cell.system),
     }
 
@@ -167,7 +163,7 @@ def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, devi
     forecast, made = (
         _adapt(cell, profile, [t.fields for t in learning], normalizer, device, watch)
         if cell.trained
-        else (TRIVIAL[cell.forecaster], {"parameters": 0, "trained": 0})
+        else (untrained(cell.forecaster, profile, normalizer, device), {"parameters": 0, "trained": 0})
     )
     tests = cell.test(profile.test)
     spectra = RadialSpectra(normalizer.mean, normalizer.scale)
@@ -209,9 +205,18 @@ def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, devi
 
 def forecaster(name: str, profile: Profile) -> ForecastModel:
     """A fresh trainable forecaster; RD-JEPA has the checkpoint's encoder and predictor (S2.6)."""
-    if name == PRETRAINED:
-        return RDJEPAForecaster(with_fresh_decoder(checkpoint.load(profile.checkpoint), profile.adapt.seed))
+    if forecasters.get(name).pretrained:
+        kind: Callable[[RDJEPA], ForecastModel] = forecasters.model_class(name)
+        model = kind(with_fresh_decoder(checkpoint.load(profile.checkpoint), profile.adapt.seed))
+        model.name = name
+        return model
     return forecasters.build(name, profile.preset_of(name), seed=profile.adapt.seed)
+
+
+def untrained(name: str, profile: Profile, normalizer: Normalizer, device: torch.device) -> Forecast:
+    """The forecast of a forecaster that nothing trains."""
+    model = forecaster(name, profile)
+    return model.in_physical_units() or Forecaster(model.to(device), normalizer, {}).forecast
 
 
 def _adapt(

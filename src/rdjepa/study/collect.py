@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from rdjepa.io.atomic import write_bytes
+from rdjepa.study import registry
 from rdjepa.study.cell import EXAMPLE, ROWS, SPECTRA, Cell, identifier
 from rdjepa.study.directory import RECORD, VERSION, Directory, StudyError
-from rdjepa.study.runner import STUDIES
 
 CELL = ["study", "profile", "system", "k", "support_seed", "forecaster"]
 RECORDS = "records.json"
@@ -121,8 +121,8 @@ def export(root: Path | str, out: Path | str) -> None:
 
 def _table(root: Path | str, name: str, columns: list[str], study: str | None, profile: str | None) -> pd.DataFrame:
     root, found = Path(root), read_records(root)
-    if study is not None and study not in STUDIES:
-        raise StudyError(f"expected a study among {', '.join(STUDIES)}, got {study!r}")
+    if study is not None:
+        registry.get(study)  # refuses an unknown one
     if _has_cells(root):
         chosen = [record for record in found if _belongs(record, study, profile)]
         table = pd.concat([_of_cell(root, record, name) for record in chosen]) if chosen else pd.DataFrame()
@@ -149,10 +149,7 @@ def _of_cell(root: Path, record: dict[str, Any], name: str) -> pd.DataFrame:
 def _belongs(record: dict[str, Any], study: str | None, profile: str | None) -> bool:
     if profile not in (None, record["profile"]):
         return False
-    if study is None:
-        return True
-    plan = STUDIES[study]
-    return record["study"] == plan.cells and record["forecaster"] in plan.forecasters
+    return study is None or registry.get(study).has(record)
 
 
 def _check_export(path: Path, table: pd.DataFrame, found: list[dict[str, Any]]) -> None:

@@ -19,9 +19,10 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.evaluation.spectra import RadialSpectra
+from rdjepa.forecasters import registry as forecasters
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.provenance import software
-from rdjepa.study.cell import TRIVIAL, Cell, forecaster
+from rdjepa.study.cell import Cell, forecaster, untrained
 from rdjepa.study.profiles import Profile
 from rdjepa.study.supply import TRAJECTORY_BYTES, Supply, keys_of, pool_keys
 
@@ -135,8 +136,8 @@ def measure(name: str, profile: Profile, device: torch.device) -> dict[str, floa
     share = FORECASTING.count(FRAMES) / TIMED_WINDOWS
     normalizer = Normalizer((0.0, 0.0), (1.0, 1.0))
     support = update = 0.0
-    if name in TRIVIAL:
-        forecast = TRIVIAL[name]
+    if not forecasters.get(name).trained:
+        forecast = untrained(name, profile, normalizer, device)
     else:
         model = forecaster(name, profile).to(device)
         windows(model, [fields], normalizer, device)

@@ -6,8 +6,8 @@ from typing import Any
 from rdjepa.adaptation import adapt
 from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.errors import ArgumentError
+from rdjepa.forecasters import registry as forecasters
 
-PRETRAINED = ("rd-jepa", "scratch", "no-latent")  # the forecasters that come in the size of the checkpoint
 POOL = 1_000
 
 
@@ -35,7 +35,7 @@ class Profile:
 
     def preset_of(self, forecaster: str) -> str:
         """Sizes of a forecaster."""
-        return self.preset if forecaster in PRETRAINED else self.external_preset
+        return self.preset if forecasters.get(forecaster).sized_by_checkpoint else self.external_preset
 
     def settings(self) -> dict[str, Any]:
         """All of it as JSON values, without the place of the checkpoint, which says nothing of what is in it."""

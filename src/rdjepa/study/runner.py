@@ -1,4 +1,4 @@
-"""The paper's studies: which cells they have, computing those that are missing, and how far they are (S3.1)."""
+"""The studies: which cells they have, computing those that are missing, and how far they are (S3.1)."""
 
 import json
 import re
@@ -9,72 +9,44 @@ from pathlib import Path
 
 import torch
 
-from rdjepa import forecasters
 from rdjepa.data.parallel import completed
 from rdjepa.data.splits import coinciding_seeds
 from rdjepa.errors import OutputError, StudyError
+from rdjepa.forecasters import registry as forecasters
 from rdjepa.io.checkpoint import shipped
 from rdjepa.models.device import device_named
-from rdjepa.study import protocol
-from rdjepa.study.cell import PRETRAINED, Cell, checkpoint_fingerprint, compute, identifier, identity
+from rdjepa.study import protocol, registry
+from rdjepa.study.cell import Cell, checkpoint_fingerprint, compute, identifier, identity
 from rdjepa.study.cost import left
 from rdjepa.study.directory import RECORD, Directory
 from rdjepa.study.profiles import Profile
 from rdjepa.study.supply import Supply
 
-PAPER = ("rd-jepa", "no-latent", "fno")
-TRIVIAL = ("persistence", "extrapolation")
 DONE, KEPT, BUSY = "done", "kept", "busy"
-
-
-@dataclass(frozen=True)
-class Study:
-    """What a study compares.
-
-    Attributes:
-        cells: the study that its cells are recorded under.
-        systems: on which systems.
-        forecasters: which models.
-    """
-
-    cells: str
-    systems: tuple[str, ...]
-    forecasters: tuple[str, ...]
-
-
-STUDIES = {
-    "heldout": Study("heldout", protocol.HELD_OUT, tuple(forecasters.names())),
-    "source": Study("source", protocol.SOURCES, (*PAPER, *TRIVIAL)),
-    "boundary": Study("boundary", protocol.WALLS, (*PAPER, *TRIVIAL)),
-    # the architecture-matched control stands beside RD-JEPA on the held-out systems, so it shares their cells
-    "scratch": Study("heldout", protocol.HELD_OUT, ("rd-jepa", "scratch")),
-}
 
 
 def cells(study: str, only: Sequence[str] = (), seeds: Sequence[int] | None = None) -> list[Cell]:
     """The cells of a study, most telling first: the smallest K under the first seed, its other seeds, the larger K.
 
     Args:
-        study: a name in `STUDIES`.
+        study: name of a registered study.
         only: conditions "key=value" on system, k, support_seed and forecaster; values of one key are alternatives.
-        seeds: support seeds, instead of the paper's.
+        seeds: support seeds, instead of the study's.
 
     Raises:
         StudyError: an unknown study, key or value, or seeds that select the same trajectory at K = 1.
     """
-    if study not in STUDIES:
-        raise StudyError(f"expected a study among {', '.join(STUDIES)}, got {study!r}")
-    plan = STUDIES[study]
+    plan = registry.get(study)
     found = []
     for system in plan.systems:
-        chosen = tuple(seeds or protocol.support_seeds(system))
+        chosen = tuple(seeds or plan.seeds_of(system))
         same = coinciding_seeds(protocol.counts(system)["pool", "id"], 1, chosen)
         if same:
             pairs = ", ".join(f"{a} and {b}" for a, b in same)
             raise StudyError(f"expected seeds that select different trajectories of {system} at K = 1, got {pairs}")
-        for number, k in enumerate(protocol.budgets(system)):
+        for number, k in enumerate(plan.budgets_of(system)):
             for place, seed in enumerate(chosen):
-                found += [((number, place), Cell(plan.cells, system, k, seed, name)) for name in plan.forecasters]
+                found += [((number, place), Cell(plan.cells, system, k, seed, name)) for name in plan.compared()]
     found.sort(key=lambda item: item[0])
     return select([cell for _, cell in found], only)
 
@@ -154,10 +126,12 @@ def run(
     supply = Supply(where.root, None if data is None else Path(data).resolve(), limit)
     supply.check(dict.fromkeys(cell.system for cell in plan))
     device_named(device)
-    if any(cell.forecaster == PRETRAINED for cell in plan):
+    pretrained = [name for name in dict.fromkeys(c.forecaster for c in plan) if forecasters.get(name).pretrained]
+    if pretrained:
         weights = {"checkpoint": checkpoint_fingerprint(profile)}
         where.claim(profile.name, profile.settings())
-        where.claim(f"{profile.name}/{PRETRAINED}", weights)
+        for name in pretrained:
+            where.claim(f"{profile.name}/{name}", weights)
         if profile.checkpoint not in shipped():
             profile = replace(profile, checkpoint=str(Path(profile.checkpoint).resolve()))
     else:

@@ -1,4 +1,4 @@
-"""How figures for print look: width, type size, and a colour, marker and line for each forecaster."""
+"""How figures for print look: width, type size, logarithmic axes, letters of panels."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,19 +16,6 @@ from rdjepa.io.atomic import replacing
 
 WIDTH = 180 / 25.4  # inches across two columns
 FIELD_COLOURS, ERROR_COLOURS = "viridis", "magma"
-# Okabe and Ito's colours, which colour-blind readers tell apart; markers repeat the distinction
-LOOK: dict[str, dict[str, Any]] = {
-    "rd-jepa": {"color": "#0072B2", "marker": "o", "ls": "-"},
-    "no-latent": {"color": "#E69F00", "marker": "s", "ls": "--"},
-    "scratch": {"color": "#009E73", "marker": "^", "ls": "-."},
-    "fno": {"color": "#AA4499", "marker": "D", "ls": ":"},
-    "lno": {"color": "#56B4E9", "marker": "v", "ls": "--"},
-    "revit": {"color": "#D55E00", "marker": "P", "ls": "-."},
-    "riesz-no": {"color": "#882255", "marker": "X", "ls": ":"},
-    "cnext-unet": {"color": "#999933", "marker": "<", "ls": "--"},
-    "persistence": {"color": "#555555", "marker": "|", "ls": ":"},
-    "extrapolation": {"color": "#AAAAAA", "marker": "x", "ls": ":"},
-}
 _SETTINGS: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 8,

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rdjepa.study.report.layouts import axis
+from rdjepa.study import registry
 
 METRICS = ("relative_l2", "gradient_l1", "mse", "vrmse")
 FORECASTERS = {
@@ -26,10 +26,11 @@ def run_id(*cell):
 def study(name, trajectories=4, profile="nano", seed=0):
     """Rows, records and spectra: errors grow with the horizon and fall with K, RD-JEPA's are often lowest."""
     random = np.random.default_rng(seed)
-    systems = [system for system in axis(name, "system") if system != "all"]
+    plan = registry.get(name)
+    budgets = plan.budgets_of(plan.systems[0])
     regimes = ("id", "coeff-ood", "ic-ood") if name == "source" else ("id",)
     rows, records, spectra = [], [], []
-    for system, k, support, forecaster in product(systems, axis(name, "k"), SEEDS, FORECASTERS[name]):
+    for system, k, support, forecaster in product(plan.systems, budgets, SEEDS, FORECASTERS[name]):
         cell = {"study": name, "profile": profile, "system": system, "k": k, "support_seed": support}
         cell |= {"forecaster": forecaster}
         run = run_id(*cell.values())

@@ -1,7 +1,8 @@
 import pandas as pd
 import pytest
 
-from rdjepa.study.report.published import STUDIES, published, published_table
+from rdjepa.study import registry
+from rdjepa.study.report.published import published, published_table
 from rdjepa.study.report.summary import DIMENSIONS
 
 ROUNDING = 0.5e-4  # of a printed value, times 100 with two decimals
@@ -9,7 +10,7 @@ COUNTS = {"1": 108, **{f"S{n}": 90 for n in range(6, 12)}, "S12": 54, "S13": 54,
 
 
 def everything():
-    return pd.concat([published(study) for study in STUDIES])
+    return pd.concat([published(study) for study in registry.names()])
 
 
 def test_every_place_of_every_table_is_there_once():

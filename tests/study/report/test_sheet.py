@@ -2,9 +2,9 @@ import re
 
 import pytest
 
+from rdjepa.study import registry
 from rdjepa.study.report import tables
 from rdjepa.study.report.layouts import paper_tables
-from rdjepa.study.report.published import STUDIES
 from rdjepa.study.report.sheet import NOTHING, Sheet, Text, hypertext, latex, markdown
 
 SHEET = Sheet(
@@ -27,8 +27,8 @@ def columns(line):
 
 
 def published_sheets():
-    for study in STUDIES:
-        for layout in paper_tables(study):
+    for study in registry.names():
+        for layout in paper_tables(registry.get(study)):
             yield layout.name, tables.sheet(layout, tables.printed(layout), layout.caption)
 
 

@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from rdjepa.study import registry
 from rdjepa.study.report import summary, tables
 from rdjepa.study.report.layouts import paper_tables
 from rdjepa.study.report.sheet import NOTHING
@@ -16,7 +17,7 @@ def values(heldout):
 
 @pytest.fixture(scope="module")
 def layouts():
-    return {layout.title: layout for layout in paper_tables("heldout")}
+    return {layout.title: layout for layout in paper_tables(registry.get("heldout"))}
 
 
 def bold(sheet):

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
 
-from rdjepa.study.report.labels import METRICS, label
-from rdjepa.viz.style import LOOK, logarithmic
+from rdjepa.forecasters.registry import line_style
+from rdjepa.study.report.labels import label, registered
+from rdjepa.viz.style import logarithmic
 
 HORIZONS = ("1", "2", "3", "4", "5")
 Known = dict[tuple, dict[str, Any]]  # what `summary.over_runs` returned, by coordinates
@@ -33,20 +34,20 @@ def by_budget(axes: Any, known: Known, system: str, budgets: Sequence[int], fore
 
 
 def reduction_bars(
-    axes: Any, known: Known, systems: Sequence[str], k: int, against: Sequence[str], metric: str
+    axes: Any, known: Known, systems: Sequence[str], k: int, subject: str, against: Sequence[str], metric: str
 ) -> None:
-    """Paired percentage reductions of RD-JEPA's error against others', a group of bars per system."""
+    """Paired percentage reductions of a forecaster's error against others', a group of bars per system."""
     width = 0.8 / len(against)
     for number, name in enumerate(against):
-        results = [known.get((system, k, f"rd-jepa/{name}", metric, "mean", "all")) for system in systems]
+        results = [known.get((system, k, f"{subject}/{name}", metric, "mean", "all")) for system in systems]
         means, deviations = ([100 * r[key] if r else math.nan for r in results] for key in ("mean", "sd"))
         positions = np.arange(len(systems)) + (number - (len(against) - 1) / 2) * width
-        axes.bar(positions, means, width * 0.92, color=LOOK[name]["color"], label=label("forecaster", name))
+        axes.bar(positions, means, width * 0.92, color=line_style(name)["color"], label=label("forecaster", name))
         axes.errorbar(positions, means, deviations, fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
     axes.axhline(0, color="black", lw=0.6)
     axes.set_xticks(range(len(systems)), [label("system", system) for system in systems])
     axes.tick_params(axis="x", length=0)
-    axes.set_ylabel(f"reduction of\n{METRICS[metric]} error (%)")
+    axes.set_ylabel(f"reduction of\n{label('metric', metric)} error (%)")
 
 
 def dots(
@@ -59,7 +60,7 @@ def dots(
         shown = [(row + offset, r["mean"], r["sd"]) for row, r in enumerate(results) if r]
         if shown:
             rows, means, deviations = (np.array(column, dtype=float) for column in zip(*shown, strict=True))
-            look = LOOK[name] | {"ls": "none"}
+            look = line_style(name) | {"ls": "none"}
             axes.errorbar(
                 means, rows, xerr=_below(means, deviations), label=label("forecaster", name), elinewidth=0.8, **look
             )
@@ -113,7 +114,7 @@ def spectrum(axes: Any, spectra: pd.DataFrame, forecasters: Sequence[str]) -> No
     axes.plot(reference.index, reference, color="black", lw=1.6, label="Reference")
     for name in found:
         error = means.loc[name, "error"]
-        axes.plot(error.index, error, label=label("forecaster", name), **LOOK[name] | {"marker": ""})
+        axes.plot(error.index, error, label=label("forecaster", name), **line_style(name) | {"marker": ""})
     largest = float(means.max(axis=None))
     axes.set_yscale("log")
     axes.set_ylim(1e-8 * largest, 3 * largest)
@@ -131,8 +132,8 @@ def legend(figure: Any, axes: Any, **place: Any) -> None:
     for each in np.ravel(axes):
         handles, names = each.get_legend_handles_labels()
         found |= dict(zip(names, handles, strict=True))
-    order = ["Reference", *(label("forecaster", name) for name in LOOK)]
-    names = sorted(found, key=order.index)
+    order = ["Reference", *(label("forecaster", name) for name in registered("forecaster"))]
+    names = sorted(found, key=lambda name: order.index(name) if name in order else len(order))
     if names:
         figure.legend([found[name] for name in names], names, ncols=min(len(names), 5), **place)
 
@@ -143,7 +144,7 @@ def _lines(axes: Any, known: Known, places: dict[str, list[tuple]], x: Sequence[
         if results:
             means, deviations = (np.array([r[key] for _, r in results], dtype=float) for key in ("mean", "sd"))
             bars = {"elinewidth": 0.8, "capsize": 1.5, "yerr": _below(means, deviations)}
-            axes.errorbar([at for at, _ in results], means, label=label("forecaster", name), **bars, **LOOK[name])
+            axes.errorbar([at for at, _ in results], means, label=label("forecaster", name), **bars, **line_style(name))
     if not axes.lines:
         missing(axes)
 

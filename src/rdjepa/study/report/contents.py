@@ -4,13 +4,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from rdjepa.study import registry
 from rdjepa.study.report import comparison, runs, summary, tables
-from rdjepa.study.report.labels import label
-from rdjepa.study.report.layouts import Layout, further_tables, paper_tables
+from rdjepa.study.report.labels import focus, label
+from rdjepa.study.report.layouts import MAIN_METRICS, Layout, further_tables, paper_tables
 from rdjepa.study.report.sheet import Sheet
 
-FORECASTER = "rd-jepa"  # whose results the reports are about
-METRICS = ("relative_l2", "gradient_l1")
 COMPARABLE = "paper"  # the profile whose sizes and updates are the paper's
 
 
@@ -40,7 +39,7 @@ class Contents:
         records: of the runs in the rows, flat.
         values: run-level values.
         source: profile, updates, test trajectories and seeds, as a sentence without a full stop.
-        findings: sentences that say in how many settings RD-JEPA is lowest.
+        findings: sentences that say in how many settings the forecaster that the report is about is lowest.
         sections: the paper's tables, then those beyond it.
     """
 
@@ -56,32 +55,32 @@ def contents(rows: pd.DataFrame, records: pd.DataFrame, study: str) -> Contents:
     """Aggregate the rows of one study and profile and put them in their places.
 
     Raises:
-        ArgumentError: unknown study, rows that do not belong together (see `summary.prepare`), or a run
-            without a record.
+        StudyError: unknown study.
+        ArgumentError: rows that do not belong together (see `summary.prepare`), or a run without a record.
     """
-    layouts = paper_tables(study)
+    plan = registry.get(study)
     rows = summary.prepare(rows)
     records = runs.of_rows(rows, records)
     values = summary.run_values(rows)
     source = runs.sentence(rows, records)
-    profile = rows["profile"].iloc[0]
+    profile, subject = rows["profile"].iloc[0], focus(rows["forecaster"].unique())
     sections, findings = [], []
-    for layout in [*layouts, *further_tables(study, values["forecaster"].unique())]:
+    for layout in [*paper_tables(plan), *further_tables(plan, values)]:
         found, paper = tables.results(values, layout), tables.printed(layout)
         sheets = _sheets(layout, found, paper, source, profile)
         sections.append(
             Section(layout.name, layout.title, sheets, tables.lines(layout, found, comparable=profile == COMPARABLE))
         )
         if not layout.name.startswith("skill"):
-            findings.append(tables.finding(layout.title, found, paper, FORECASTER))
-    sections += _paired(rows, source)
+            findings.append(tables.finding(layout.title, found, paper, subject))
+    sections += _paired(rows, subject, source)
     return Contents(rows, records, values, source, tuple(findings), tuple(sections))
 
 
 def _sheets(layout: Layout, found: dict, paper: dict, source: str, profile: str) -> tuple[Sheet, ...]:
     """The table, what the paper prints in its place, and the differences if the profile is the paper's."""
-    few = any(0 < len(result.seeds.split()) < tables.SELECTIONS for result in found.values())
-    counts = f" [n]: from n of {tables.SELECTIONS} selections." if few else ""
+    few = any(0 < len(result.seeds.split()) < layout.selections for result in found.values())
+    counts = f" [n]: from n of {layout.selections} selections." if few else ""
     caption = f"{layout.caption}. {source}.{counts}"
     sheets = [tables.sheet(layout, found, f"{layout.title}. {caption}")]
     if paper:
@@ -95,19 +94,20 @@ def _sheets(layout: Layout, found: dict, paper: dict, source: str, profile: str)
     return tuple(sheets)
 
 
-def _paired(rows: pd.DataFrame, source: str) -> list[Section]:
-    """A section of the paired differences of RD-JEPA from every other forecaster, if there is one."""
-    found = comparison.against_all(rows, FORECASTER, METRICS)
+def _paired(rows: pd.DataFrame, subject: str, source: str) -> list[Section]:
+    """A section of the paired differences of one forecaster from every other forecaster, if there is one."""
+    found = comparison.against_all(rows, subject, MAIN_METRICS)
     if found.empty:
         return []
+    name = label("forecaster", subject)
     sheets = tuple(
         comparison.comparison_sheet(
             found,
             metric,
-            f"{label('metric', metric)} of RD-JEPA minus that of another, times 100, averaged over h = 1..5, with 95 % "
+            f"{label('metric', metric)} of {name} minus that of another, times 100, averaged over h = 1..5, with 95 % "
             "bootstrap intervals over support selections and test trajectories, bold where they lie below zero; "
-            f"share of matched forecasts in which RD-JEPA is lower. {source}.",
+            f"share of matched forecasts in which {name} is lower. {source}.",
         )
-        for metric in METRICS
+        for metric in MAIN_METRICS
     )
     return [Section("paired", "Paired differences", sheets, found)]

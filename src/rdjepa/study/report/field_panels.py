@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from rdjepa.forecasters.registry import line_style
+from rdjepa.study.registry import PAPER
 from rdjepa.study.report.charts import missing
-from rdjepa.study.report.labels import FORECASTERS, label
-from rdjepa.viz.style import ERROR_COLOURS, FIELD_COLOURS, LOOK
+from rdjepa.study.report.labels import label, short_label
+from rdjepa.viz.style import ERROR_COLOURS, FIELD_COLOURS
 
 HORIZONS = (1, 3, 5)
 COMPONENTS = ("u", "v")
@@ -29,7 +31,7 @@ def component_block(panel: Any, example: Example, component: int) -> None:
         bar.ax.tick_params(labelsize=6, length=1.5)
         bar.outline.set_linewidth(0.4)
         line[0].set_ylabel(f"h = {h}")
-    for axis, title in zip(axes[0], ("Reference", "RD-JEPA", "|Error|"), strict=True):
+    for axis, title in zip(axes[0], ("Reference", label("forecaster", PAPER[0]), "|Error|"), strict=True):
         axis.set_title(f"{COMPONENTS[component]}, {title}" if title == "Reference" else title)
 
 
@@ -49,7 +51,7 @@ def comparison_grid(panel: Any, find: Find, systems: Sequence[str], k: int, fore
             for axis, example in zip(line[1:], examples, strict=True):
                 if example is not None:
                     field(axis, example["forecast"][-1, ..., 0], low, high)
-    for axis, title in zip(axes[0], ("Reference", *(_short(name) for name in forecasters)), strict=True):
+    for axis, title in zip(axes[0], ("Reference", *(short_label(name) for name in forecasters)), strict=True):
         axis.set_title(title, fontsize=7)
 
 
@@ -63,7 +65,7 @@ def horizon_strip(panel: Any, example: Example | None, title: str) -> int:
     for axis in axes.flat:
         empty(axis)
     axes[0, 0].set_ylabel("Reference")
-    axes[1, 0].set_ylabel("RD-JEPA")
+    axes[1, 0].set_ylabel(label("forecaster", PAPER[0]))
     if example is None:
         missing(axes[0, 1])
         return 0
@@ -90,7 +92,7 @@ def transect(axes: Any, examples: Mapping[str, Example | None], row: int) -> Non
         axes.plot(x, truth, color="black", lw=1.4, label="Reference")
         for name, example in examples.items():
             if example is not None:
-                look = LOOK[name] | {"marker": ""}
+                look = line_style(name) | {"marker": ""}
                 axes.plot(x, example["forecast"][-1, row, :, 0], label=label("forecaster", name), **look)
     else:
         missing(axes)
@@ -108,7 +110,3 @@ def empty(axes: Any) -> None:
     """Axes without ticks, for a picture or where there is none."""
     axes.set(xticks=[], yticks=[], aspect="equal")
     axes.spines[:].set_visible(False)
-
-
-def _short(name: str) -> str:
-    return {"no-latent": "No latent"}.get(name, FORECASTERS.get(name, name))

@@ -1,4 +1,4 @@
-"""The figures of a study: the paper's Figures 2 to 5, their counterparts for walls and scratch, and two beyond."""
+"""The figures of studies: the paper's Figures 2 to 5, their counterparts for walls and scratch, and generic ones."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib import pyplot as plt
+from matplotlib import figure as canvas
 
+from rdjepa.errors import StudyError
+from rdjepa.study import registry
+from rdjepa.study.registry import CONTROL, PAPER
 from rdjepa.study.report import charts, field_panels, summary
-from rdjepa.study.report.labels import METRICS, label, ordered
-from rdjepa.study.report.layouts import axis
+from rdjepa.study.report.labels import focus, label, ordered
+from rdjepa.study.report.layouts import MAIN_METRICS, axis
 from rdjepa.viz import style
 
-TRIO = ("rd-jepa", "no-latent", "fno")
 Examples = Callable[[str], Mapping[str, np.ndarray] | None]
 
 
@@ -24,8 +26,8 @@ class Material:
     """What the figures of a study are drawn from.
 
     Attributes:
-        systems: of the study, in the paper's order.
-        budgets: values of K.
+        systems: of the rows and of the published tables, in order.
+        budgets: values of K, likewise.
         forecasters: those with rows, in order.
         known: `summary.over_runs` of errors and reductions, by coordinates.
         spectra: binned energies; may be empty.
@@ -69,22 +71,32 @@ def material(values: pd.DataFrame, spectra: pd.DataFrame, examples: Examples, st
         values: as `summary.run_values` returns them.
         spectra: binned energies; may be empty.
         examples: id of a run -> newest, reference and forecast, or None.
-        study: one of the paper's.
+        study: name of the study.
     """
-    systems = tuple(name for name in axis(study, "system") if name != "all")
+    plan = registry.get(study)
+    systems = axis(plan, values, "system")
     forecasters = tuple(ordered("forecaster", values["forecaster"]))
     shown = values[values["regime"] == "all"]
     parts = [shown, summary.over_systems(shown, systems)]
     everything = pd.concat(parts, ignore_index=True)
-    others = [name for name in forecasters if name != "rd-jepa"]
-    parts = [everything, *(summary.reductions(everything, "rd-jepa", name) for name in others)]
+    subject = focus(forecasters)
+    others = [name for name in forecasters if name != subject]
+    parts = [everything, *(summary.reductions(everything, subject, name) for name in others)]
     known = summary.over_runs(pd.concat(parts, ignore_index=True)).to_dict("index")
-    return Material(systems, axis(study, "k"), forecasters, known, spectra, examples)
+    return Material(systems, axis(plan, values, "k"), forecasters, known, spectra, examples)
 
 
 def draw(found: Material, out: Path, study: str) -> list[tuple[Figure, list[Path]]]:
-    """Every figure of a study with its files, a PDF and a PNG."""
-    chosen = (*FIGURES[study], *(() if found.spectra.empty else (_SPECTRA,)))
+    """Draw every figure of a study; each with its files, a PDF and a PNG.
+
+    Raises:
+        StudyError: the study names a figure that does not exist.
+    """
+    names = registry.get(study).figures
+    unknown = [name for name in names if name not in FIGURES]
+    if unknown:
+        raise StudyError(f"expected figures among {', '.join(FIGURES)}, got {unknown[0]!r} of the study {study}")
+    chosen = [FIGURES[name] for name in names] + ([] if found.spectra.empty else [_SPECTRA])
     with style.printed():
         return [(figure, style.save(figure.draw(found), out, figure.name)) for figure in chosen]
 
@@ -92,7 +104,7 @@ def draw(found: Material, out: Path, study: str) -> list[tuple[Figure, list[Path
 def source_fields(found: Material) -> Any:
     """Figure 2: FitzHugh-Nagumo in full, four systems beside two forecasters, and the errors behind them."""
     k = found.budgets[0]
-    figure: Any = plt.figure(figsize=(style.WIDTH, 7.6))
+    figure: Any = canvas.Figure(figsize=(style.WIDTH, 7.6))
     top, bottom = figure.subfigures(2, 1, height_ratios=[1, 1.25])
     blocks = top.subfigures(1, 2)
     style.letter(top, "a")
@@ -103,10 +115,10 @@ def source_fields(found: Material) -> Any:
     left, right = bottom.subfigures(1, 2, width_ratios=[1.15, 1])
     style.letter(left, "b")
     others = [system for system in found.systems if system != "fitzhugh-nagumo"]
-    field_panels.comparison_grid(left, found.find, others, k, TRIO)
+    field_panels.comparison_grid(left, found.find, others, k, PAPER)
     style.letter(right, "c")
     axes = right.subplots()
-    charts.dots(axes, found.known, [*found.systems, "all"], k, TRIO, "relative_l2", "5")
+    charts.dots(axes, found.known, [*found.systems, "all"], k, PAPER, "relative_l2", "5")
     axes.set_xlabel(f"relative L² error, K = {k}, h = 5")
     charts.legend(right, axes, loc="outside lower center")
     return figure
@@ -114,19 +126,19 @@ def source_fields(found: Material) -> Any:
 
 def source_scaling(found: Material) -> Any:
     """Figure 3: error against the horizon, against K, and both together as colours."""
-    figure: Any = plt.figure(figsize=(style.WIDTH, 7.4))
+    figure: Any = canvas.Figure(figsize=(style.WIDTH, 7.4))
     top, middle, bottom = figure.subfigures(3, 1, height_ratios=[1, 1.5, 0.85])
     style.letter(top, "a")
     panels = top.subplots(1, len(found.budgets), sharey=True)
     for axes, k in zip(panels, found.budgets, strict=True):
-        charts.by_horizon(axes, found.known, "all", k, TRIO)
+        charts.by_horizon(axes, found.known, "all", k, PAPER)
         axes.set(title=f"K = {k}", xlabel="horizon h")
     panels[0].set_ylabel("relative L² error")
     charts.legend(figure, panels, loc="outside lower center")
     style.letter(middle, "b")
     grid = middle.subplots(2, 3, sharex=True, sharey=True)
     for axes, system in zip(grid.flat, [*found.systems, "all"], strict=True):
-        charts.by_budget(axes, found.known, system, found.budgets, TRIO)
+        charts.by_budget(axes, found.known, system, found.budgets, PAPER)
         axes.set_title(label("system", system))
     for axes in grid[:, 0]:
         axes.set_ylabel("error at h = 5")
@@ -145,10 +157,10 @@ def source_scaling(found: Material) -> Any:
     return figure
 
 
-def transfer_fields(found: Material, forecasters: Sequence[str] = TRIO[:2]) -> Any:
+def transfer_fields(found: Material, forecasters: Sequence[str] = PAPER[:2]) -> Any:
     """Figure 4: forecasts after adaptation to the fewest trajectories, and transects through them."""
     k = found.budgets[0]
-    figure: Any = plt.figure(figsize=(style.WIDTH, 4.0))
+    figure: Any = canvas.Figure(figsize=(style.WIDTH, 4.0))
     top, bottom = figure.subfigures(2, 1, height_ratios=[1.25, 1])
     style.letter(top, "a")
     style.letter(bottom, "b")
@@ -163,9 +175,9 @@ def transfer_fields(found: Material, forecasters: Sequence[str] = TRIO[:2]) -> A
     return figure
 
 
-def transfer_errors(found: Material, forecasters: Sequence[str] = TRIO) -> Any:
+def transfer_errors(found: Material, forecasters: Sequence[str] = PAPER) -> Any:
     """Figure 5: error against the horizon for every system and K, and paired reductions at the fewest trajectories."""
-    figure: Any = plt.figure(figsize=(style.WIDTH, 7.6))
+    figure: Any = canvas.Figure(figsize=(style.WIDTH, 7.6))
     top, bottom = figure.subfigures(2, 1, height_ratios=[2.6, 1])
     style.letter(top, "a")
     grid = top.subplots(len(found.budgets), len(found.systems), sharex=True, sharey=True)
@@ -178,24 +190,41 @@ def transfer_errors(found: Material, forecasters: Sequence[str] = TRIO) -> Any:
     for axes in grid[-1]:
         axes.set_xlabel("horizon h")
     charts.legend(top, grid, loc="outside lower center")
-    others = [name for name in forecasters if name != "rd-jepa"]
-    for axes, metric, name in zip(bottom.subplots(1, 2), ("relative_l2", "gradient_l1"), "bc", strict=True):
-        charts.reduction_bars(axes, found.known, found.systems, found.budgets[0], others, metric)
+    subject, *others = forecasters
+    for axes, metric, name in zip(bottom.subplots(1, 2), MAIN_METRICS, "bc", strict=True):
+        charts.reduction_bars(axes, found.known, found.systems, found.budgets[0], subject, others, metric)
         style.letter(axes, name)
         axes.set_title(f"K = {found.budgets[0]}")
     charts.legend(bottom, bottom.get_axes(), loc="outside lower center")
     return figure
 
 
+def errors_by_horizon(found: Material) -> Any:
+    """Errors of every forecaster against the horizon: a column per system, a row per K."""
+    size = (max(style.WIDTH / 2, style.WIDTH / 3 * len(found.systems)), 1.2 + 1.9 * len(found.budgets))
+    figure: Any = canvas.Figure(figsize=size)
+    grid = figure.subplots(len(found.budgets), len(found.systems), sharex=True, sharey=True, squeeze=False)
+    for line, k in zip(grid, found.budgets, strict=True):
+        for axes, system in zip(line, found.systems, strict=True):
+            charts.by_horizon(axes, found.known, system, k, found.forecasters)
+        line[0].set_ylabel(f"K = {k}\nrelative L² error")
+    for axes, system in zip(grid[0], found.systems, strict=True):
+        axes.set_title(label("system", system))
+    for axes in grid[-1]:
+        axes.set_xlabel("horizon h")
+    charts.legend(figure, grid, loc="outside lower center")
+    return figure
+
+
 def all_forecasters(found: Material) -> Any:
     """Errors of every forecaster, averaged over horizons: a column per K, a row per metric."""
-    metrics = ("relative_l2", "gradient_l1")
     height = 0.9 + 2 * 0.42 * len(found.systems) + 0.12 * len(found.forecasters)
-    figure, grid = plt.subplots(2, len(found.budgets), figsize=(style.WIDTH, height), sharey=True, sharex="row")
-    for line, metric in zip(grid, metrics, strict=True):
+    figure: Any = canvas.Figure(figsize=(style.WIDTH, height))
+    grid = figure.subplots(2, len(found.budgets), sharey=True, sharex="row", squeeze=False)
+    for line, metric in zip(grid, MAIN_METRICS, strict=True):
         for axes, k in zip(line, found.budgets, strict=True):
             charts.dots(axes, found.known, found.systems, k, found.forecasters, metric, "mean")
-            axes.set(title=f"K = {k}", xlabel=f"{METRICS[metric]} error")
+            axes.set(title=f"K = {k}", xlabel=f"{label('metric', metric)} error")
     charts.legend(figure, grid, loc="outside lower center")
     return figure
 
@@ -204,9 +233,8 @@ def spectra(found: Material) -> Any:
     """Energies of reference and errors by wavenumber: a column per system, first and last horizon."""
     horizons = sorted(found.spectra["horizon"].unique())
     chosen, k = [horizons[0], horizons[-1]], found.budgets[0]
-    figure, grid = plt.subplots(
-        2, len(found.systems), figsize=(style.WIDTH, 4.2), sharex=True, sharey=True, squeeze=False
-    )
+    figure: Any = canvas.Figure(figsize=(style.WIDTH, 4.2))
+    grid = figure.subplots(2, len(found.systems), sharex=True, sharey=True, squeeze=False)
     lines = found.spectra[found.spectra["k"] == k]
     for row, h in zip(grid, chosen, strict=True):
         for axes, system in zip(row, found.systems, strict=True):
@@ -234,10 +262,6 @@ _ERRORS = (
     "a, relative L² error against the horizon; mean and sample deviation over support selections. b and c, reduction "
     "of the error of RD-JEPA against others at the smallest K, paired by selection, averaged over h = 1..5."
 )
-_SCRATCH = ("rd-jepa", "scratch")
-_ALL = Figure(
-    "all-forecasters", "Every forecaster", "Mean over h = 1..5, and its deviation over selections.", all_forecasters
-)
 _SPECTRA = Figure(
     "spectra",
     "Errors by wavenumber",
@@ -246,7 +270,8 @@ _SPECTRA = Figure(
     spectra,
 )
 FIGURES = {
-    "source": (
+    figure.name: figure
+    for figure in (
         Figure(
             "figure-2",
             "Figure 2. Forecasts on source systems",
@@ -261,22 +286,25 @@ FIGURES = {
             "reduction against FNO, paired by selection. Mean and sample deviation over support selections.",
             source_scaling,
         ),
-        _ALL,
-    ),
-    "heldout": (
         Figure("figure-4", "Figure 4. Forecasts of held-out systems", _FIELDS, transfer_fields),
         Figure("figure-5", "Figure 5. Errors on held-out systems", _ERRORS, transfer_errors),
-        _ALL,
-    ),
-    "boundary": (
         Figure("boundary-fields", "Forecasts between walls", _FIELDS, transfer_fields),
         Figure("boundary-errors", "Errors between walls", _ERRORS, transfer_errors),
-        _ALL,
-    ),
-    "scratch": (
         Figure(
-            "scratch-fields", "Forecasts beside the control", _FIELDS, partial(transfer_fields, forecasters=_SCRATCH)
+            "scratch-fields", "Forecasts beside the control", _FIELDS, partial(transfer_fields, forecasters=CONTROL)
         ),
-        Figure("scratch-errors", "Errors beside the control", _ERRORS, partial(transfer_errors, forecasters=_SCRATCH)),
-    ),
+        Figure("scratch-errors", "Errors beside the control", _ERRORS, partial(transfer_errors, forecasters=CONTROL)),
+        Figure(
+            "errors-by-horizon",
+            "Errors by horizon",
+            "Relative L² error against the horizon; mean and sample deviation over support selections.",
+            errors_by_horizon,
+        ),
+        Figure(
+            "all-forecasters",
+            "Every forecaster",
+            "Mean over h = 1..5, and its deviation over selections.",
+            all_forecasters,
+        ),
+    )
 }

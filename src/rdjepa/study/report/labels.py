@@ -1,41 +1,18 @@
-"""Names in print, in the paper's order: systems, forecasters, metrics, regimes."""
+"""Names in print and their order, from the registries: systems, forecasters, metrics; and the regimes."""
 
 from collections.abc import Iterable
 
-SYSTEMS = {
-    "gray-scott": "Gray–Scott",
-    "fitzhugh-nagumo": "FitzHugh–Nagumo",
-    "brusselator": "Brusselator",
-    "ginzburg-landau": "Ginzburg–Landau",
-    "schnakenberg": "Schnakenberg",
-    "lambda-omega": "Lambda–Omega",
-    "barkley": "Barkley",
-    "oregonator": "Oregonator",
-    "barkley-neumann": "Neumann",
-    "barkley-robin": "Robin",
-    "barkley-dirichlet": "Dirichlet",
-    "all": "Overall",
-}
-FORECASTERS = {
-    "rd-jepa": "RD-JEPA",
-    "no-latent": "No predictive latent",
-    "scratch": "Architecture-matched scratch",
-    "fno": "FNO",
-    "lno": "LNO",
-    "revit": "ReViT",
-    "riesz-no": "RieszNO",
-    "cnext-unet": "CNextU-Net",
-    "persistence": "Persistence",
-    "extrapolation": "Linear extrapolation",
-}
-METRICS = {"relative_l2": "Relative L²", "gradient_l1": "Gradient L¹", "mse": "MSE", "vrmse": "VRMSE"}
-REGIMES = {"id": "ID", "coeff-ood": "Coeff.-OOD", "ic-ood": "IC-OOD", "all": "All"}
-_BY_DIMENSION = {"system": SYSTEMS, "forecaster": FORECASTERS, "metric": METRICS, "regime": REGIMES}
+from rdjepa import systems
+from rdjepa.evaluation.metrics import METRICS
+from rdjepa.forecasters import registry as forecasters
+
+_ALL_SYSTEMS = "Overall"
+_REGIMES = {"id": "ID", "coeff-ood": "Coeff.-OOD", "ic-ood": "IC-OOD", "all": "All"}
 _HEADINGS = {"system": "PDE", "forecaster": "Model", "k": "K"}
 
 
 def label(dimension: str, value: str | int) -> str:
-    """A coordinate of a result as a table shows it; an unknown name stands for itself.
+    """Return a coordinate of a result as a table shows it; an unknown name stands for itself.
 
     A pair of forecasters "a/b" is the reduction of a's error against b's.
     """
@@ -46,16 +23,47 @@ def label(dimension: str, value: str | int) -> str:
         return f"K = {value}"
     if dimension == "horizon":
         return "Avg." if value == "mean" else f"h = {value}"
-    return _BY_DIMENSION[dimension].get(str(value), str(value))
+    name = str(value)
+    if dimension == "regime":
+        return _REGIMES.get(name, name)
+    if dimension == "system" and name == "all":
+        return _ALL_SYSTEMS
+    if name not in registered(dimension):
+        return name
+    if dimension == "system":
+        return systems.get(name).label
+    return METRICS[name].title if dimension == "metric" else forecasters.get(name).title
+
+
+def short_label(forecaster: str) -> str:
+    """Return the title of a forecaster where there is little room."""
+    return forecasters.get(forecaster).short if forecaster in forecasters.names() else forecaster
 
 
 def heading(dimension: str) -> str:
-    """A dimension as the head of a column of labels."""
+    """Return a dimension as the head of a column of labels."""
     return _HEADINGS.get(dimension, dimension)
 
 
+def registered(dimension: str) -> list[str]:
+    """Return the registered names of a dimension in the order of tables; of systems, their mean comes last."""
+    return {
+        "system": [*systems.names(), *systems.wall_names(), "all"],
+        "forecaster": forecasters.in_print(),
+        "metric": list(METRICS),
+        "regime": list(_REGIMES),
+    }[dimension]
+
+
 def ordered(dimension: str, values: Iterable[str]) -> list[str]:
-    """Distinct names in the paper's order, unknown ones behind, alphabetically."""
-    known = list(_BY_DIMENSION[dimension])
+    """Return distinct names in the order of tables, unknown ones behind, alphabetically."""
+    names = registered(dimension)
     found = {str(value) for value in values}
-    return sorted(found, key=lambda name: (known.index(name) if name in known else len(known), name))
+    return sorted(found, key=lambda name: (names.index(name) if name in names else len(names), name))
+
+
+def focus(names: Iterable[str]) -> str:
+    """Return the forecaster that a report is about: the first pretrained one, or else the first."""
+    order = ordered("forecaster", names)
+    known = set(forecasters.names())
+    return next((name for name in order if name in known and forecasters.get(name).pretrained), order[0])

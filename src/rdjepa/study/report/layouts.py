@@ -1,18 +1,23 @@
 """Which result stands where: the tables of the paper, in its order of rows and columns, and those beyond it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from rdjepa.study.report.labels import FORECASTERS
+import pandas as pd
+
+from rdjepa.evaluation.metrics import METRICS
+from rdjepa.forecasters import registry
+from rdjepa.study.registry import Study
+from rdjepa.study.report.labels import label, ordered
 from rdjepa.study.report.published import published, published_table
 from rdjepa.study.report.summary import DIMENSIONS
 
-UNTRAINED = ("persistence", "extrapolation")
+MAIN_METRICS = ("relative_l2", "gradient_l1")  # those of the paper's tables
+SELECTIONS = 3  # support selections behind every value of the paper
 
 _SPREAD = "mean ± sample deviation over the support selections"
 _MEAN = f"times 100, averaged over h = 1..5, {_SPREAD}"
-_METRICS = ("relative_l2", "gradient_l1")
 _BY_BUDGET = (("system", "forecaster"), ("metric", "k"))
 _BY_HORIZON = (("system", "forecaster"), ("horizon",))
 _CONTROL = (("system", "k"), ("metric", "forecaster"))
@@ -34,8 +39,6 @@ _PAPER = {
     "S14": ("scratch", f"The same architecture trained from scratch; errors {_MEAN}", _BY_BUDGET),
     "S15": ("boundary", f"Barkley between walls; errors {_MEAN}", _BY_BUDGET),
 }
-_OF_STUDY = {"heldout": ("1", "S13", "S14"), "scratch": ("S14",), "boundary": ("S15",)}
-_OF_STUDY["source"] = tuple(f"S{number}" for number in range(6, 13))
 
 Place = tuple[str | int, ...]
 
@@ -54,6 +57,7 @@ class Layout:
         published: study and number of the table in the paper; None for a table beyond it.
         names: labels in place of the usual ones.
         digits: format of a value.
+        selections: support selections that a complete value comes from.
     """
 
     name: str
@@ -65,6 +69,7 @@ class Layout:
     published: tuple[str, str] | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     digits: str = ".2f"
+    selections: int = SELECTIONS
 
     def places(self) -> list[list[Place]]:
         """Coordinates of all results, row by row, each in the order of `summary.DIMENSIONS`."""
@@ -76,53 +81,69 @@ class Layout:
         return tuple(varied[name] if name in varied else self.fixed[name] for name in DIMENSIONS)
 
 
-def axis(study: str, dimension: str) -> tuple:
-    """The values of a dimension in a study of the paper, in its order."""
-    return tuple(published(study)[dimension].unique().tolist())
-
-
-def paper_tables(study: str) -> list[Layout]:
-    """The tables of the paper that a study fills; those of held-out systems include the control from scratch."""
-    published(study)  # refuses an unknown study
-    return [_from_paper(number) for number in _OF_STUDY[study]]
-
-
-def further_tables(study: str, forecasters: Iterable[str]) -> list[Layout]:
-    """Tables beyond the paper: every forecaster under four metrics, and skill against the untrained ones.
+def axis(study: Study, values: pd.DataFrame, dimension: str) -> tuple:
+    """Return the values of a dimension that a study's rows have, and those that the paper prints, in order.
 
     Args:
-        study: one of the paper's.
-        forecasters: those that have rows.
+        study: whose.
+        values: as `summary.run_values` returns them.
+        dimension: "system" without their mean, or "k".
     """
-    present = set(forecasters)
-    found = tuple(name for name in FORECASTERS if name in present)
-    other = _by_budget(
-        study,
-        "other-metrics",
-        "Other metrics",
-        f"Mean squared error, and the VRMSE of The Well; {_MEAN}",
-        found,
-        ("mse", "vrmse"),
-    )
+    found = set(values[dimension].unique().tolist())
+    if study.published is not None:
+        found |= set(published(study.name)[dimension].unique().tolist())
+    return tuple(sorted(found)) if dimension == "k" else tuple(ordered(dimension, found - {"all"}))
+
+
+def paper_tables(study: Study) -> list[Layout]:
+    """Return the tables of the paper that a study fills; those of held-out systems include the control from scratch."""
+    return [_from_paper(number) for number in study.published or ()]
+
+
+def further_tables(study: Study, values: pd.DataFrame) -> list[Layout]:
+    """Return the tables beyond the paper: every forecaster under every metric, and skill against the untrained ones.
+
+    Args:
+        study: whose.
+        values: as `summary.run_values` returns them; the tables have the forecasters, metrics, systems and K in them.
+    """
+    found, metrics = ordered("forecaster", values["forecaster"]), ordered("metric", values["metric"])
+    first = [name for name in metrics if name in MAIN_METRICS]
+    others = [name for name in metrics if name not in MAIN_METRICS]
+    axes = {"system": axis(study, values, "system"), "k": axis(study, values, "k")}
     tables = [
-        _by_budget(study, "all-forecasters", "All forecasters", f"Every forecaster; errors {_MEAN}", found, _METRICS),
-        replace(other, digits=".3g"),
+        _by_budget(axes, "all-forecasters", "All forecasters", f"Every forecaster; errors {_MEAN}", found, first),
+        replace(
+            _by_budget(axes, "other-metrics", "Other metrics", f"{_described(others)}; {_MEAN}", found, others),
+            digits=".3g",
+        ),
     ]
-    for against in (name for name in UNTRAINED if name in found):
-        name = FORECASTERS[against].lower()
-        pairs = {f"{each}/{against}": FORECASTERS[each] for each in found if each not in UNTRAINED}
+    untrained = [name for name in found if name in registry.names() and not registry.get(name).trained]
+    for against in untrained:
+        name = label("forecaster", against).lower()
+        pairs = {f"{each}/{against}": label("forecaster", each) for each in found if each not in untrained}
         caption = f"Share of the error of {name} that is saved, in percent, paired by selection; h = 1..5, {_SPREAD}"
-        skill = _by_budget(study, f"skill-{against}", f"Skill against {name}", caption, tuple(pairs), _METRICS)
+        skill = _by_budget(axes, f"skill-{against}", f"Skill against {name}", caption, list(pairs), first)
         tables.append(replace(skill, names=pairs))
-    return [each for each in tables if each.rows["forecaster"]]
+    selections = SELECTIONS if study.seeds is None else len(study.seeds)
+    return [
+        replace(each, selections=selections) for each in tables if each.rows["forecaster"] and each.columns["metric"]
+    ]
+
+
+def _described(metrics: list[str]) -> str:
+    """The descriptions of metrics as the beginning of a sentence."""
+    texts = [METRICS[name].description if name in METRICS else name for name in metrics]
+    text = ", and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+    return text[:1].upper() + text[1:]
 
 
 def _by_budget(
-    study: str, name: str, title: str, caption: str, forecasters: tuple[str, ...], metrics: tuple[str, ...]
+    axes: Mapping[str, tuple], name: str, title: str, caption: str, forecasters: list[str], metrics: list[str]
 ) -> Layout:
     """A table beyond the paper: a row per system and forecaster, a column per metric and K, means over horizons."""
-    systems = tuple(name for name in axis(study, "system") if name != "all")
-    rows, columns = {"system": systems, "forecaster": forecasters}, {"metric": metrics, "k": axis(study, "k")}
+    rows = {"system": axes["system"], "forecaster": tuple(forecasters)}
+    columns = {"metric": tuple(metrics), "k": axes["k"]}
     return Layout(name, title, caption, rows, columns, {"horizon": "mean", "regime": "all"})
 
 

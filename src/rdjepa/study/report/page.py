@@ -8,18 +8,12 @@ from tempfile import TemporaryDirectory
 import jinja2
 import numpy as np
 
+from rdjepa.study import registry
 from rdjepa.study.report import figures, runs, sheet
-from rdjepa.study.report.contents import FORECASTER, Contents
+from rdjepa.study.report.contents import Contents
 from rdjepa.study.report.figures import Material
-from rdjepa.study.report.labels import label
+from rdjepa.study.report.labels import focus, label
 from rdjepa.viz.figures import animation
-
-TITLES = {
-    "heldout": "Systems held out of pretraining",
-    "source": "Source systems",
-    "boundary": "Barkley between walls",
-    "scratch": "The same architecture from scratch",
-}
 
 
 def page(content: Contents, material: Material, study: str) -> str:
@@ -40,7 +34,7 @@ def page(content: Contents, material: Material, study: str) -> str:
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(resources.files(__package__).joinpath("report.html").read_text(encoding="utf-8"))
     return template.render(
-        title=TITLES[study],
+        title=registry.get(study).title,
         content=content,
         sections=[(each, [sheet.hypertext(one) for one in each.sheets]) for each in content.sections],
         figures=drawn,
@@ -52,16 +46,16 @@ def page(content: Contents, material: Material, study: str) -> str:
 
 
 def _animations(material: Material, folder: Path) -> list[dict[str, str]]:
-    """For each system a forecast of RD-JEPA beside what came, from the newest frame to h = 5."""
-    found = []
+    """For each system a forecast of what the report is about beside what came, from the newest frame to h = 5."""
+    found, subject = [], focus(material.forecasters)
     for system in material.systems:
-        example = material.find(system, material.budgets[0], FORECASTER)
+        example = material.find(system, material.budgets[0], subject)
         if example is not None:
             frames, forecast = (
                 np.concatenate([example["newest"][None], example[key]]) for key in ("reference", "forecast")
             )
             title = f"{label('system', system)}, K = {material.budgets[0]}, u from the newest frame to h = 5"
-            shown = {label("forecaster", FORECASTER): forecast}
+            shown = {label("forecaster", subject): forecast}
             path = animation(frames, shown, folder / f"{system}.gif", title=title, per_second=2)
             found.append({"title": title, "data": _data(path)})
     return found

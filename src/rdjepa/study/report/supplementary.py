@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from rdjepa.study.report.labels import SYSTEMS
+from rdjepa.study.report.labels import registered
 from rdjepa.study.report.published import published_table
 
 # number: study, the published table (its study and number) that lists the forecasters, every horizon or the mean
@@ -31,7 +31,7 @@ def supplementary_data(values: pd.DataFrame, study: str) -> dict[int, pd.DataFra
         chosen = chosen if every else chosen[chosen["horizon"] == "mean"]
         chosen = chosen if study == "source" else chosen[chosen["regime"] == "all"]
         columns = ["system", "k", "support_seed", "forecaster", "metric", "regime", "horizon", "value", "run"]
-        ranks = {"system": list(SYSTEMS), "forecaster": forecasters}
+        ranks = {"system": registered("system"), "forecaster": forecasters}
         found[number] = chosen[columns].sort_values(
             columns[:-2], key=lambda column: column.map(ranks[column.name].index) if column.name in ranks else column
         )

@@ -12,7 +12,6 @@ from rdjepa.study.report.layouts import Layout, Place
 from rdjepa.study.report.published import published, published_table
 from rdjepa.study.report.sheet import NOTHING, Sheet, Text
 
-SELECTIONS = 3  # support selections behind every value of the paper
 _FORECASTER = summary.DIMENSIONS.index("forecaster")
 
 
@@ -84,7 +83,7 @@ def sheet(layout: Layout, found: dict[Place, Result], caption: str, *, signed: b
         signed: write a sign before positive values, and no number of selections.
     """
     labels = [_names(layout, dict(layout.rows), short=True), _names(layout, dict(layout.columns), short=False)]
-    texts = [tuple(_text(found.get(place), layout.digits, signed) for place in line) for line in layout.places()]
+    texts = [tuple(_text(found.get(place), layout, signed) for place in line) for line in layout.places()]
     return Sheet(
         caption,
         tuple(heading(name) for name in layout.rows),
@@ -185,12 +184,12 @@ def _names(layout: Layout, axes: dict[str, tuple], *, short: bool) -> list[tuple
     return paths
 
 
-def _text(result: Result | None, digits: str, signed: bool) -> Text:
+def _text(result: Result | None, layout: Layout, signed: bool) -> Text:
     if result is None:
         return Text(NOTHING)
     if signed:
-        return Text(format(100 * result.mean, f"+{digits}").replace("-", "−"))
-    mean, seeds = format(100 * result.mean, digits).replace("-", "−"), len(result.seeds.split())
-    spread = "" if math.isnan(result.sd) else f" ± {format(100 * result.sd, digits)}"
-    few = f" [{seeds}]" if 0 < seeds < SELECTIONS else ""
+        return Text(format(100 * result.mean, f"+{layout.digits}").replace("-", "−"))
+    mean, seeds = format(100 * result.mean, layout.digits).replace("-", "−"), len(result.seeds.split())
+    spread = "" if math.isnan(result.sd) else f" ± {format(100 * result.sd, layout.digits)}"
+    few = f" [{seeds}]" if 0 < seeds < layout.selections else ""
     return Text(mean + spread + few, result.lowest)

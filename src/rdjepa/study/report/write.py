@@ -30,7 +30,8 @@ def write_tables(rows: pd.DataFrame, records: pd.DataFrame, spectra: pd.DataFram
         The files; the first is `tables.md`, which has all tables.
 
     Raises:
-        ArgumentError: unknown study, or rows that do not belong together (see `summary.prepare`).
+        StudyError: unknown study.
+        ArgumentError: rows that do not belong together (see `summary.prepare`).
     """
     out = Path(out)
     content = contents(rows, records, study)
@@ -65,7 +66,7 @@ def write_figures(
         study: name of the study.
 
     Raises:
-        ArgumentError: as `write_tables`.
+        StudyError, ArgumentError: as `write_tables`.
     """
     rows = summary.prepare(rows)
     runs.of_rows(rows, records)
@@ -88,7 +89,7 @@ def write_report(
         study: name of the study.
 
     Raises:
-        ArgumentError: as `write_tables`.
+        StudyError, ArgumentError: as `write_tables`.
     """
     content = contents(rows, records, study)
     out = Path(out)

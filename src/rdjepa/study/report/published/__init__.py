@@ -11,9 +11,8 @@ from importlib import resources
 
 import pandas as pd
 
-from rdjepa.errors import ArgumentError
-
-STUDIES = ("heldout", "source", "boundary", "scratch")
+from rdjepa.errors import StudyError
+from rdjepa.study import registry
 
 
 @cache
@@ -21,10 +20,11 @@ def published(study: str) -> pd.DataFrame:
     """Table, coordinates, mean and sd (not times 100) of every value that the paper prints for a study.
 
     Raises:
-        ArgumentError: unknown study.
+        StudyError: unknown study, or one of which the paper prints nothing.
     """
-    if study not in STUDIES:
-        raise ArgumentError(f"expected a study among {', '.join(STUDIES)}, got {study!r}; name one of them")
+    if registry.get(study).published is None:
+        known = ", ".join(name for name in registry.names() if registry.get(name).published is not None)
+        raise StudyError(f"expected a study with published values, got {study!r}; known: {known}")
     with resources.files(__package__).joinpath(f"{study}.csv").open() as file:
         values = pd.read_csv(file, dtype={"table": str, "horizon": str})
     values[["mean", "sd"]] /= 100

@@ -1,0 +1,172 @@
+"""The forecasters that a study compares, by name: what each is called, how it is drawn, and where its class is.
+
+Nothing here imports a network, so that reports can ask for names and titles without PyTorch.
+"""
+
+import zlib
+from dataclasses import dataclass
+
+from rdjepa.errors import ArgumentError
+
+LAST = 1_000  # place of an entry that asks for none
+SPARE_COLORS = ("#332288", "#117733", "#CC6677", "#661100", "#44AA99", "#6699CC")
+SPARE_MARKERS = (">", "p", "*", "h", "d", "8")
+SPARE_LINES = ("-", "--", "-.", ":")
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A forecaster as studies, tables and figures know it.
+
+    Attributes:
+        name: in cells, rows and commands.
+        title: in tables and legends.
+        model: its `rdjepa.forecasters.base.ForecastModel`, as "module:Class" or as the class itself.
+        short: title where there is little room; the title by default.
+        trained: whether adaptation trains it.
+        pretrained: whether it starts from a pretrained checkpoint; its class then takes the loaded model.
+        sized_by_checkpoint: whether it is built at the preset of a study's checkpoint, not at that of the other models.
+        place: where it stands in tables, from 1; trained ones come first, equal places in the order of registration.
+        color, marker, line: of its line in figures, in matplotlib's words; spare ones where they are left out.
+    """
+
+    name: str
+    title: str
+    model: str | type
+    short: str = ""
+    trained: bool = True
+    pretrained: bool = False
+    sized_by_checkpoint: bool = False
+    place: int = LAST
+    color: str = ""
+    marker: str = ""
+    line: str = ""
+
+    def __post_init__(self) -> None:
+        """Take the title where there is no short one."""
+        object.__setattr__(self, "short", self.short or self.title)
+
+    @property
+    def path(self) -> str:
+        """Return "module:Class" of its class."""
+        return self.model if isinstance(self.model, str) else f"{self.model.__module__}:{self.model.__qualname__}"
+
+
+_REGISTERED: dict[str, Baseline] = {}
+
+
+def register(baseline: Baseline) -> Baseline:
+    """Make a forecaster known by its name, for the time of this process.
+
+    Raises:
+        ArgumentError: the name is taken, or cannot stand in tables ("/" separates two forecasters there).
+    """
+    if baseline.name in _REGISTERED:
+        raise ArgumentError(f"expected a name of its own, got {baseline.name!r}, which is taken; give another name")
+    if not baseline.name or "/" in baseline.name or "," in baseline.name:
+        raise ArgumentError(f"expected a name without slash and comma, got {baseline.name!r}; give another name")
+    _REGISTERED[baseline.name] = baseline
+    return baseline
+
+
+def names() -> list[str]:
+    """Return the registered names: those of the benchmark, then the user's."""
+    return list(_REGISTERED)
+
+
+def get(name: str) -> Baseline:
+    """Return a registered forecaster.
+
+    Raises:
+        ArgumentError: no forecaster has that name; the registered ones are listed.
+    """
+    if name not in _REGISTERED:
+        raise ArgumentError(
+            f"expected a forecaster among {', '.join(names())}, got {name!r}; "
+            "register it with rdjepa.forecasters.register"
+        )
+    return _REGISTERED[name]
+
+
+def in_print() -> list[str]:
+    """Return the registered names in the order of tables and legends."""
+    return sorted(_REGISTERED, key=lambda name: (not _REGISTERED[name].trained, _REGISTERED[name].place))
+
+
+def line_style(name: str) -> dict[str, str]:
+    """Return color, marker and line style of a forecaster, also of one that is not registered here."""
+    known = _REGISTERED.get(name)
+    number = names().index(name) if known else zlib.crc32(name.encode())
+    color, marker, line = (known.color, known.marker, known.line) if known else ("", "", "")
+    return {
+        "color": color or SPARE_COLORS[number % len(SPARE_COLORS)],
+        "marker": marker or SPARE_MARKERS[number % len(SPARE_MARKERS)],
+        "ls": line or SPARE_LINES[number % len(SPARE_LINES)],
+    }
+
+
+# The forecasters of the benchmark, in the order of cells; `place` is the order of the paper's tables. Colors are those
+# of Okabe and Ito and of Tol, which color-blind readers tell apart; markers repeat the distinction.
+_HERE = "rdjepa.forecasters"
+for _entry in (
+    Baseline(
+        "rd-jepa",
+        "RD-JEPA",
+        f"{_HERE}.rd_jepa:RDJEPAForecaster",
+        pretrained=True,
+        sized_by_checkpoint=True,
+        place=1,
+        color="#0072B2",
+        marker="o",
+        line="-",
+    ),
+    Baseline(
+        "scratch",
+        "Architecture-matched scratch",
+        f"{_HERE}.scratch:Scratch",
+        sized_by_checkpoint=True,
+        place=3,
+        color="#009E73",
+        marker="^",
+        line="-.",
+    ),
+    Baseline(
+        "no-latent",
+        "No predictive latent",
+        f"{_HERE}.no_latent:NoLatent",
+        short="No latent",
+        sized_by_checkpoint=True,
+        place=2,
+        color="#E69F00",
+        marker="s",
+        line="--",
+    ),
+    Baseline("fno", "FNO", f"{_HERE}.fno:FNO", place=4, color="#AA4499", marker="D", line=":"),
+    Baseline("lno", "LNO", f"{_HERE}.lno:LNO", place=5, color="#56B4E9", marker="v", line="--"),
+    Baseline("riesz-no", "RieszNO", f"{_HERE}.riesz_no:RieszNO", place=7, color="#882255", marker="X", line=":"),
+    Baseline("revit", "ReViT", f"{_HERE}.revit:ReViT", place=6, color="#D55E00", marker="P", line="-."),
+    Baseline(
+        "cnext-unet", "CNextU-Net", f"{_HERE}.cnext_unet:CNextUNet", place=8, color="#999933", marker="<", line="--"
+    ),
+    Baseline(
+        "persistence",
+        "Persistence",
+        f"{_HERE}.persistence:Persistence",
+        trained=False,
+        place=9,
+        color="#555555",
+        marker="|",
+        line=":",
+    ),
+    Baseline(
+        "extrapolation",
+        "Linear extrapolation",
+        f"{_HERE}.persistence:Extrapolation",
+        trained=False,
+        place=10,
+        color="#AAAAAA",
+        marker="x",
+        line=":",
+    ),
+):
+    register(_entry)

@@ -1,0 +1,146 @@
+"""The studies by name: which systems and forecasters each compares, and what its report shows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rdjepa.errors import StudyError
+from rdjepa.forecasters import registry as forecasters
+from rdjepa.study import protocol
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a study compares.
+
+    Attributes:
+        name: in commands, cells and file names.
+        title: of its page.
+        systems: names of systems, in order.
+        forecasters: names of forecasters, in the order of cells; None for every registered one.
+        cells: the study that its cells are recorded under, for one that reads another's; its own name by default.
+        budgets: numbers K of support trajectories; None for those that the protocol gives each system.
+        seeds: support seeds; None for those that the protocol gives each system.
+        figures: names in `rdjepa.study.report.figures.FIGURES`; errors by wavenumber follow where there are spectra.
+        published: numbers of the paper's tables that it fills; None where nothing was published.
+    """
+
+    name: str
+    title: str
+    systems: tuple[str, ...]
+    forecasters: tuple[str, ...] | None = None
+    cells: str = ""
+    budgets: tuple[int, ...] | None = None
+    seeds: tuple[int, ...] | None = None
+    figures: tuple[str, ...] = ("errors-by-horizon", "all-forecasters")
+    published: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Record cells under the study's own name where no other is given."""
+        object.__setattr__(self, "cells", self.cells or self.name)
+
+    def compared(self) -> tuple[str, ...]:
+        """Return the names of its forecasters."""
+        return tuple(forecasters.names()) if self.forecasters is None else self.forecasters
+
+    def budgets_of(self, system: str) -> tuple[int, ...]:
+        """Return the numbers K of support trajectories of one of its systems."""
+        return protocol.budgets(system) if self.budgets is None else self.budgets
+
+    def seeds_of(self, system: str) -> tuple[int, ...]:
+        """Return the support seeds of one of its systems."""
+        return protocol.support_seeds(system) if self.seeds is None else self.seeds
+
+    def has(self, cell: Mapping[str, Any]) -> bool:
+        """Return whether a cell (study, system, k, support_seed, forecaster) belongs to it.
+
+        Budgets, seeds and forecasters are free where the study names none.
+        """
+        return (
+            cell["study"] == self.cells
+            and cell["system"] in self.systems
+            and (self.forecasters is None or cell["forecaster"] in self.forecasters)
+            and (self.budgets is None or cell["k"] in self.budgets)
+            and (self.seeds is None or cell["support_seed"] in self.seeds)
+        )
+
+
+_REGISTERED: dict[str, Study] = {}
+
+
+def register(study: Study) -> Study:
+    """Make a study known by its name, for the time of this process.
+
+    Raises:
+        StudyError: the name is taken.
+    """
+    if study.name in _REGISTERED:
+        raise StudyError(f"expected a name of its own, got {study.name!r}, which is taken; give another name")
+    _REGISTERED[study.name] = study
+    return study
+
+
+def names() -> list[str]:
+    """Return the registered names: the paper's four, then the user's."""
+    return list(_REGISTERED)
+
+
+def get(name: str) -> Study:
+    """Return a registered study.
+
+    Raises:
+        StudyError: no study has that name; the registered ones are listed.
+    """
+    if name not in _REGISTERED:
+        raise StudyError(
+            f"expected a study among {', '.join(names())}, got {name!r}; "
+            "register it with rdjepa.study.registry.register"
+        )
+    return _REGISTERED[name]
+
+
+# The studies of the paper (S3.1).
+PAPER = ("rd-jepa", "no-latent", "fno")
+CONTROL = ("rd-jepa", "scratch")
+UNTRAINED = tuple(name for name in forecasters.names() if not forecasters.get(name).trained)
+register(
+    Study(
+        "heldout",
+        "Systems held out of pretraining",
+        protocol.HELD_OUT,
+        figures=("figure-4", "figure-5", "all-forecasters"),
+        published=("1", "S13", "S14"),
+    )
+)
+register(
+    Study(
+        "source",
+        "Source systems",
+        protocol.SOURCES,
+        (*PAPER, *UNTRAINED),
+        figures=("figure-2", "figure-3", "all-forecasters"),
+        published=tuple(f"S{number}" for number in range(6, 13)),
+    )
+)
+register(
+    Study(
+        "boundary",
+        "Barkley between walls",
+        protocol.WALLS,
+        (*PAPER, *UNTRAINED),
+        figures=("boundary-fields", "boundary-errors", "all-forecasters"),
+        published=("S15",),
+    )
+)
+register(
+    # the architecture-matched control stands beside RD-JEPA on the held-out systems, so it shares their cells
+    Study(
+        "scratch",
+        "The same architecture from scratch",
+        protocol.HELD_OUT,
+        CONTROL,
+        cells="heldout",
+        figures=("scratch-fields", "scratch-errors"),
+        published=("S14",),
+    )
+)

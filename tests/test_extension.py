@@ -1,0 +1,208 @@
+"""A baseline, a study, a metric and an equation of a user's own, from cells to tables, figures, page, save and load."""
+
+import importlib
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rdjepa
+from rdjepa import forecasters, systems
+from rdjepa.errors import ArgumentError, CheckpointError, StudyError
+from rdjepa.evaluation import metrics
+from rdjepa.evaluation.metrics import Metric
+from rdjepa.forecasters import Baseline
+from rdjepa.io.tensors import load_tensors, save_tensors
+from rdjepa.pde.system import Box, Coefficient, InitialCondition, Numerics, Regime, System
+from rdjepa.study import collect, registry, runner
+from rdjepa.study.profiles import PROFILES
+from rdjepa.study.registry import Study
+from rdjepa.study.report import write
+
+MODULE = '''
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from rdjepa.forecasters.joint import JointForecaster
+
+
+@dataclass(frozen=True)
+class Config:
+    width: int = 8
+    rate: float = 1e-2
+    grid: int = 32
+    components: int = 2
+
+
+class Pointwise(JointForecaster):
+    """Two maps at every point."""
+
+    presets = {"paper": Config(16), "nano": Config()}
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.maps = nn.Sequential(
+            nn.Conv2d(self.channels_in, config.width, 1), nn.GELU(), nn.Conv2d(config.width, self.channels_out, 1)
+        )
+
+    def network(self, stacked: Tensor) -> Tensor:
+        return self.maps(stacked)
+'''
+
+
+def turning(u, v, omega):
+    return omega * v, -omega * u
+
+
+def waves(grid, p, rng):
+    x, y = grid.coordinates()
+    phase = 2 * np.pi * (x + y) / grid.length + rng.uniform(0, 2 * np.pi)
+    return np.stack([np.sin(phase), np.cos(phase)])
+
+
+TURNING = System(
+    name="turning",
+    title="Turning waves",
+    reference="none",
+    coefficients=(Coefficient("D", "diffusivity"), Coefficient("omega", "rate")),
+    kinetics=turning,
+    diffusivity_names=("D", "D"),
+    regimes={"id": Regime((Box({"D": (0.01, 0.02), "omega": (1.0, 2.0)}),), (InitialCondition("waves", waves),))},
+    numerics=Numerics(length=6.0, dt=0.01, first=0.1, last=1.2, size=32, stored=32, frames=12),
+    screens=(),
+)
+
+
+def largest(prediction, reference):
+    return np.abs(np.asarray(prediction, float) - np.asarray(reference, float)).max(axis=(-3, -2, -1))
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A user's module with a forecaster, importable while the test runs."""
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "users_pointwise.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path / "code")
+    yield importlib.import_module("users_pointwise")
+    sys.modules.pop("users_pointwise", None)
+
+
+def test_what_is_registered_appears_everywhere(registrations, module, tmp_path):
+    systems.register(TURNING)
+    metrics.register(Metric("largest", "Largest", largest, "the largest error"))
+    forecasters.register(Baseline("pointwise", "Two pointwise maps & more", "users_pointwise:Pointwise"))
+    compared = ("pointwise", "persistence", "extrapolation")
+    registry.register(Study("turning-study", "Waves that turn", ("turning",), compared, budgets=(1, 2), seeds=(1,)))
+    nano = PROFILES["nano"]
+    brief = replace(nano, adapt=replace(nano.adapt, steps=2), test=1, statistics=1)
+
+    plan = runner.cells("turning-study")
+    assert [str(cell) for cell in plan[:2]] == [
+        "turning-study/turning/K=1/1/pointwise",
+        "turning-study/turning/K=1/1/persistence",
+    ]
+    ran = runner.run(tmp_path / "study", plan, brief)
+    assert (len(ran.done), ran.failed) == (6, {})
+    rows = collect.collect(tmp_path / "study", "turning-study", "nano")
+    assert set(rows.metric) == set(metrics.METRICS) and "largest" in metrics.METRICS
+
+    material = (rows, collect.records(tmp_path / "study"), collect.spectra(tmp_path / "study"))
+    out = tmp_path / "report"
+    written = write.write_tables(*material, out, "turning-study")
+    assert {path.stem for path in written} == {
+        *("tables", "all-forecasters", "other-metrics", "skill-persistence", "skill-extrapolation", "paired"),
+        "spectra",
+    }
+    assert "| Turning waves | Two pointwise maps & more |" in (out / "all-forecasters.md").read_text()
+    assert r"Two pointwise maps \& more" in (out / "all-forecasters.tex").read_text()
+    assert "[1]" not in (out / "all-forecasters.md").read_text()  # the study has one selection, so none is missing
+    other = (out / "other-metrics.md").read_text()
+    assert "Mean squared error, the VRMSE of The Well, and the largest error; " in other and "Largest, K = 2" in other
+    table = pd.read_csv(out / "other-metrics.csv")
+    mine = table[(table.metric == "largest") & (table.forecaster == "pointwise") & (table.k == 2)]
+    errors = rows[(rows.metric == "largest") & (rows.forecaster == "pointwise") & (rows.k == 2)]
+    assert mine["mean"].item() == pytest.approx(100 * errors.value.mean(), rel=1e-6)
+
+    examples = partial(collect.example, tmp_path / "study")
+    figures = write.write_figures(*material, examples, out, "turning-study")
+    stems = ("errors-by-horizon", "all-forecasters", "spectra")
+    assert [path.name for path in figures] == [f"{stem}.{kind}" for stem in stems for kind in ("pdf", "png")]
+    assert all(path.stat().st_size > 5_000 for path in figures)
+    page = write.write_report(*material, examples, out, "turning-study").read_text()
+    assert "<h1>Waves that turn</h1>" in page and "Two pointwise maps &amp; more" in page and "Largest" in page
+
+
+def test_a_users_forecaster_is_saved_with_its_class_and_read_back(registrations, module, tmp_path):
+    fields = np.random.default_rng(0).standard_normal((10, 32, 32, 2)).astype(np.float32)
+    forecasters.register(Baseline("pointwise", "Pointwise", module.Pointwise))
+    adapted = rdjepa.adapt(forecasters.build("pointwise", "nano", seed=1), fields, steps=1, base="linear", device="cpu")
+    path = adapted.save(tmp_path / "f.safetensors")
+    forecasters.registry._REGISTERED.pop("pointwise")  # the file alone must do
+    loaded = rdjepa.load_forecaster(path)
+    assert (loaded.model.name, loaded.base) == ("pointwise", "linear")
+    assert np.array_equal(loaded.forecast(fields[:4]), adapted.forecast(fields[:4]))
+
+    monkey = module.Pointwise
+    del module.Pointwise
+    with pytest.raises(CheckpointError, match="no Pointwise in users_pointwise"):
+        rdjepa.load_forecaster(path)
+    module.Pointwise = monkey
+    tensors, header = load_tensors(path)
+    save_tensors(tmp_path / "g.safetensors", tensors, header | {"class": "users_gone.inner:Pointwise"})
+    with pytest.raises(CheckpointError, match="no module users_gone"):
+        rdjepa.load_forecaster(tmp_path / "g.safetensors")
+    save_tensors(tmp_path / "h.safetensors", tensors, header | {"class": "users_pointwise:Config"})
+    with pytest.raises(CheckpointError, match="subclass of ForecastModel"):
+        rdjepa.load_forecaster(tmp_path / "h.safetensors")
+
+
+def test_a_class_that_nobody_can_import_is_refused_before_training(module, tmp_path):
+    class Hidden(module.Pointwise):
+        pass
+
+    fields = np.random.default_rng(0).standard_normal((10, 32, 32, 2)).astype(np.float32)
+    with pytest.warns(UserWarning, match="cannot be saved; move the class into a module"):
+        adapted = rdjepa.adapt(Hidden.from_preset("nano"), fields, steps=1, device="cpu")
+    with pytest.raises(ArgumentError, match="cannot be saved; move the class into a module"):
+        adapted.save(tmp_path / "f.safetensors")
+    assert list(tmp_path.glob("*.safetensors")) == []
+
+
+def test_files_of_the_time_before_are_read(tmp_path):
+    fields = np.random.default_rng(0).standard_normal((10, 32, 32, 2)).astype(np.float32)
+    new = rdjepa.adapt(forecasters.build("persistence"), fields, device="cpu").save(tmp_path / "new.safetensors")
+    tensors, header = load_tensors(new)
+    assert "class" not in header  # the name is enough for one of the package
+    header["contender"] = header.pop("forecaster")
+    save_tensors(tmp_path / "old.safetensors", tensors, header)
+    assert rdjepa.load_forecaster(tmp_path / "old.safetensors").model.name == "persistence"
+    save_tensors(tmp_path / "old.safetensors", tensors, header | {"contender": "gone"})
+    with pytest.raises(CheckpointError, match=r"forecaster among rd-jepa, .*, got 'gone'"):
+        rdjepa.load_forecaster(tmp_path / "old.safetensors")
+
+
+def test_a_name_is_registered_once_and_an_unknown_one_lists_the_known():
+    with pytest.raises(ArgumentError, match="'fno', which is taken"):
+        forecasters.register(Baseline("fno", "Another", "users:Another"))
+    with pytest.raises(StudyError, match="'source', which is taken"):
+        registry.register(Study("source", "Another", ("barkley",)))
+    with pytest.raises(ArgumentError, match="'mse', which is taken"):
+        metrics.register(Metric("mse", "Another", largest))
+    with pytest.raises(ArgumentError, match="without slash"):
+        forecasters.register(Baseline("a/b", "Another", "users:Another"))
+    with pytest.raises(ArgumentError, match=r"among rd-jepa, .*extrapolation, got 'unet'"):
+        forecasters.build("unet")
+    with pytest.raises(StudyError, match="heldout, source, boundary, scratch, got 'mine'"):
+        runner.cells("mine")
+
+
+def test_registries_load_neither_pytorch_nor_pyplot():
+    code = "import sys, rdjepa.forecasters, rdjepa.study.registry; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "rdjepa.study.registry" in loaded and not loaded & {"torch", "matplotlib.pyplot"}
