@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import numpy as np
 from PIL import Image
 
@@ -34,3 +38,45 @@ def test_curves_need_only_some_lines_with_diagnostics(tmp_path):
         "queue": {"samples": 9, "systems": {"gray-scott": {"target_rank": 3.0}}},
     }
     assert figures.curves([line | watched for line in lines], tmp_path / "c.png").stat().st_size > older
+
+
+def test_a_forecast_at_one_horizon_is_drawn(tmp_path):
+    reference = RNG.standard_normal((5, 16, 16, 2))
+    assert figures.forecast(reference, {"a": reference}, tmp_path / "f.png", title="t", horizons=(2,)).is_file()
+
+
+DRAW = """
+import gc, sys
+import matplotlib
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+before = matplotlib.get_backend(), dict(matplotlib.rcParams)
+import numpy as np
+import rdjepa
+rdjepa.adapt
+from pathlib import Path
+from rdjepa.viz import figures, style
+out = Path(sys.argv[1])
+fields = np.random.default_rng(0).standard_normal((5, 16, 16, 2))
+figures.forecast(fields, {"a": fields + 1}, out / "f.png", title="t")
+figures.contact_sheet({"a": fields}, out / "s.png", title="t")
+figures.animation(fields, {"a": fields + 1}, out / "m.gif", title="t")
+figures.curves([{"step": 1, "loss": 2.0}], out / "c.png")
+with style.printed():
+    figure = style.new_figure(figsize=(2, 1))
+    figure.subplots().plot([1, 2])
+    style.save(figure, out, "p")
+del figure
+gc.collect()
+print(before == (matplotlib.get_backend(), dict(matplotlib.rcParams)), before[0], plt.get_fignums(),
+      sum(isinstance(each, Figure) for each in gc.get_objects()))
+"""
+
+
+def test_drawing_leaves_the_backend_the_settings_and_no_figure(tmp_path):
+    environment = os.environ | {"MPLBACKEND": "svg"}
+    done = subprocess.run(
+        [sys.executable, "-c", DRAW, tmp_path], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split("\n")[0] == "True svg [] 0"
+    assert {path.name for path in tmp_path.iterdir()} == {"f.png", "s.png", "m.gif", "c.png", "p.pdf", "p.png"}

@@ -5,16 +5,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import matplotlib
 import numpy as np
-
-matplotlib.use("Agg")
-
-from matplotlib import pyplot as plt
 from matplotlib.animation import FuncAnimation, PillowWriter
 
 from rdjepa.io.atomic import replacing, write_bytes
-from rdjepa.viz.style import ERROR_COLOURS, FIELD_COLOURS
+from rdjepa.viz.style import ERROR_COLOURS, FIELD_COLOURS, new_figure
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"  # safe for colour-blind readers
 
@@ -24,7 +19,8 @@ def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
 
     Lines of older runs, which lack some of them, leave those panels empty.
     """
-    figure, axes = plt.subplots(2, 3, figsize=(11, 6), layout="constrained")
+    figure = new_figure(figsize=(11, 6), layout="constrained")
+    axes = figure.subplots(2, 3)
     loss, skill, across, rank, state, gradients = axes.flat
 
     def draw(axis: Any, keys: Sequence[tuple[str, str, str]], **style: Any) -> None:
@@ -107,9 +103,8 @@ def forecast(
         (f"{name}\n|error|", error, {"cmap": ERROR_COLOURS, "vmin": 0.0, "vmax": worst})
         for name, error in errors.items()
     ]
-    figure, axes = plt.subplots(
-        len(rows), len(shown), figsize=(2.1 * len(shown) + 1.2, 2.05 * len(rows) + 0.4), layout="constrained"
-    )
+    figure = new_figure(figsize=(2.1 * len(shown) + 1.2, 2.05 * len(rows) + 0.4), layout="constrained")
+    axes = figure.subplots(len(rows), len(shown), squeeze=False)
     for number, (line, (label, images, style)) in enumerate(zip(axes, rows, strict=True)):
         for column, (axis, image) in enumerate(zip(line, images, strict=True)):
             shade = axis.imshow(image, origin="lower", interpolation="nearest", **style)
@@ -133,13 +128,11 @@ def contact_sheet(
         title: of the figure.
         frames: frames shown; beyond the last one the last is shown.
     """
-    figure, axes = plt.subplots(
-        len(rows),
-        2 * len(frames),
+    figure = new_figure(
         figsize=(1.15 * 2 * len(frames) + 1.0, 1.2 * len(rows) + 0.6),
         layout="constrained",
-        squeeze=False,
     )
+    axes = figure.subplots(len(rows), 2 * len(frames), squeeze=False)
     for number, (line, (label, fields)) in enumerate(zip(axes, rows.items(), strict=True)):
         for column, axis in enumerate(line):
             component, frame = divmod(column, len(frames))
@@ -185,7 +178,8 @@ def animation(
     for name, fields in forecasts.items():
         panels.append((name, fields[..., component], FIELD_COLOURS, panels[0][3], panels[0][4]))
         panels.append((f"{name} |error|", errors[name], ERROR_COLOURS, 0.0, worst))
-    figure, axes = plt.subplots(1, len(panels), figsize=(2.2 * len(panels), 2.7), layout="constrained")
+    figure = new_figure(figsize=(2.2 * len(panels), 2.7), layout="constrained")
+    axes = figure.subplots(1, len(panels))
     images = []
     for axis, (label, frames, colours, low, high) in zip(axes, panels, strict=True):
         axis.set(xticks=[], yticks=[])
@@ -202,13 +196,11 @@ def animation(
     with TemporaryDirectory() as folder:  # the writer wants a file whose name ends in .gif
         movie.save(Path(folder) / "movie.gif", writer=PillowWriter(fps=per_second), dpi=70)
         write_bytes(path, (Path(folder) / "movie.gif").read_bytes())
-    plt.close(figure)
     return path
 
 
 def _save(figure: Any, path: Path) -> Path:
-    """Write a figure and forget it."""
+    """Write a figure."""
     with replacing(path) as part:
         figure.savefig(part, format=path.suffix.removeprefix("."), dpi=150)
-    plt.close(figure)
     return path

@@ -5,11 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-from matplotlib import pyplot as plt
+from matplotlib import rc_context
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator
 
 from rdjepa.io.atomic import replacing
@@ -40,9 +38,20 @@ _SETTINGS: Any = {
 
 @contextmanager
 def printed() -> Iterator[None]:
-    """Draw figures in the style of a printed page."""
-    with plt.rc_context(_SETTINGS):
+    """Draw and save figures in the style of a printed page."""
+    with rc_context(_SETTINGS):
         yield
+
+
+def new_figure(**settings: Any) -> Figure:
+    """Return an empty figure that pyplot and its backend know nothing of; it goes when nothing refers to it.
+
+    Args:
+        settings: as `matplotlib.figure.Figure` takes them.
+    """
+    figure = Figure(**settings)
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def logarithmic(axis: Any) -> None:
@@ -71,7 +80,7 @@ def letter(panel: Any, text: str) -> None:
 
 
 def save(figure: Any, out: Path, name: str) -> list[Path]:
-    """Write a figure as vector PDF and as PNG of 200 dots an inch, and forget it."""
+    """Write a figure as vector PDF and as PNG of 200 dots an inch."""
     paths = [out / f"{name}.pdf", out / f"{name}.png"]
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # it was laid out once; both files need the same
@@ -79,5 +88,4 @@ def save(figure: Any, out: Path, name: str) -> list[Path]:
         figure.savefig(part, format="pdf", metadata={"CreationDate": None})
     with replacing(paths[1]) as part:
         figure.savefig(part, format="png", dpi=200)
-    plt.close(figure)
     return paths
