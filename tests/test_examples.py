@@ -16,7 +16,6 @@ def test_committed_without_outputs(path):
     assert [cell for cell in cells if cell.cell_type == "code" and (cell.outputs or cell.execution_count)] == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in EXAMPLES])
 def test_runs_and_shows_every_figure(path, tmp_path, monkeypatch):
     """Two updates are enough to run every line; a figure that is not shown means that the backend was switched."""
