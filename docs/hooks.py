@@ -4,14 +4,10 @@ Generated pages cannot go stale, and MathML, which browsers draw themselves, nee
 """
 
 import html
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-# Read by typer when it is first imported: help in plain text, without boxes.
-os.environ["TYPER_USE_RICH"] = "0"
 
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File
@@ -49,6 +45,7 @@ def command_line() -> str:
 
 def _helps(command: Any, path: str, parent: Any = None) -> Iterator[tuple[str, str]]:
     """Yield (path, help) of a command and of every command below it."""
+    command.rich_markup_mode = None  # plain text, without boxes
     context = command.make_context(path, ["--help"], parent, resilient_parsing=True, max_content_width=96)
     context.info_name = path.rsplit(" ", 1)[-1]
     yield path, command.get_help(context)
