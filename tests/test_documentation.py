@@ -59,7 +59,7 @@ def test_commands_have_verbs_and_options_that_exist(page):
 def _commands(text: str) -> list[str]:
     """What follows `rdjepa` in the indented lines of a page, and between backticks."""
     joined = text.replace("\\\n", " ")
-    lines = re.findall(r"(?m)^ {4,}.*?(?<![\w/.-])rdjepa ((?:[a-z]|--)[^;\n]*)", joined)
+    lines = re.findall(r"(?m)^ {4,}.*?(?<![\w/.`-])rdjepa ((?:[a-z]|--)[^;\n]*)", joined)
     return lines + re.findall(r"`rdjepa ([^`\n]+)`", joined)
 
 
