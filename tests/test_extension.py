@@ -29,6 +29,14 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from rdjepa.forecasters.joint import JointForecaster
+from rdjepa.forecasters.persistence import Persistence
+
+
+class Rest(Persistence):
+    """Persistence that is computed in standardized units."""
+
+    def in_physical_units(self) -> None:
+        return None
 
 
 @dataclass(frozen=True)
@@ -96,7 +104,8 @@ def test_what_is_registered_appears_everywhere(registrations, module, tmp_path):
     systems.register(TURNING)
     metrics.register(Metric("largest", "Largest", largest, "the largest error"))
     forecasters.register(Baseline("pointwise", "Two pointwise maps & more", "users_pointwise:Pointwise"))
-    compared = ("pointwise", "persistence", "extrapolation")
+    forecasters.register(Baseline("rest", "At rest", "users_pointwise:Rest", trained=False))
+    compared = ("pointwise", "persistence", "rest")
     registry.register(Study("turning-study", "Waves that turn", ("turning",), compared, budgets=(1, 2), seeds=(1,)))
     nano = PROFILES["nano"]
     brief = replace(nano, adapt=replace(nano.adapt, steps=2), test=1, statistics=1)
@@ -110,12 +119,14 @@ def test_what_is_registered_appears_everywhere(registrations, module, tmp_path):
     assert (len(ran.done), ran.failed) == (6, {})
     rows = collect.collect(tmp_path / "study", "turning-study", "nano")
     assert set(rows.metric) == set(metrics.METRICS) and "largest" in metrics.METRICS
+    untrained = [rows[rows.forecaster == name].value.to_numpy() for name in ("persistence", "rest")]
+    np.testing.assert_allclose(*untrained, rtol=1e-4)
 
     material = (rows, collect.records(tmp_path / "study"), collect.spectra(tmp_path / "study"))
     out = tmp_path / "report"
     written = write.write_tables(*material, out, "turning-study")
     assert {path.stem for path in written} == {
-        *("tables", "all-forecasters", "other-metrics", "skill-persistence", "skill-extrapolation", "paired"),
+        *("tables", "all-forecasters", "other-metrics", "skill-persistence", "skill-rest", "paired"),
         "spectra",
     }
     assert "| Turning waves | Two pointwise maps & more |" in (out / "all-forecasters.md").read_text()

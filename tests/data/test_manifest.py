@@ -1,13 +1,15 @@
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
+from rdjepa.data import identity as identities
 from rdjepa.data import manifest, store
 from rdjepa.data.manifest import Entry
+from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import DataError
-from rdjepa.systems import get, names, wall_names
+from rdjepa.systems import get
 
 
 def fill(base, make, count=3):
@@ -18,25 +20,103 @@ def fill(base, make, count=3):
     return keys
 
 
-@pytest.mark.parametrize("name", [*names(), *wall_names()])
-def test_a_recipe_is_plain_json_and_repeatable(name):
-    recipe = manifest.recipe_of(get(name))
-    assert json.loads(json.dumps(recipe)) == json.loads(json.dumps(manifest.recipe_of(get(name))))
-    assert "0x" not in json.dumps(recipe)  # no address of an object
+def old_recipe(system):
+    """A recipe as it was before systems had an identity: made of words."""
+    return {
+        "family": system.family or system.name,
+        "equations": ["words"],
+        "numerics": json.loads(json.dumps(asdict(system.numerics))),
+        "screens": ["words"],
+        "regimes": {},
+        "notes": ["words"],
+    }
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A system of two regimes that is simulated in milliseconds."""
+    system = get("schnakenberg")
+    numerics = replace(system.numerics, size=32, stored=32, first=0.0, last=0.02, frames=12)
+    regimes = {name: system.regimes[name] for name in ("id", "ic-ood")}
+    return replace(system, numerics=numerics, regimes=regimes, screens=())
+
+
+@pytest.fixture
+def old(tmp_path, small):
+    """A directory of the time before identities, with two trajectories."""
+    write_recipe(tmp_path, {small.name: old_recipe(small), "barkley": old_recipe(get("barkley"))})
+    store.write(tmp_path, simulate(small, 3, "id"))
+    store.write(tmp_path, simulate(small, 0, "ic-ood", "test"))
+    return tmp_path
+
+
+def write_recipe(base, content):
+    (base / manifest.RECIPE).write_text(json.dumps(content))
+
+
+def read_recipe(base):
+    return json.loads((base / manifest.RECIPE).read_text())
 
 
 def test_another_configuration_is_refused_and_its_keys_are_named(tmp_path):
     system = get("schnakenberg")
-    mine = {system.name: manifest.recipe_of(system)}
-    manifest.claim(tmp_path, mine)
+    manifest.claim(tmp_path, [system])
     before = (tmp_path / manifest.RECIPE).read_bytes()
-    manifest.claim(tmp_path, mine)
-    other = replace(system, numerics=replace(system.numerics, dt=1e-4))
-    with pytest.raises(DataError, match=r"schnakenberg\.numerics;"):
-        manifest.claim(tmp_path, {system.name: manifest.recipe_of(other)})
+    manifest.claim(tmp_path, [replace(system, notes=("Other words.",), title="Other")])
+    other = replace(system, numerics=replace(system.numerics, dt=0.9e-3))
+    for refuse in (manifest.claim, manifest.check):
+        with pytest.raises(DataError, match=r"schnakenberg\.fingerprint, schnakenberg\.numerics;"):
+            refuse(tmp_path, [other])
+    with pytest.raises(DataError, match=r"for schnakenberg\.revision;"):
+        manifest.claim(tmp_path, [replace(system, revision=2)])
     assert (tmp_path / manifest.RECIPE).read_bytes() == before
-    manifest.claim(tmp_path, {"barkley": manifest.recipe_of(get("barkley"))})
-    assert set(json.loads((tmp_path / manifest.RECIPE).read_text())) == {"schnakenberg", "barkley"}
+    manifest.check(tmp_path, [system, get("barkley")])
+    assert set(read_recipe(tmp_path)) == {"schnakenberg"}
+    manifest.claim(tmp_path, [get("barkley")])
+    assert set(read_recipe(tmp_path)) == {"schnakenberg", "barkley"}
+
+
+def test_a_system_that_makes_other_numbers_may_not_begin(tmp_path, monkeypatch):
+    monkeypatch.setattr(identities, "fingerprint", lambda system: "0" * 16)
+    with pytest.raises(DataError, match=r"raise its revision and run: python -m rdjepa\.data\.identity"):
+        manifest.claim(tmp_path, [get("schnakenberg")])
+    assert not (tmp_path / manifest.RECIPE).exists()
+
+
+@pytest.mark.parametrize("agree", [manifest.claim, manifest.check])
+def test_an_old_directory_is_recognized_by_its_trajectories(old, small, agree):
+    agree(old, [small])
+    after = read_recipe(old)
+    assert after[small.name] == identities.identity(small)
+    assert after["barkley"] == old_recipe(get("barkley"))  # not asked for, so not looked at
+    agree(old, [small])
+    assert read_recipe(old) == after
+
+
+@pytest.mark.parametrize("agree", [manifest.claim, manifest.check])
+@pytest.mark.parametrize(("regime", "split", "index"), [("id", "pool", 3), ("ic-ood", "test", 0)])
+def test_an_old_directory_of_other_trajectories_is_refused(old, small, agree, regime, split, index):
+    other = simulate(small, 7, regime, split)
+    store.write(old, replace(other, key=replace(other.key, index=index)))
+    before = (old / manifest.RECIPE).read_bytes()
+    with pytest.raises(DataError, match=f"got another trajectory schnakenberg/{split}/{regime}/0000{index}; choose"):
+        agree(old, [small])
+    assert (old / manifest.RECIPE).read_bytes() == before
+
+
+def test_an_old_directory_of_another_system_or_numerics_is_refused(old, small):
+    recipe = old_recipe(small)
+    recipe["numerics"]["dt"] = 2e-3
+    write_recipe(old, {small.name: recipe | {"family": "other"}})
+    with pytest.raises(DataError, match=r"schnakenberg\.family, schnakenberg\.numerics;"):
+        manifest.claim(old, [small])
+
+
+def test_a_cut_file_is_no_witness(old, small):
+    path = store.path_of(old, Key(small.name, "pool", "id", 0))
+    path.write_bytes(b"cut")
+    manifest.claim(old, [small])
+    assert read_recipe(old)[small.name] == identities.identity(small)
 
 
 def test_what_was_written_verifies(tmp_path, make):

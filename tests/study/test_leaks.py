@@ -1,8 +1,10 @@
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
+from rdjepa import systems
 from rdjepa.io import checkpoint
 from rdjepa.study import leaks
 from rdjepa.study.protocol import HELD_OUT, SOURCES, WALLS
@@ -16,6 +18,20 @@ def test_the_pool_of_the_sources_is_no_leak_and_everything_else_is():
         assert len(leaks.leaks(GOOD | {f"{name}/pool/id/00000": "x"})) == 1
     for part in ("validation/id", "test/id", "test/coeff-ood", "test/ic-ood"):
         assert len(leaks.leaks(GOOD | {f"schnakenberg/{part}/00000": "x"})) == 1
+
+
+def test_a_run_may_use_systems_of_its_own_but_none_that_the_paper_holds_out():
+    mine = GOOD | {"mine/pool/id/00000": "x"}
+    assert leaks.leaks(mine) == ["mine/pool/id/00000: mine is held out"]
+    assert leaks.leaks(mine, own=("mine",)) == []
+    assert len(leaks.leaks(GOOD | {"barkley/pool/id/00000": "x"}, own=("barkley",))) == 1
+    assert len(leaks.leaks(mine | {"mine/test/id/00000": "y"}, own=("mine",))) == 1
+
+
+def test_a_registered_source_is_no_leak(monkeypatch):
+    monkeypatch.setattr(systems, "_REGISTERED", dict(systems._REGISTERED))
+    systems.register(replace(systems.get("barkley"), name="mine"), "source")
+    assert leaks.leaks(GOOD | {"mine/pool/id/00000": "x"}) == []
 
 
 def test_a_renamed_test_trajectory_is_found_by_its_checksum():

@@ -198,9 +198,9 @@ def test_a_killed_worker_loses_only_that_try(tmp_path):
 
 
 def test_a_directory_of_another_version_is_refused(tmp_path, brief, two_cells):
-    (tmp_path / "study.json").write_text(json.dumps({"format": "rdjepa-study", "version": 0, "profiles": {}}))
+    (tmp_path / "study.json").write_text(json.dumps({"format": "rdjepa-study", "version": 1, "profiles": {}}))
     for action in (study.run, study.status, study.missing_cells):
-        with pytest.raises(StudyError, match="protocol version 1, got rdjepa-study 0"):
+        with pytest.raises(StudyError, match="protocol version 2, got rdjepa-study 1"):
             action(tmp_path, two_cells, brief)
     (tmp_path / "study.json").write_text("[]")
     with pytest.raises(StudyError, match="expected a study of format"):

@@ -6,16 +6,20 @@ from dataclasses import replace
 import pytest
 
 from rdjepa.data import store
+from rdjepa.data.identity import identity
 from rdjepa.data.normalization import Normalizer
 from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import DataError
 from rdjepa.study.supply import TRAJECTORY_BYTES, Supply, keys_of, pool_keys
+from rdjepa.systems import get
 
 
 def test_statistics_are_those_of_the_first_pool_trajectories(tmp_path, brief, two_cells):
     supply = Supply(tmp_path)
     supply.prepare(two_cells, replace(brief, statistics=3))
+    recipe = json.loads((tmp_path / "data" / "recipe.json").read_text())
+    assert recipe == {"lambda-omega": identity(get("lambda-omega"))}
     expected = Normalizer.fit([simulate("lambda-omega", i).fields for i in range(3)])
     assert supply.normalizer("lambda-omega", 3) == expected
     with pytest.raises(DataError, match="start the study again"):
@@ -57,6 +61,14 @@ def test_a_data_set_of_another_recipe_is_refused(tmp_path):
     supply.check(["oregonator"])
     with pytest.raises(DataError, match=r"barkley\.family"):
         supply.check(["barkley"])
+
+
+def test_kept_trajectories_of_another_revision_are_refused(tmp_path):
+    other = identity(get("barkley")) | {"revision": 0}
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "recipe.json").write_text(json.dumps({"barkley": other}))
+    with pytest.raises(DataError, match=r"for barkley\.revision;"):
+        Supply(tmp_path).check(["barkley"])
 
 
 def test_a_trajectory_is_as_large_as_supposed():

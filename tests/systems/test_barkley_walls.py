@@ -62,7 +62,9 @@ SYSTEM = System(
 )
 """
     )
-    trajectory = rdjepa.simulate(str(tmp_path / "decay.py"), seed=4)
+    path = str(tmp_path / "decay.py")
+    assert get(path) is get(path)  # so that its kernel is compiled once
+    trajectory = rdjepa.simulate(path, seed=4)
     assert trajectory.fields.shape == (12, 32, 32, 2) and str(trajectory.key) == "decay/pool/id/00004"
     rate, times = trajectory.coefficients["k"], trajectory.times
     total = trajectory.fields[..., 0].mean(axis=(1, 2))
@@ -71,7 +73,14 @@ SYSTEM = System(
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
-    [(None, "no file at"), ("SYSTEM = 3", "to define SYSTEM"), ("from rdjepa.systems.barkley import SYSTEM", "taken")],
+    [
+        (None, "no file at"),
+        ("SYSTEM = 3", "to define SYSTEM"),
+        (
+            "from dataclasses import replace\nfrom rdjepa.systems.barkley import SYSTEM\nSYSTEM = replace(SYSTEM)",
+            "taken",
+        ),
+    ],
 )
 def test_what_is_no_system_file_is_refused(tmp_path, text, sentence):
     path = tmp_path / "mine.py"

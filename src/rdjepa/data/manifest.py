@@ -1,20 +1,23 @@
 """The data set as a recipe: what makes it, and a checksum for every trajectory that was made.
 
-    <base>/recipe.json      configuration of every system, written before the first trajectory
+    <base>/recipe.json      identity of every system (data/identity.py), written before the first trajectory
     <base>/manifest.json    checksum, redraws and reasons of every trajectory, written when a build ends
 
 The two describe the data completely: the same keys give the same arrays on the same platform.
 """
 
+import contextlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rdjepa.data import store
+from rdjepa.data.identity import confirm, identity
+from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key
-from rdjepa.errors import DataError
+from rdjepa.errors import DataError, OutputError
 from rdjepa.io.atomic import write_bytes
 from rdjepa.pde.system import System
 
@@ -22,59 +25,78 @@ FORMAT = 1
 RECIPE, MANIFEST = "recipe.json", "manifest.json"
 
 
-def recipe_of(system: System) -> dict[str, Any]:
-    """Everything about a system that decides its trajectories, as plain JSON values."""
-    return {
-        "family": system.family or system.name,
-        "equations": list(system.latex()),
-        "numerics": asdict(system.numerics),
-        "screens": [repr(screen) if is_dataclass(screen) else screen.__qualname__ for screen in system.screens],
-        "regimes": {
-            name: {
-                "boxes": [{key: list(span) for key, span in box.ranges.items()} for box in regime.boxes],
-                "initial_conditions": [family.name for family in regime.initial_conditions],
-            }
-            for name, regime in system.regimes.items()
-        },
-        "notes": list(system.notes),
-    }
-
-
-def claim(base: Path | str, recipes: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write the recipes of the systems about to be made into `base`, or check that those there are the same.
+def claim(base: Path | str, systems: Iterable[System]) -> None:
+    """Enter the systems that are about to be simulated into `base`, unless they are there.
 
     Raises:
-        DataError: the directory belongs to another configuration; the differing keys are named.
+        DataError: the directory belongs to another configuration, whose differing keys are named; or a system of the
+            package makes other numbers than those of its revision.
+        OutputError: the directory cannot be written.
     """
-    path = Path(base) / RECIPE
+    path, systems = Path(base) / RECIPE, list(systems)
     there: dict[str, Any] = _read(path) if path.exists() else {}
-    wanted = json.loads(json.dumps(recipes))
-    _refuse_others(base, there, wanted)
-    if there.keys() | wanted.keys() != there.keys():
-        write_bytes(path, json.dumps(there | wanted, indent=1).encode())
+    recipes = there | _agreed(base, there, systems)
+    for system in systems:
+        confirm(system)
+    if recipes != there:
+        _write_recipes(base, recipes)
 
 
-def check(base: Path | str, recipes: Mapping[str, Mapping[str, Any]]) -> None:
-    """Check that the recipes in `base` are these, for the systems that it has; nothing is written.
+def check(base: Path | str, systems: Iterable[System]) -> None:
+    """Check that the data in `base` are of these systems, as far as it has them; none is added.
 
     Raises:
         DataError: there are no recipes, or the directory belongs to another configuration.
     """
-    _refuse_others(base, _read(Path(base) / RECIPE), json.loads(json.dumps(recipes)))
+    there = _read(Path(base) / RECIPE)
+    recipes = there | _agreed(base, there, [system for system in systems if system.name in there])
+    if recipes != there:
+        with contextlib.suppress(OutputError):  # a data set may be read-only; it is recognized again next time
+            _write_recipes(base, recipes)
 
 
-def _refuse_others(base: Path | str, there: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    different = [
-        f"{name}.{key}"
-        for name in wanted.keys() & there.keys()
-        for key in sorted(wanted[name].keys() | there[name].keys())
-        if wanted[name].get(key) != there[name].get(key)
-    ]
+def _agreed(base: Path | str, there: Mapping[str, Any], systems: Iterable[System]) -> dict[str, Any]:
+    """Return the recipes of some systems, which must agree with those that are there.
+
+    Recipes were once made of words and have no fingerprint. There the family, the numerics and the trajectories
+    themselves must agree, and the recipe returned replaces the old one.
+    """
+    wanted, old, different = {}, [], []
+    for system in systems:
+        name = system.name
+        mine = wanted[name] = identity(system)
+        theirs = there.get(name, mine)
+        of_words = "fingerprint" not in theirs
+        keys = ("family", "numerics") if of_words else sorted(mine.keys() | theirs.keys())
+        different += [f"{name}.{key}" for key in keys if mine.get(key) != theirs.get(key)]
+        old += [system] * of_words
     if different:
         raise DataError(
             f"expected data of the same configuration in {base}, got another for {', '.join(different)}; "
             "choose another directory"
         )
+    for system in old:
+        _recognize(base, system)
+    return wanted
+
+
+def _recognize(base: Path | str, system: System) -> None:
+    """Simulate the first stored trajectory of each regime again; it must have the stored checksum."""
+    for regime in system.regimes:
+        stored = store.keys(base, system.name, regime=regime)
+        key = next((key for key in stored if store.is_complete(store.path_of(base, key))), None)
+        if key is None:
+            continue
+        made = store.checksum(simulate(system, key.index, regime, key.split).fields)
+        if made != store.read_record(store.path_of(base, key)).checksum:
+            raise DataError(
+                f"expected data in {base} that this version of {system.name} makes, got another trajectory {key}; "
+                "choose another directory"
+            )
+
+
+def _write_recipes(base: Path | str, recipes: Mapping[str, Any]) -> None:
+    write_bytes(Path(base) / RECIPE, json.dumps(recipes, indent=1).encode())
 
 
 @dataclass(frozen=True)

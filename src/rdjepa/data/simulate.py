@@ -6,19 +6,21 @@ from numbers import Integral
 from rdjepa.data.trajectory import SPLITS, Key, Trajectory
 from rdjepa.errors import ArgumentError, SimulationError
 from rdjepa.pde.screening import first_reason
+from rdjepa.pde.system import System
 from rdjepa.systems import get
 from rdjepa.version import __version__
 
 ATTEMPTS = 100
 
 
-def simulate(name: str, seed: int = 0, regime: str = "id", split: str = "pool") -> Trajectory:
+def simulate(name: str | System, seed: int = 0, regime: str = "id", split: str = "pool") -> Trajectory:
     """Draw, integrate and screen trajectory number `seed` of a system; draw again until it passes.
 
     The same arguments give the same bits on the same platform, whatever was simulated before.
 
     Args:
-        name: a name from `rdjepa.systems.names()` or `wall_names()`, or a .py file that defines `SYSTEM`.
+        name: a name from `rdjepa.systems.names()` or `wall_names()`, or a .py file that defines `SYSTEM`;
+            or a system itself.
         seed: position in the split, from 0.
         regime: "id", and for the five source systems also "coeff-ood" and "ic-ood" (S1.1 of the paper).
         split: "pool", "validation" or "test".
@@ -32,7 +34,7 @@ def simulate(name: str, seed: int = 0, regime: str = "id", split: str = "pool") 
     """
     from rdjepa.pde.rollout import rollout  # brings the compiler, which reading a trajectory does not need
 
-    system = get(name)
+    system = name if isinstance(name, System) else get(name)
     system.regime(regime)
     if split not in SPLITS:
         raise ArgumentError(f"expected a split, got {split!r}; known: {', '.join(SPLITS)}")

@@ -110,6 +110,8 @@ class System:
         notes: choices that the paper leaves open, one sentence each.
         family: variants of one equation share it, and with it their random streams; the name by default.
         label: short name for tables and legends; the title by default.
+        revision: to be raised by one when the numbers of the trajectories change on purpose; data, cells and results
+            of different revisions are never mixed.
     """
 
     name: str
@@ -125,6 +127,7 @@ class System:
     notes: tuple[str, ...] = ()
     family: str = ""
     label: str = ""
+    revision: int = 1
 
     def __post_init__(self) -> None:
         """Take the title as the label where none is given."""

@@ -17,7 +17,8 @@ import torch
 from rdjepa import forecasters, systems
 from rdjepa.adaptation.adapt import train, windows
 from rdjepa.adaptation.forecaster import Forecaster
-from rdjepa.data import manifest, store
+from rdjepa.data import store
+from rdjepa.data.identity import digest
 from rdjepa.data.normalization import Normalizer
 from rdjepa.data.splits import support
 from rdjepa.data.trajectory import Key, Trajectory
@@ -126,8 +127,8 @@ def checkpoint_fingerprint(profile: Profile) -> str:
 
 @cache
 def recipe_fingerprint(system: str) -> str:
-    """SHA-256 of everything that decides the trajectories of a system."""
-    return _digest(manifest.recipe_of(systems.get(system)))
+    """SHA-256 of everything that decides the trajectories of a system (data/identity.py)."""
+    return digest(systems.get(system))
 
 
 @cache

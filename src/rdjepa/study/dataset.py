@@ -59,7 +59,7 @@ def build_dataset(
         if name.endswith(".py"):
             sources[system.name] = str(Path(name).resolve())
     keys = [key for key in protocol.keys(list(found), splits, scale, count) if key.regime in found[key.system].regimes]
-    manifest.claim(out, {name: manifest.recipe_of(system) for name, system in found.items()})
+    manifest.claim(out, found.values())
     built = build(out, keys, sources=sources, workers=workers, scheduler=scheduler, progress=progress)
     for name in found:
         if store.keys(out, name, "pool"):

@@ -20,7 +20,7 @@ from typing import Any
 from rdjepa.errors import StudyError
 from rdjepa.io.atomic import write_bytes, writing
 
-FORMAT, VERSION = "rdjepa-study", 1
+FORMAT, VERSION = "rdjepa-study", 2
 STUDY, RECORD = "study.json", "record.json"
 
 

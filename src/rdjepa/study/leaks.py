@@ -1,30 +1,36 @@
 """Proof that pretraining saw nothing it may not see: every trajectory it was given is named in its checkpoint."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from rdjepa.data.trajectory import Key
 from rdjepa.io import checkpoint
 from rdjepa.io.provenance import fingerprint
-from rdjepa.systems import SOURCES
+from rdjepa.systems import HELD_OUT, WALLS, names, role
 
 
-def leaks(trajectories: Mapping[str, str], forbidden: Mapping[str, str] | None = None) -> list[str]:
-    """Trajectories that pretraining may not have been given.
+def leaks(
+    trajectories: Mapping[str, str], forbidden: Mapping[str, str] | None = None, own: Collection[str] = ()
+) -> list[str]:
+    """Return the trajectories that pretraining may not have been given, one line each.
 
     Args:
         trajectories: key -> checksum, as in a checkpoint's `data.json`.
         forbidden: key -> checksum of data to be evaluated on; a trajectory with one of these checksums is a leak
             under whatever key it was given.
+        own: systems that the run was asked to pretrain on, allowed beside the registered sources unless the paper
+            holds them out.
 
     Returns:
         One line per leak: of a system that is no source, not of the pool, out of distribution, or evaluated on.
     """
+    sources = {name for name in names() if role(name) == "source"}
+    allowed = sources | (set(own) - {*HELD_OUT, *WALLS})
     evaluated = {checksum: key for key, checksum in (forbidden or {}).items()}
     found = []
     for text, checksum in trajectories.items():
         key = Key.parse(text)
-        if key.system not in SOURCES:
+        if key.system not in allowed:
             found.append(f"{text}: {key.system} is held out")
         elif key.split != "pool" or key.regime != "id":
             found.append(f"{text}: not of the pool in distribution")
@@ -44,7 +50,7 @@ def of_checkpoint(source: str) -> tuple[str, list[str]]:
     if not path.is_file():
         raise checkpoint.CheckpointError(f"expected the list of its data in {path}, got no file; pretrain it again")
     trajectories = json.loads(path.read_text())["trajectories"]
-    found = leaks(trajectories)
+    found = leaks(trajectories, own=record["pretraining"].get("systems", ()))
     mark = fingerprint(trajectories)
     recorded = record["pretraining"].get("data", mark)
     if recorded != mark:

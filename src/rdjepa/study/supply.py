@@ -68,19 +68,19 @@ class Supply:
         return self._statistics(system, count).is_file()
 
     def check(self, names: Iterable[str]) -> None:
-        """Refuse a data set that another recipe has made.
+        """Refuse a data set, or kept trajectories, that another recipe has made.
 
         Raises:
             DataError: there is no such directory, or the recipe of a system differs.
         """
-        if self.data is None:
-            return
-        if not self.data.is_dir():
+        if self.data is not None and not self.data.is_dir():
             raise DataError(
                 f"expected a data set at {self.data}, got none; make it with: rdjepa data build --out {self.data}"
             )
-        if (self.data / manifest.RECIPE).is_file():
-            manifest.check(self.data, {name: manifest.recipe_of(systems.get(name)) for name in names})
+        chosen = [systems.get(name) for name in names]
+        for base in (self.data, self.root / "data"):
+            if base is not None and (base / manifest.RECIPE).is_file():
+                manifest.check(base, chosen)
 
     def prepare(
         self,
@@ -99,6 +99,8 @@ class Supply:
         found: dict[Key, Moments] = {}
         wanted = self.lacks(keys_of(cells, profile))[: self.limit // TRAJECTORY_BYTES]
         total = len(jobs) + len(wanted)
+        if total:
+            manifest.claim(self.root / "data", map(systems.get, names))
         with completed(
             moments, jobs, [f"moments {key}" for _, key in jobs], workers=workers, scheduler=scheduler
         ) as results:

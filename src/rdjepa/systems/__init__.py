@@ -1,6 +1,7 @@
 """The equations by name: those of the benchmark, and those that a user registers or keeps in a file."""
 
 import importlib.util
+from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -105,9 +106,17 @@ def _entry(name: str) -> _Registered:
 
 
 def _from_file(path: Path) -> System:
-    """Run a user's file and take its `SYSTEM`, whose name may not be a registered one."""
+    """Return the `SYSTEM` of a user's file, whose name may be registered for no other system."""
     if not path.is_file():
         raise ArgumentError(f"expected a Python file that defines SYSTEM, got no file at {path}; correct the path")
+    system = _loaded(path.resolve(), path.stat().st_mtime_ns)
+    if system.name in _REGISTERED and _REGISTERED[system.name].system is not system:
+        raise ArgumentError(f"expected a name of its own in {path}, got {system.name!r}, which is taken; rename SYSTEM")
+    return system
+
+
+@cache  # a kernel is compiled for each kinetics function, so an unchanged file has to give the same one
+def _loaded(path: Path, changed: int) -> System:
     spec = importlib.util.spec_from_file_location(f"rdjepa_user_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -117,6 +126,4 @@ def _from_file(path: Path) -> System:
         raise ArgumentError(
             f"expected {path} to define SYSTEM, an rdjepa.pde.system.System, got {type(system).__name__}"
         )
-    if system.name in _REGISTERED:
-        raise ArgumentError(f"expected a name of its own in {path}, got {system.name!r}, which is taken; rename SYSTEM")
     return system

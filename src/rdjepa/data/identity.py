@@ -1,0 +1,130 @@
+"""The identity of a system's data: what decides the numbers of its trajectories, and nothing that only describes them.
+
+Numerics, ranges and thresholds are taken as they are. What is code (kinetics, initial conditions, integrators, random
+streams) enters as a fingerprint: a hash over a few numbers that the code makes. Names, titles, notes and references
+stay out. The code of a screen is not measured: who changes it raises `System.revision`.
+
+Measuring a fingerprint compiles a kernel, so those of the package's systems are kept in systems/fingerprints.json,
+which this command writes:
+
+    python -m rdjepa.data.identity
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+from rdjepa import systems
+from rdjepa.errors import DataError
+from rdjepa.io.atomic import write_bytes
+from rdjepa.pde.sampling import stream
+from rdjepa.pde.system import System
+
+KEPT = Path(systems.__file__).with_name("fingerprints.json")
+SIZE, BLOCKS, STEPS = 48, 4, 10
+
+
+def identity(system: System) -> dict[str, Any]:
+    """Return what decides the trajectories of a system, as JSON values; those of the package measure nothing."""
+    return {
+        "family": system.family or system.name,
+        "revision": system.revision,
+        "numerics": _plain(system.numerics),
+        "screens": [[_name(screen), _plain(screen) if is_dataclass(screen) else {}] for screen in system.screens],
+        "regimes": {
+            name: {
+                # a list, because coefficients are drawn in this order
+                "boxes": [[[key, *_plain(span)] for key, span in box.ranges.items()] for box in regime.boxes],
+                "initial_conditions": len(regime.initial_conditions),
+            }
+            for name, regime in system.regimes.items()
+        },
+        "fingerprint": kept(system) or fingerprint(system),
+    }
+
+
+def digest(system: System) -> str:
+    """Return the SHA-256 of the identity in canonical JSON."""
+    text = json.dumps(identity(system), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def fingerprint(system: System) -> str:
+    """Measure 16 hexadecimal digits of a hash over coefficients, reaction rates and a few steps of every regime."""
+    from rdjepa.pde.rollout import rollout  # brings the compiler
+
+    numerics = system.numerics
+    size = min(SIZE, numerics.size)
+    blocks = next(count for count in range(BLOCKS, 0, -1) if size % count == 0)
+    span = STEPS * numerics.dt
+    tiny = replace(system, numerics=replace(numerics, size=size, stored=blocks, first=0.0, last=span, frames=2))
+    numbers: list[float] = []
+    for name, regime in system.regimes.items():
+        p = tiny.draw(0, name)
+        numbers += p.values()
+        states = [tiny.start(p, 0, name).state]
+        for place, family in enumerate(regime.initial_conditions):
+            states.append(family.build(tiny.numerics.grid, p, stream("fingerprint", name, place)))
+        for place, state in enumerate(states):
+            # Noise everywhere, so that no mean is zero up to rounding, and waves at rest by a wall still feel it.
+            noise = stream("fingerprint", name, place, "noise").random(state.shape)
+            frames = rollout(tiny, p, state + 0.1 * abs(state).max() * noise)
+            first = frames[0].astype(float)
+            rates = system.reaction(first[..., 0], first[..., 1], p)
+            numbers += [*frames.ravel().tolist(), *(float(x) for rate in rates for x in rate.ravel())]
+    # Six digits: another processor or library differs in the last of sixteen, a change of the equation in an early one.
+    return hashlib.sha256(" ".join(f"{number:.5e}" for number in numbers).encode()).hexdigest()[:16]
+
+
+def kept(system: System) -> str | None:
+    """Return the fingerprint that the package keeps of one of its systems, None for any other, a changed copy too."""
+    found = json.loads(KEPT.read_text()).get(system.name)
+    return found if found and systems.get(system.name) is system else None
+
+
+def confirm(system: System) -> None:
+    """Check that a system of the package still makes the numbers that its kept fingerprint was measured on.
+
+    Raises:
+        DataError: it makes others.
+    """
+    known = kept(system)
+    if known is not None and fingerprint(system) != known:
+        raise DataError(
+            f"expected {system.name} to make the numbers of its revision {system.revision}, got others; undo the "
+            "change of its code, or raise its revision and run: python -m rdjepa.data.identity"
+        )
+
+
+def _name(value: Callable[..., Any]) -> str:
+    return getattr(value, "__name__", type(value).__name__)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON: a dataclass as its fields, whole numbers as int (2 is 2.0), a function by its name."""
+    if isinstance(value, bool | str | None):
+        return value
+    if isinstance(value, Real):
+        number = float(value)
+        return int(number) if number.is_integer() else number
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return _name(value)
+
+
+def main() -> None:
+    """Measure the systems of the package and keep their fingerprints."""
+    found = {name: fingerprint(systems.get(name)) for name in systems.names() + systems.wall_names()}
+    write_bytes(KEPT, (json.dumps(found, indent=1) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main()
