@@ -1,46 +1,89 @@
-"""Every Python block of the documents runs, with fewer updates than it shows."""
+"""Every Python block of the documents runs, every command and path in them exists, and the site builds strictly."""
 
 import re
+import shlex
 import sys
 from functools import partial
 from pathlib import Path
 
 import pytest
+import typer.main
+
+import rdjepa
+from rdjepa.cli.main import app
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NAMES = {page: page.relative_to(ROOT).as_posix() for page in PAGES}
 PROGRAMS = {page: re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL) for page in PAGES}
 FILE = re.compile(r"# (\w+)\.py\n")  # the first line of a block that a reader is to keep as a file
-BLOCKS = [
-    pytest.param(page, block, id=f"{page.name}-{number}")
-    for page, blocks in PROGRAMS.items()
-    for number, block in enumerate(blocks)
-    if not FILE.match(block)
-]
+PARTS = ("src/", "tests/", "benchmarks/", "docs/", "examples/")  # what a path in the repository begins with
 
 
-@pytest.fixture
-def beside(request, tmp_path, monkeypatch):
-    """A function that writes the files of a page into the working directory, from where they can be imported."""
+@pytest.mark.parametrize("page", [pytest.param(page, id=NAMES[page]) for page in PAGES if PROGRAMS[page]])
+def test_blocks_of_a_page_run_one_after_the_other(page, request, tmp_path, monkeypatch, registrations):
+    """Run them with one update instead of the number shown, beside the files that the page tells to keep."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-
-    def write(page):
-        for block in PROGRAMS[page]:
-            if named := FILE.match(block):
-                (tmp_path / f"{named[1]}.py").write_text(block)
-                request.addfinalizer(partial(sys.modules.pop, named[1], None))
-
-    return write
-
-
-@pytest.mark.parametrize(("page", "block"), BLOCKS)
-def test_block_runs(page, block, beside, registrations):
-    beside(page)
-    exec(re.sub(r"steps=\d+", "steps=1", block), {})
+    namespace: dict = {}
+    for block in PROGRAMS[page]:
+        if named := FILE.match(block):
+            (tmp_path / f"{named[1]}.py").write_text(block)
+            request.addfinalizer(partial(sys.modules.pop, named[1], None))
+        else:
+            exec(re.sub(r"steps=\d+", "steps=1", block), namespace)
 
 
-def test_documents_link_to_files_that_exist():
-    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
-        for target in re.findall(r"\]\((?!http)([^)#]+)", path.read_text()):
-            assert (path.parent / target).exists(), f"{path.name}: {target}"
+@pytest.mark.parametrize("page", [pytest.param(page, id=NAMES[page]) for page in PAGES])
+def test_links_lead_to_files_and_paths_exist(page):
+    text = page.read_text()
+    generated = {"command-line.md", "../reference/command-line.md", "reference/command-line.md"}
+    for target in re.findall(r"\]\((?!http)([^)#\s]+)", text):
+        assert target in generated or (page.parent / target).exists(), target
+    for path in re.findall(r"`([\w./-]+)`", text):
+        if path.startswith(PARTS):
+            assert (ROOT / path).exists(), path
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=NAMES[page]) for page in PAGES])
+def test_commands_have_verbs_and_options_that_exist(page):
+    for line in _commands(page.read_text()):
+        command, rest = typer.main.get_command(app), shlex.split(line, comments=True)
+        while rest and rest[0] in getattr(command, "commands", {}):
+            command = command.commands[rest.pop(0)]
+        assert not hasattr(command, "commands") or rest in ([], ["--help"], ["VERB", "--help"]), line
+        known = {name for parameter in command.params for name in parameter.opts} | {"--help"}
+        assert {word for word in rest if word.startswith("--")} <= known, line
+
+
+def _commands(text: str) -> list[str]:
+    """What follows `rdjepa` in the indented lines of a page, and between backticks."""
+    joined = text.replace("\\\n", " ")
+    lines = re.findall(r"(?m)^ {4,}.*?(?<![\w/.`-])rdjepa ((?:[a-z]|--)[^;\n]*)", joined)
+    return lines + re.findall(r"`rdjepa ([^`\n]+)`", joined)
+
+
+def test_every_public_name_is_in_the_reference():
+    shown = (ROOT / "docs/reference/rdjepa.md").read_text()
+    assert [name for name in rdjepa.__all__ if f"rdjepa.{name}" not in shown and not name.startswith("_")] == []
+
+
+@pytest.mark.parametrize("package", sorted(p.parent.name for p in (ROOT / "src/rdjepa").glob("*/__init__.py")))
+def test_every_package_is_in_the_reference(package):
+    pages = (ROOT / "docs/reference").glob("*.md")
+    assert package == "cli" or any(f"::: rdjepa.{package}\n" in page.read_text() for page in pages)
+
+
+def test_the_site_builds_strictly_and_loads_nothing_from_elsewhere(tmp_path, monkeypatch):
+    commands = pytest.importorskip("mkdocs.commands.build", reason="the extra `docs` is not installed")
+    from mkdocs.config import load_config
+
+    monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
+    monkeypatch.chdir(ROOT)
+    commands.build(load_config(str(ROOT / "mkdocs.yml"), strict=True, site_dir=str(tmp_path)))
+    for page in tmp_path.rglob("*.html"):
+        text = page.read_text()
+        assert not re.search(r'<(?:script|img|iframe)[^>]*\bsrc="(?:https?:)?//', text), page
+        assert not re.search(r'<link[^>]*rel="stylesheet"[^>]*href="(?:https?:)?//', text), page
+        assert "arithmatex" not in text, page
+    assert "Usage: rdjepa study plan [OPTIONS]" in (tmp_path / "reference/command-line.html").read_text()
