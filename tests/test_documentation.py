@@ -5,6 +5,7 @@ import shlex
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
@@ -48,7 +49,8 @@ def test_links_lead_to_files_and_paths_exist(page):
 @pytest.mark.parametrize("page", [pytest.param(page, id=NAMES[page]) for page in PAGES])
 def test_commands_have_verbs_and_options_that_exist(page):
     for line in _commands(page.read_text()):
-        command, rest = typer.main.get_command(app), shlex.split(line, comments=True)
+        command: Any = typer.main.get_command(app)
+        rest = shlex.split(line, comments=True)
         while rest and rest[0] in getattr(command, "commands", {}):
             command = command.commands[rest.pop(0)]
         assert not hasattr(command, "commands") or rest in ([], ["--help"], ["VERB", "--help"]), line
