@@ -10,7 +10,10 @@ from beartype import beartype
 from jaxtyping import install_import_hook, jaxtyped
 
 # Every test checks the array shapes that these modules declare, so nothing of rdjepa may be imported before.
-install_import_hook("rdjepa.models", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
+install_import_hook(
+    ["rdjepa.models", "rdjepa.pretraining.loss", "rdjepa.adaptation.loss"],
+    "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
+)
 
 from rdjepa import systems
 from rdjepa.evaluation import metrics

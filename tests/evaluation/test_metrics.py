@@ -91,8 +91,11 @@ def test_sums_are_taken_in_double_precision() -> None:
     assert relative_l2(reference + np.float32(0.5), reference) == pytest.approx(0.0005, rel=1e-12)
 
 
-def test_unequal_shapes_are_refused() -> None:
-    with pytest.raises(ValueError, match="expected a prediction and a reference of equal shape"):
-        relative_l2(REFERENCE[:1], REFERENCE)
+@pytest.mark.parametrize("name", METRICS)
+def test_unequal_shapes_are_refused(name: str) -> None:
+    """Those that would broadcast, too: fewer samples, one component, no horizons."""
+    for prediction in (REFERENCE[:1], REFERENCE[..., :1], REFERENCE[0]):
+        with pytest.raises(ValueError, match="expected a prediction and a reference of equal shape"):
+            METRICS[name](prediction, REFERENCE)
     with pytest.raises(ValueError, match="at least 2 x 2"):
-        gradient_l1(np.zeros((1, 4, 2)), np.zeros((1, 4, 2)))
+        METRICS[name](np.zeros((1, 4, 2)), np.zeros((1, 4, 2)))

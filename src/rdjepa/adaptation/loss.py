@@ -1,6 +1,7 @@
 """The objective of adaptation: the forecast loss (S2.6)."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from rdjepa.errors import ArgumentError
@@ -10,7 +11,7 @@ GRADIENT_WEIGHT = 0.10
 SPECTRUM_WEIGHT = 0.05
 
 
-def forecast_loss(prediction: Tensor, target: Tensor) -> Tensor:
+def forecast_loss(prediction: Float[Tensor, "*B C H W"], target: Float[Tensor, "*B C H W"]) -> Float[Tensor, ""]:
     """MSE + 0.50 relative + 0.10 first-difference + 0.05 log-spectrum loss, all offsets weighted equally (S2.6).
 
     Args:

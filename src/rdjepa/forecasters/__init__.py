@@ -1,6 +1,6 @@
 """The forecasters of the benchmark, one file each, all behind `rdjepa.forecasters.base.ForecastModel`.
 
-Their names, titles and classes stand in `rdjepa.forecasters.registry`, which is all that importing this package loads.
+Their names, titles and classes are in `rdjepa.forecasters.registry`, which is all that importing this package loads.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The one interface of everything that forecasts: four frames in, N horizons out, both in standardized units."""
+"""The interface of all forecasters: four context frames to N horizons, both in standardized units."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -48,16 +48,17 @@ class ForecastModel(nn.Module, ABC):
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """JSON values that describe the architecture completely."""
+        """Return JSON values that describe the architecture completely."""
 
     def features(self, context: Float[Tensor, "B T C H W"]) -> tuple[Float[Tensor, "B ..."], ...]:
-        """The constant part: tensors (B, ...) that no training step changes."""
+        """Compute what no training step changes, as tensors (B, ...)."""
         return (context,)
 
     def in_physical_units(self) -> Callable[[np.ndarray], np.ndarray] | None:
-        """Return a forecast (B, 4, H, W, C) to (B, 5, H, W, C) that needs no standardized fields; None without one.
+        """Return a function from context (B, 4, H, W, C) to forecast (B, 5, H, W, C) in physical units, or None.
 
-        A study then evaluates it as it is, without rounding from standardizing and restoring.
+        A study evaluates such a function directly, without rounding from standardizing and restoring. None, the
+        default, says that the forecast needs standardized fields.
         """
         return None
 
@@ -71,11 +72,11 @@ class ForecastModel(nn.Module, ABC):
 
     @abstractmethod
     def parameter_groups(self) -> list[dict]:
-        """Optimizer groups, `{"params": ..., "lr": ...}`, of everything that adaptation trains; empty for none."""
+        """Return optimizer groups, `{"params": ..., "lr": ...}`, of all that adaptation trains; empty for none."""
 
 
 def preset_of(presets: Mapping[str, Any], preset: Any) -> Any:
-    """The configuration of a preset, or the configuration that was given instead of a name.
+    """Return the configuration of a preset, or the configuration that was given instead of a name.
 
     Raises:
         ArgumentError: unknown preset; the known ones are listed.

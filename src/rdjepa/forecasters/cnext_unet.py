@@ -2,9 +2,9 @@
 
 Source: Ohana et al., The Well, NeurIPS 2024, and its public model (BSD-3-Clause, Polymathic AI), whose defaults the
 paper uses; written anew, with the same 18,574,594 parameters. Kept from there: the channel normalization of the
-resampling layers divides by the Euclidean norm over channels, and its bias is never used (frozen here, so that it
-counts and needs no gradient); the features of the first scale have no skip connection; convolutions pad with zeros;
-layer scales start at 1e-6.
+resampling layers divides by the Euclidean norm over channels, and its bias is never used (frozen here: it is
+counted among the parameters and gets no gradient); the features of the first scale have no skip connection;
+convolutions pad with zeros; layer scales start at 1e-6.
 """
 
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ class CNextUNet(JointForecaster):
             nn.Sequential(ChannelNorm(a), nn.Conv2d(a, b, 2, stride=2)) for a, b in pairwise(widths)
         )
         self.neck = blocks(widths[-1], config.neck)
-        coarse_first = widths[:0:-1]
+        coarse_first = widths[:0:-1]  # without the full resolution, at which no decoder block works
         self.skip = nn.ModuleList(nn.Conv2d(2 * w, w, 1) for w in coarse_first[1:])
         self.decoder = nn.ModuleList(blocks(w, config.blocks) for w in coarse_first)
         self.up = nn.ModuleList(

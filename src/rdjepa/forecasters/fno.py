@@ -1,9 +1,9 @@
 """Fourier neural operator: six Fourier layers, coordinates, and a head for all horizons at once (S3.2).
 
 Source: Li et al., Fourier Neural Operator for Parametric Partial Differential Equations, ICLR 2021; the settings are
-the paper's. "16 x 16 modes" can be read in two ways, so `convention` says which one: "li", 16 rows each of positive and
+the paper's. "16 x 16 modes" can be read in two ways, and `convention` selects one: "li", 16 rows each of positive and
 negative frequency and 16 columns, as in the authors' scripts (the default, and the larger model), or "neuralop", 16
-rows in all and 9 columns, as in the neuraloperator package. Other choices: coordinates j / N without the end point,
+rows in total and 9 columns, as in the neuraloperator package. Other choices: coordinates j / N without the end point,
 readout width 128, weights uniform on [0, 1) over width^2, as in the authors' scripts.
 """
 

@@ -9,10 +9,17 @@ from rdjepa.errors import ArgumentError
 
 
 def real_inverse(spectrum: Tensor, size: Sequence[int]) -> Tensor:
-    """Inverse of `rfft2` for spectra whose zero and Nyquist columns are not Hermitian, equal on every device.
+    """Invert `rfft2` for spectra (..., H, W // 2 + 1) whose zero and Nyquist columns are not Hermitian.
 
     The rows are inverted first; then the imaginary part of the two real columns is dropped, which the library's inverse
-    does on CPUs and not on GPUs.
+    does on CPUs and not on GPUs. So the result is the same on every device.
+
+    Args:
+        spectrum: (..., H, W // 2 + 1), complex.
+        size: (H, W) of the result.
+
+    Returns:
+        (..., H, W), real.
     """
     rows = torch.fft.ifft(spectrum, dim=-2)
     keep = torch.ones(rows.shape[-1], device=rows.device)
@@ -41,7 +48,11 @@ class DenseSpectralConvolution(nn.Module):
         self.weight = nn.Parameter(torch.rand(width, width, positive + negative, columns, 2) / width**2)
 
     def check(self, height: int, width: int) -> None:
-        """Refuse a grid that has fewer modes than are kept."""
+        """Refuse a grid that has fewer modes than are kept.
+
+        Raises:
+            ArgumentError: it has fewer.
+        """
         if self.positive + self.negative > height or self.columns > width // 2 + 1:
             least = max(self.positive + self.negative, 2 * self.columns - 2)
             raise ArgumentError(f"expected a grid of at least {least} points per side, got {height} x {width}")

@@ -1,4 +1,4 @@
-"""What the supervised forecasters share: four frames stacked as channels in, five horizons as channels out."""
+"""The base of the supervised forecasters: four frames stacked as input channels, five horizons as output channels."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel, preset_of
 class JointForecaster(ForecastModel):
     """A network from stacked context frames (B, 4 C, H, W) to stacked horizons (B, 5 C, H, W), trained as a whole.
 
-    Channels are frame-major, u and v of the oldest frame first, and horizon-major on the way out.
+    Input channels are frame-major, the components of the oldest frame first; output channels are horizon-major.
 
     Args:
         config: frozen dataclass with at least `rate` (learning rate of every parameter), `grid` and `components`.
@@ -41,17 +41,17 @@ class JointForecaster(ForecastModel):
         return cls(type(cls.presets["paper"])(**settings))
 
     def settings(self) -> dict[str, Any]:
-        """The configuration as JSON values."""
+        """Return the configuration as JSON values."""
         return asdict(self.config)
 
     @property
     def channels_in(self) -> int:
-        """4 C."""
+        """Input channels, 4 C."""
         return CONTEXT * self.components
 
     @property
     def channels_out(self) -> int:
-        """5 C."""
+        """Output channels, 5 C."""
         return HORIZONS * self.components
 
     @abstractmethod
@@ -74,11 +74,11 @@ class JointForecaster(ForecastModel):
         return self.network(context.flatten(1, 2)).unflatten(1, (HORIZONS, self.components))
 
     def parameter_groups(self) -> list[dict]:
-        """One group of everything that can be trained."""
+        """Return one group of all parameters that require gradients."""
         return [{"params": [p for p in self.parameters() if p.requires_grad], "lr": self.config.rate}]
 
 
 def coordinates(height: int, width: int) -> Tensor:
-    """x = j / W and y = i / H at every point, (2, H, W): the end of a periodic domain is left out."""
+    """Return x = j / W and y = i / H at every point, (2, H, W); the end point, equal to 0 if periodic, is left out."""
     y, x = torch.meshgrid(torch.arange(height) / height, torch.arange(width) / width, indexing="ij")
     return torch.stack([x, y])

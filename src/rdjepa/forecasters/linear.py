@@ -2,9 +2,10 @@
 
     forecast[h, c] = sum_k a[h, c, k] frame[k, c] + b[h, c] + s[h, c] network[h, c]
 
-a and b are the least-squares solution on the support set, s is what that leaves (root mean square), all in standardized
-units; only the network is trained. Where fields change little from frame to frame the linear part carries nearly all,
-and a network that starts from random weights would have to learn it first. Not part of the paper's protocol.
+a and b are the least-squares solution on the support set, s is the root mean square of its residual, all in
+standardized units; only the network is trained. Where fields change little from frame to frame, the linear part
+explains nearly all, and a network that starts from random weights would have to learn it first. Not part of the paper's
+protocol.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,12 +17,13 @@ from torch import Tensor
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 
-RIDGE = 1e-6  # weight of ||a||^2 against the mean squared error: four frames of slow fields are nearly collinear
+# Weight of ||a||^2 + b^2 against the mean squared error: four frames of slow fields are nearly collinear.
+RIDGE = 1e-6
 SMALLEST_SCALE = 1e-6
 
 
 class Linear(ForecastModel):
-    """The linear forecast alone: 25 numbers per component.
+    """The linear forecast alone: four weights and an offset per horizon and component.
 
     Args:
         components: field components C.
@@ -47,7 +49,7 @@ class Linear(ForecastModel):
 
     @classmethod
     def fit(cls, support: Sequence[Tensor]) -> Self:
-        """Least squares over all windows of standardized trajectories (T, C, H, W), in float64.
+        """Fit least squares over all windows of standardized trajectories (T, C, H, W), in float64.
 
         Raises:
             ArgumentError: no trajectories, or one that is too short for a window.
@@ -59,11 +61,13 @@ class Linear(ForecastModel):
             )
         model = cls(support[0].shape[1])
         for component in range(model.components):
+            # Only second moments are accumulated, so the windows of one trajectory at a time are in memory. Rows: the
+            # frames of a window, then a constant 1 for the offset.
             rows = CONTEXT + HORIZONS + 1
             products, count = torch.zeros(rows, rows, dtype=torch.float64, device=support[0].device), 0
             for fields in support:
                 flat = fields[:, component].flatten(1).double()
-                lags = flat.unfold(0, rows - 1, 1).permute(2, 0, 1).flatten(1)  # (9, windows points)
+                lags = flat.unfold(0, rows - 1, 1).permute(2, 0, 1).flatten(1)  # (9, windows x points)
                 lags = torch.cat([lags, torch.ones_like(lags[:1])])
                 products, count = products + lags @ lags.T, count + lags.shape[1]
             moments = products / count
@@ -72,24 +76,24 @@ class Linear(ForecastModel):
             gram, cross = moments[known][:, known], moments[known][:, future]
             penalty = RIDGE * torch.eye(len(known), dtype=gram.dtype, device=gram.device)
             solution = torch.linalg.solve(gram + penalty, cross)
-            left = moments.diagonal()[future] - (2 * cross * solution - solution * (gram @ solution)).sum(0)
+            residual = moments.diagonal()[future] - (2 * cross * solution - solution * (gram @ solution)).sum(0)
             model.weights[:, component] = solution[:CONTEXT].T
             model.offset[:, component] = solution[CONTEXT]
-            model.scale[:, component] = left.clamp(min=0).sqrt().clamp(min=SMALLEST_SCALE)
+            model.scale[:, component] = residual.clamp(min=0).sqrt().clamp(min=SMALLEST_SCALE)
         return model
 
     @classmethod
     def from_preset(cls, preset: Any) -> Self:
-        """There is nothing to size."""
+        """Build it unfitted; the preset has no influence."""
         return cls()
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """Inverse of `settings`."""
+        """Build it unfitted from what `settings` returned."""
         return cls(**settings)
 
     def settings(self) -> dict[str, Any]:
-        """The number of components."""
+        """Return the number of components."""
         return {"components": self.components}
 
     def predict(self, *features: Tensor) -> Tensor:
@@ -98,16 +102,16 @@ class Linear(ForecastModel):
         return torch.einsum("nck,bkchw->bnchw", self.weights, context) + self.offset[:, :, None, None]
 
     def parameter_groups(self) -> list[dict]:
-        """Nothing is trained."""
+        """Return no group: adaptation trains nothing."""
         return []
 
 
 class Corrected(ForecastModel):
-    """A linear forecast plus what a network adds; the network's output is in units of the linear forecast's error.
+    """A linear forecast plus a network's correction, which is in units of the linear forecast's error.
 
     Args:
-        network: any forecaster; it is trained as without the linear part.
-        linear: fitted on the same support.
+        network: any forecaster; it is trained as it would be without the linear part.
+        linear: linear forecast fitted on the same support set; unfitted when None, to load weights into.
     """
 
     def __init__(self, network: ForecastModel, linear: Linear | None = None) -> None:
@@ -118,24 +122,32 @@ class Corrected(ForecastModel):
 
     @classmethod
     def from_preset(cls, preset: Any) -> Self:
-        """A corrected forecast has no presets of its own."""
+        """Refuse: a corrected forecast has no presets.
+
+        Raises:
+            ArgumentError: always.
+        """
         raise ArgumentError(
             "expected a network to correct a linear forecast with, got a preset; build the network first"
         )
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """A corrected forecast is restored around its restored network."""
+        """Refuse: a corrected forecast is built from a restored network.
+
+        Raises:
+            ArgumentError: always.
+        """
         raise ArgumentError(
             "expected a network to correct a linear forecast with, got settings; restore the network first"
         )
 
     def settings(self) -> dict[str, Any]:
-        """Those of the network."""
+        """Return the settings of the network."""
         return self.network.settings()
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
-        """The linear forecast (B, 5, C, H, W), then the network's features."""
+        """Return the linear forecast (B, 5, C, H, W), then the network's features."""
         return (self.linear(context), *self.network.features(context))
 
     def predict(self, *features: Tensor) -> Tensor:
@@ -144,5 +156,5 @@ class Corrected(ForecastModel):
         return linear + self.linear.scale[:, :, None, None] * self.network.predict(*rest)
 
     def parameter_groups(self) -> list[dict]:
-        """Those of the network."""
+        """Return the groups of the network."""
         return self.network.parameter_groups()

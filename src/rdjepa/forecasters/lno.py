@@ -3,7 +3,7 @@
 Source: Cao, Goswami, Karniadakis, Laplace neural operator for solving differential equations, Nature Machine
 Intelligence 6 (2024), and the authors' script for reaction-diffusion in two dimensions, whose width, poles and readout
 the paper uses. The authors' evaluation builds tensors over (H, W, width, width, poles, poles), 5 GB each; the fractions
-factorize over the two directions, so ours holds (width, width, H, W) at most; a test compares the two.
+factorize over the two directions, so this one holds (width, width, H, W) at most; a test compares the two.
 
 Kept from the authors: coordinates as input; instance normalization without parameters before and after the layer; poles
 with positive real part at the start and unconstrained later, so the axes run over [0, 1]; and the transient part, which
@@ -45,6 +45,7 @@ PRESETS = {"paper": Config(), "nano": Config(width=16, readout=64, rate=1e-2)}
 
 
 def _complex(parameter: Tensor) -> Tensor:
+    """View pairs (..., 2) as complex numbers (...)."""
     return torch.view_as_complex(parameter)
 
 
@@ -66,10 +67,11 @@ class PoleResidue(nn.Module):
         self.residues = nn.Parameter(scale * torch.rand(width, width, poles, poles, 2))
 
     def fractions(self, height: int, width: int) -> tuple[Tensor, Tensor]:
-        """1 / (i omega - pole) along each direction, (in, out, points, poles)."""
+        """Return 1 / (i omega - pole) along each direction, (in, out, points, poles)."""
         device = self.residues.device
 
         def along(points: int, poles: Tensor) -> Tensor:
+            # the axes include both ends of [0, 1], so points are 1 / (points - 1) apart
             omega = 2 * torch.pi * torch.fft.fftfreq(points, 1 / (points - 1), device=device)
             return 1 / (1j * omega[:, None] - _complex(poles)[:, :, None])
 

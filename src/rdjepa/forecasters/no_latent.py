@@ -1,6 +1,6 @@
 """The no-predictive-latent control: RD-JEPA's decoder on the newest frame and a lead time alone (S3.2).
 
-The latent grid of each horizon is a spatially constant embedding of the lead time, which says nothing of the sample.
+The latent grid of each horizon is a spatially constant embedding of the lead time, which is independent of the sample.
 The paper leaves the form of the embedding open; ours is that of the predictor (S2.4).
 """
 
@@ -21,7 +21,7 @@ class Config:
     """Sizes and rates; the defaults are the paper's.
 
     Attributes:
-        width: of the lead-time embedding, RD-JEPA's latent width.
+        width: width of the lead-time embedding, RD-JEPA's latent width.
         decoder_width: decoder features at full resolution.
         patch: points per side of a patch of the latent grid.
         conditioner_rate: learning rate of the embedding (Table S5).
@@ -66,11 +66,11 @@ class NoLatent(ForecastModel):
         return cls(Config(**settings))
 
     def settings(self) -> dict[str, Any]:
-        """The configuration as JSON values."""
+        """Return the configuration as JSON values."""
         return asdict(self.config)
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
-        """The newest frame (B, C, H, W): all that this control may see."""
+        """Return the newest frame (B, C, H, W), the only input of this control."""
         return (context[:, -1],)
 
     def predict(self, *features: Tensor) -> Tensor:
@@ -81,7 +81,7 @@ class NoLatent(ForecastModel):
         return self.decoder(lead[None, :, None].expand(len(frame), -1, tokens, -1), frame)
 
     def parameter_groups(self) -> list[dict]:
-        """Conditioner and decoder."""
+        """Return one group for the embedding and one for the decoder."""
         return [
             {"params": list(self.conditioner.parameters()), "lr": self.config.conditioner_rate},
             {"params": list(self.decoder.parameters()), "lr": self.config.decoder_rate},

@@ -1,4 +1,4 @@
-"""The two forecasts that cost nothing: a forecaster that does not beat them has learned nothing."""
+"""Persistence and linear extrapolation: forecasts without parameters that any trained forecaster should beat."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Self
@@ -12,7 +12,7 @@ from rdjepa.forecasters.base import HORIZONS, ForecastModel
 
 
 def persistence(context: np.ndarray, horizons: int = HORIZONS) -> np.ndarray:
-    """Repeat the last given frame.
+    """Repeat the newest context frame.
 
     Args:
         context: (B, frames, H, W, C), any units.
@@ -45,23 +45,27 @@ def extrapolation(context: np.ndarray, horizons: int = HORIZONS) -> np.ndarray:
 
 
 class Trivial(ForecastModel):
-    """One of the two as a forecaster without parameters, for code that treats all forecasters alike."""
+    """A forecaster without parameters, the base of the two in this module.
+
+    Attributes:
+        rule: function from context (B, 4, H, W, C) to forecast (B, 5, H, W, C).
+    """
 
     grid = None
     rule: Callable[[np.ndarray], np.ndarray]
 
     @classmethod
     def from_preset(cls, preset: Any) -> Self:
-        """There is nothing to size."""
+        """Build it; the preset has no influence."""
         return cls()
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """There is nothing to size."""
+        """Build it; there are no settings."""
         return cls()
 
     def settings(self) -> dict[str, Any]:
-        """Nothing."""
+        """Return no settings."""
         return {}
 
     def in_physical_units(self) -> Callable[[np.ndarray], np.ndarray]:
@@ -71,10 +75,11 @@ class Trivial(ForecastModel):
     def predict(self, *features: Tensor) -> Tensor:
         """Forecast (B, 5, C, H, W)."""
         (context,) = features
+        # The rule treats points and components alike, so channels may come before the grid.
         return torch.from_numpy(type(self).rule(context.cpu().numpy())).to(context.device)
 
     def parameter_groups(self) -> list[dict]:
-        """Nothing is trained."""
+        """Return no group: adaptation trains nothing."""
         return []
 
 

@@ -32,7 +32,7 @@ RATES = {"small": LearningRates(0.0, 1e-4, 5e-4), "nano": LearningRates(0.0, 3e-
 class RDJEPAForecaster(ForecastModel):
     """Encoder, predictor and decoder as one direct forecaster.
 
-    With a frozen encoder its latent grid is a constant of each window, so `features` returns it.
+    A frozen encoder gives each window a constant latent grid, so `features` returns it.
     """
 
     name = "rd-jepa"
@@ -49,7 +49,7 @@ class RDJEPAForecaster(ForecastModel):
 
     @classmethod
     def from_preset(cls, preset: str | ModelConfig) -> Self:
-        """Fresh weights; give pretrained ones by wrapping `rdjepa.load(...)` in this class."""
+        """Build with fresh weights; for pretrained ones, wrap `rdjepa.load(...)` in this class."""
         return cls(build_model(preset))
 
     @classmethod
@@ -58,11 +58,11 @@ class RDJEPAForecaster(ForecastModel):
         return cls(RDJEPA(ModelConfig.from_dict(settings["model"])), LearningRates(**settings["rates"]))
 
     def settings(self) -> dict[str, Any]:
-        """Sizes and learning rates."""
+        """Return sizes and learning rates."""
         return {"model": self.config.to_dict(), "rates": asdict(self.rates)}
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
-        """Latent grid (B, S, d) and newest frame (B, C, H, W); or the context, if the encoder is trained."""
+        """Return latent grid (B, S, d) and newest frame (B, C, H, W); or the context, if the encoder is trained."""
         if self.rates.encoder:
             return (context,)
         with torch.no_grad():
@@ -76,7 +76,7 @@ class RDJEPAForecaster(ForecastModel):
         return self.decoder(self.predictor.full_grid(latent, HORIZONS), frame)
 
     def parameter_groups(self) -> list[dict]:
-        """One group per trained module."""
+        """Return one group per trained module."""
         modules = (
             (self.encoder, self.rates.encoder),
             (self.predictor, self.rates.predictor),

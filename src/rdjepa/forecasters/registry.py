@@ -1,4 +1,4 @@
-"""The forecasters that a study compares, by name: what each is called, how it is drawn, and where its class is.
+"""The forecasters that a study compares, by name: title, line style in figures, and location of the class.
 
 Nothing here imports a network, so that reports can ask for names and titles without PyTorch.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rdjepa.errors import ArgumentError
 
-LAST = 1_000  # place of an entry that asks for none
+LAST = 1_000  # place of an entry without one
 SPARE_COLORS = ("#332288", "#117733", "#CC6677", "#661100", "#44AA99", "#6699CC")
 SPARE_MARKERS = (">", "p", "*", "h", "d", "8")
 SPARE_LINES = ("-", "--", "-.", ":")
@@ -19,15 +19,15 @@ class Baseline:
     """A forecaster as studies, tables and figures know it.
 
     Attributes:
-        name: in cells, rows and commands.
-        title: in tables and legends.
+        name: its name in cells, rows and commands.
+        title: its name in tables and legends.
         model: its `rdjepa.forecasters.base.ForecastModel`, as "module:Class" or as the class itself.
-        short: title where there is little room; the title by default.
+        short: shorter title for narrow columns and legends; the title by default.
         trained: whether adaptation trains it.
         pretrained: whether it starts from a pretrained checkpoint; its class then takes the loaded model.
         sized_by_checkpoint: whether it is built at the preset of a study's checkpoint, not at that of the other models.
-        place: where it stands in tables, from 1; trained ones come first, equal places in the order of registration.
-        color, marker, line: of its line in figures, in matplotlib's words; spare ones where they are left out.
+        place: position in tables, from 1; trained ones come first, equal places in the order of registration.
+        color, marker, line: of its line in figures, as matplotlib names them; spare ones by default.
     """
 
     name: str
@@ -43,12 +43,12 @@ class Baseline:
     line: str = ""
 
     def __post_init__(self) -> None:
-        """Take the title where there is no short one."""
+        """Use the title where there is no short one."""
         object.__setattr__(self, "short", self.short or self.title)
 
     @property
     def path(self) -> str:
-        """Return "module:Class" of its class."""
+        """Location of its class, "module:Class"."""
         return self.model if isinstance(self.model, str) else f"{self.model.__module__}:{self.model.__qualname__}"
 
 
@@ -59,7 +59,7 @@ def register(baseline: Baseline) -> Baseline:
     """Make a forecaster known by its name, for the time of this process.
 
     Raises:
-        ArgumentError: the name is taken, or cannot stand in tables ("/" separates two forecasters there).
+        ArgumentError: the name is taken, or has a slash or a comma ("/" separates two forecasters in tables).
     """
     if baseline.name in _REGISTERED:
         raise ArgumentError(f"expected a name of its own, got {baseline.name!r}, which is taken; give another name")
@@ -70,7 +70,7 @@ def register(baseline: Baseline) -> Baseline:
 
 
 def names() -> list[str]:
-    """Return the registered names: those of the benchmark, then the user's."""
+    """Return the registered names: those of the benchmark, then those that users registered."""
     return list(_REGISTERED)
 
 
@@ -89,7 +89,7 @@ def get(name: str) -> Baseline:
 
 
 def title(name: str) -> str:
-    """Return what tables call a forecaster; a name that is not registered stands for itself."""
+    """Return the title of a forecaster; for a name that is not registered, the name."""
     return _REGISTERED[name].title if name in _REGISTERED else name
 
 
@@ -101,6 +101,7 @@ def in_print() -> list[str]:
 def line_style(name: str) -> dict[str, str]:
     """Return color, marker and line style of a forecaster, also of one that is not registered here."""
     known = _REGISTERED.get(name)
+    # A checksum of the name, unlike `hash`, gives the same style in every process.
     number = names().index(name) if known else zlib.crc32(name.encode())
     color, marker, line = (known.color, known.marker, known.line) if known else ("", "", "")
     return {

@@ -2,7 +2,7 @@
 
 Source: Wei, List, Thuerey, ReViT, ICML 2026, and its public description (code: MIT); written anew. Every patch has a
 frame of reference: the direction of its mean gradient of u + v in the newest frame, and the direction a quarter turn
-further. Vectors are expressed in it, so tokens are the same whichever way the field is turned; the relative position of
+further. Vectors are expressed in it, so tokens do not change when the field is turned; the relative position of
 two tokens enters attention in the frame of the query.
 
 Left open by the paper and chosen here: patches of 4 points (every published configuration); periodic central
@@ -57,7 +57,7 @@ PRESETS = {"paper": Config(), "nano": Config(width=48, depths=(1, 1, 2, 1, 1), h
 
 
 def frames(reference: Tensor) -> Tensor:
-    """Orthonormal frames of reference vectors (..., 2): (..., 2, 2), [component x or y, first or second axis]."""
+    """Build orthonormal frames of reference vectors (..., 2): (..., 2, 2), [component x or y, first or second axis]."""
     length = reference.norm(dim=-1, keepdim=True)
     unit = reference.new_tensor([1.0, 0.0]).expand_as(reference)
     first = torch.where(length > SMALLEST, reference / length.clamp_min(SMALLEST), unit)
@@ -66,27 +66,27 @@ def frames(reference: Tensor) -> Tensor:
 
 
 def to_local(vectors: Tensor, frame: Tensor) -> Tensor:
-    """Components of vectors (..., n, 2) along the axes of frames (..., 2, 2)."""
+    """Return the components of vectors (..., n, 2) along the axes of frames (..., 2, 2)."""
     return vectors @ frame
 
 
 def to_global(vectors: Tensor, frame: Tensor) -> Tensor:
-    """Inverse of `to_local`."""
+    """Return vectors (..., n, 2) along the grid from components along the axes of frames: the inverse of `to_local`."""
     return vectors @ frame.transpose(-1, -2)
 
 
 def gradients(fields: Tensor) -> Tensor:
-    """Periodic central differences (d/dx, d/dy) of (..., H, W): (..., H, W, 2), x along columns."""
+    """Take periodic central differences (d/dx, d/dy) of (..., H, W): (..., H, W, 2), x along columns, spacing 1."""
     return torch.stack([(fields.roll(-1, d) - fields.roll(1, d)) / 2 for d in (-1, -2)], dim=-1)
 
 
 def coarser(grid: Tensor) -> Tensor:
-    """2x2 means of (B, h, w, n)."""
+    """Average (B, h, w, n) over 2x2 points: (B, h / 2, w / 2, n)."""
     return F.avg_pool2d(grid.movedim(-1, 1), 2).movedim(1, -1)
 
 
 def finer(grid: Tensor) -> Tensor:
-    """Bilinear resampling of (B, h, w, n) to twice the points, around the edges."""
+    """Resample (B, h, w, n) bilinearly and periodically to twice the points per side: (B, 2 h, 2 w, n)."""
     padded = F.pad(grid.movedim(-1, 1), (1, 1, 1, 1), mode="circular")
     return F.interpolate(padded, scale_factor=2, mode="bilinear", align_corners=False)[..., 2:-2, 2:-2].movedim(1, -1)
 
@@ -98,7 +98,7 @@ class WindowBlock(nn.Module):
         width: channels.
         heads: attention heads.
         window: tokens per side of a window.
-        shift: tokens by which windows are displaced, around the edges.
+        shift: tokens by which windows are displaced, periodically.
     """
 
     displacements: Tensor
@@ -112,11 +112,11 @@ class WindowBlock(nn.Module):
         self.position = mlp(3, 32, heads)
         self.mlp = mlp(width, 4 * width, width)
         y, x = torch.meshgrid(torch.arange(window), torch.arange(window), indexing="ij")
-        places = torch.stack([x, y], dim=-1).reshape(-1, 2).float()
-        self.register_buffer("displacements", places[None] - places[:, None], persistent=False)  # (query, key, 2)
+        positions = torch.stack([x, y], dim=-1).reshape(-1, 2).float()
+        self.register_buffer("displacements", positions[None] - positions[:, None], persistent=False)  # (query, key, 2)
 
     def windows(self, grid: Tensor) -> Tensor:
-        """(B, h, w, n) to (B windows, tokens of a window, n)."""
+        """Cut (B, h, w, n) into windows: (B x windows, tokens of a window, n)."""
         batch, height, width, count = grid.shape
         side = self.window
         grid = grid.roll((-self.shift, -self.shift), (1, 2))
@@ -124,7 +124,7 @@ class WindowBlock(nn.Module):
         return blocks.reshape(-1, side * side, count)
 
     def grid(self, blocks: Tensor, shape: torch.Size) -> Tensor:
-        """Inverse of `windows`."""
+        """Put windows back to a grid of the given shape (B, h, w, _): the inverse of `windows`."""
         batch, height, width, _ = shape
         side = self.window
         blocks = blocks.reshape(batch, height // side, width // side, side, side, -1).transpose(2, 3)
@@ -179,19 +179,19 @@ class ReViT(JointForecaster):
         )
         self.norm = nn.LayerNorm(config.width)
         self.decode = mlp(config.width + 4 * OCTAVES, config.width, self.channels_out)
-        place = (torch.arange(config.patch) - (config.patch - 1) / 2) / config.patch
-        y, x = torch.meshgrid(place, place, indexing="ij")
+        position = (torch.arange(config.patch) - (config.patch - 1) / 2) / config.patch
+        y, x = torch.meshgrid(position, position, indexing="ij")
         self.register_buffer("offsets", torch.stack([x, y], dim=-1).reshape(-1, 2), persistent=False)
 
     def patches(self, grid: Tensor) -> Tensor:
-        """(B, H, W, ...) to (B, h, w, points of a patch, ...)."""
+        """Cut (B, H, W, ...) into patches: (B, h, w, points of a patch, ...)."""
         batch, height, width, *rest = grid.shape
         p = self.config.patch
         blocks = grid.reshape(batch, height // p, p, width // p, p, *rest).transpose(2, 3)
         return blocks.reshape(batch, height // p, width // p, p * p, *rest)
 
     def tokens(self, stacked: Tensor, slopes: Tensor, frame: Tensor) -> Tensor:
-        """Tokens (B, h, w, width) of scalars (B, n, H, W) and their gradients (B, n, H, W, 2)."""
+        """Compute tokens (B, h, w, width) of scalars (B, n, H, W) and their gradients (B, n, H, W, 2)."""
         scalars = self.patches(stacked.movedim(1, -1))
         vectors = self.patches(slopes.movedim(1, -2))
         local = to_local(vectors, frame[:, :, :, None])
@@ -223,9 +223,9 @@ class ReViT(JointForecaster):
         return self.points(self.norm(x), axes[0])
 
     def points(self, tokens: Tensor, frame: Tensor) -> Tensor:
-        """Fields (B, 5 C, H, W) from tokens (B, h, w, width) and the place of each point within its patch."""
-        place = to_local(self.offsets.expand(*frame.shape[:3], -1, -1), frame)  # (B, h, w, p p, 2)
-        angles = place[..., None] * (torch.pi * 2.0 ** torch.arange(OCTAVES, device=place.device))
+        """Decode tokens (B, h, w, width) to fields (B, 5 C, H, W) from the position of each point within its patch."""
+        position = to_local(self.offsets.expand(*frame.shape[:3], -1, -1), frame)  # (B, h, w, p p, 2)
+        angles = position[..., None] * (torch.pi * 2.0 ** torch.arange(OCTAVES, device=position.device))
         waves = torch.cat([angles.sin(), angles.cos()], dim=-1).flatten(-2)
         each = tokens[:, :, :, None].expand(-1, -1, -1, waves.shape[3], -1)
         values = self.decode(torch.cat([each, waves.to(each.dtype)], dim=-1))
@@ -236,6 +236,7 @@ class ReViT(JointForecaster):
 
 
 def _change(x: Tensor, source: Tensor, target: Tensor, resample: Callable[[Tensor], Tensor]) -> Tensor:
-    """Take features as vectors from one scale's frames to the grid's, resample them, and turn them into the other's."""
+    """Resample features (B, h, w, n) from one scale to another, as n / 2 vectors that change from frames to frames."""
+    # Vectors of different frames cannot be averaged: they are expressed along the grid for the resampling.
     vectors = to_global(x.unflatten(-1, (-1, 2)), source)
     return to_local(resample(vectors.flatten(-2)).unflatten(-1, (-1, 2)), target).flatten(-2)

@@ -2,7 +2,7 @@
 
 Source: Liu, Yang, Chen, Riesz Neural Operator, ICLR 2026, of which no code is public; the settings are the paper's. The
 published count of 172,232 parameters at one field in and out (complex ones counted once) fixes two blocks of modes,
-three mixing scalars, one pointwise bypass and a readout of 128, and a test repeats it. Choices: the multiplier is that
+three mixing scalars, one pointwise bypass and a readout of 128; a test counts them. Choices: the multiplier is that
 of the Riesz transform, -i k_j / |k|, for which the two transforms together conserve the energy of a field of zero mean;
 the mixing scalars start at 1; instance normalization before and after, and a sine in the head, as in the related
 Laplace neural operator.
@@ -43,7 +43,7 @@ PRESETS = {"paper": Config(), "nano": Config(rate=3e-3)}
 
 
 def riesz_multipliers(height: int, width: int) -> Tensor:
-    """-k_j / |k| for j = y, x on the half spectrum, (2, H, W // 2 + 1), zero at k = 0; the transform has a factor i."""
+    """Return -k_j / |k| for j = y, x on the half spectrum, (2, H, W // 2 + 1), zero at k = 0, without the factor i."""
     ky = torch.fft.fftfreq(height, 1 / height)[:, None].expand(-1, width // 2 + 1)
     kx = torch.fft.rfftfreq(width, 1 / width)[None].expand(height, -1)
     size = torch.hypot(ky, kx)
@@ -71,7 +71,7 @@ class RieszNO(JointForecaster):
         self.register_buffer("multipliers", riesz_multipliers(config.grid, config.grid), persistent=False)
 
     def mixed(self, v: Tensor) -> Tensor:
-        """The spectral layer: (B, width, H, W) to the same shape, in float32."""
+        """Apply the spectral layer to fields (B, width, H, W), in float32 whatever the precision around it."""
         with torch.autocast(v.device.type, enabled=False):
             spectrum = torch.fft.rfft2(v.float())
             factor = torch.complex(

@@ -7,7 +7,7 @@ from rdjepa.forecasters.rd_jepa import LearningRates, RDJEPAForecaster
 
 
 class Scratch(RDJEPAForecaster):
-    """As RD-JEPA, with an encoder that is trained too."""
+    """RD-JEPA with an encoder that is trained as well."""
 
     name = "scratch"
     rates_of: ClassVar[Mapping[str, LearningRates]] = {

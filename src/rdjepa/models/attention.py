@@ -37,5 +37,5 @@ class Attention(nn.Module):
 
 
 def mlp(width_in: int, width_hidden: int, width_out: int) -> nn.Sequential:
-    """Two affine maps separated by GELU, the feed-forward map used everywhere in the model."""
+    """Build two affine maps separated by GELU, the feed-forward map used everywhere in the model."""
     return nn.Sequential(nn.Linear(width_in, width_hidden), nn.GELU(), nn.Linear(width_hidden, width_out))

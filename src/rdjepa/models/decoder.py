@@ -9,7 +9,7 @@ from rdjepa.models.encoder import to_grid
 
 
 class ResidualBlock(nn.Module):
-    """Two times 3x3 convolution, group normalization and SiLU, added to the input (1x1 map where widths differ)."""
+    """Twice a 3x3 convolution, group normalization and SiLU, added to the input (1x1 map where widths differ)."""
 
     def __init__(self, width_in: int, width_out: int, groups: int) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Decoder(nn.Module):
         )
 
     def features(self, frame: Float[Tensor, "B C H W"]) -> list[Float[Tensor, "B _ _ _"]]:
-        """The pyramid F0..F3 of the newest frame, finest first."""
+        """Return the pyramid F0..F3 of the newest frame, finest first, each (B, width_i, H / 2^i, W / 2^i)."""
         levels = [self.stem(frame)]
         for down, block in zip(self.down, self.pyramid, strict=True):
             levels.append(block(down(levels[-1])))
@@ -66,6 +66,7 @@ class Decoder(nn.Module):
         batch, horizons = latent.shape[:2]
 
         def shared(level: Tensor) -> Tensor:
+            # Horizons join the batch only here: the pyramid depends on the newest frame alone, so it is computed once.
             return level[:, None].expand(-1, horizons, -1, -1, -1).flatten(0, 1)
 
         *finer, coarsest = self.features(frame)

@@ -1,4 +1,4 @@
-"""Where and in which precision networks compute."""
+"""Device and precision of the networks."""
 
 import contextlib
 
@@ -8,7 +8,11 @@ from rdjepa.errors import ArgumentError
 
 
 def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager:
-    """Mixed precision on a device: bfloat16 autocast, or nothing for float32."""
+    """Return the context of mixed precision on a device: bfloat16 autocast, or no change for float32.
+
+    Raises:
+        ArgumentError: another precision.
+    """
     if precision == "float32":
         return contextlib.nullcontext()
     if precision != "bfloat16":
@@ -17,7 +21,7 @@ def autocast(device: torch.device, precision: str) -> contextlib.AbstractContext
 
 
 def device_named(name: str) -> torch.device:
-    """Turn "auto", "cpu", "cuda" or "mps" into a device; auto takes a GPU when there is one.
+    """Return the device of a name such as "cpu", "cuda" or "mps"; "auto" takes a CUDA GPU when there is one.
 
     Raises:
         ArgumentError: the device is not there.
@@ -26,7 +30,7 @@ def device_named(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.zeros(1, device=device)
+        torch.zeros(1, device=device)  # a device may have a valid name and still be absent
     except (RuntimeError, AssertionError) as error:
         raise ArgumentError(f"expected the device auto, cpu or a GPU of this machine, got {name!r}") from error
     return device

@@ -15,7 +15,7 @@ FEATURES = 2 * OCTAVES + 2
 
 
 def sinusoid(positions: Num[Tensor, " n"], width: int) -> Float[Tensor, "n {width}"]:
-    """f_D(a) of S2.2: all D/2 sines, then all D/2 cosines, at frequencies 10000^(-2j/D).
+    """Compute f_D(a) of S2.2: all D/2 sines, then all D/2 cosines, at frequencies 10000^(-2j/D).
 
     Args:
         positions: (n,) positions a.
@@ -33,18 +33,18 @@ def sinusoid(positions: Num[Tensor, " n"], width: int) -> Float[Tensor, "n {widt
 
 @lru_cache(maxsize=64)
 def _time_embedding(count: int, width: int, device: torch.device) -> Tensor:
-    """`sinusoid` of 0..count-1, copied to a device once."""
+    """Copy `sinusoid` of 0..count-1 to a device, once."""
     return sinusoid(torch.arange(count), width).to(device)
 
 
 @torch.compiler.assume_constant_result
 def time_embedding(count: int, width: int, device: torch.device) -> Tensor:
-    """Embeddings (count, width) of the temporal indices 0..count-1; a compiled network holds them as constants."""
+    """Return embeddings (count, width) of temporal indices 0..count-1; a compiled network holds them as constants."""
     return _time_embedding(count, width, device)
 
 
 def spatial_embedding(side: int, width: int) -> Float[Tensor, "{side*side} {width}"]:
-    """Row half and column half of each patch's position (S2.2): (side * side, width), row-major."""
+    """Embed the row and the column of each patch, half the width each (S2.2): (side * side, width), row-major."""
     axis = sinusoid(torch.arange(side), width // 2)
     rows = axis[:, None, :].expand(side, side, -1)
     columns = axis[None, :, :].expand(side, side, -1)
@@ -52,7 +52,7 @@ def spatial_embedding(side: int, width: int) -> Float[Tensor, "{side*side} {widt
 
 
 def lead_time_features(offsets: Int[Tensor, "*M"]) -> Float[Tensor, "*M 34"]:
-    """The 34 features gamma(h) of an offset h in 0..8: 16 sines and 16 cosines of 2 pi 2^j tau, tau and tau^2.
+    """Return the 34 features gamma(h) of offsets h in 0..8: 16 sines and 16 cosines of 2 pi 2^j tau, tau and tau^2.
 
     The angle is reduced modulo one turn in exact arithmetic, since 2^15 turns cost float32 all its digits.
 

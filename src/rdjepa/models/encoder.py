@@ -19,13 +19,13 @@ from rdjepa.models.tokenizer import Tokenizer
 
 
 def to_grid(tokens: Float[Tensor, "B S d"]) -> Float[Tensor, "B d side side"]:
-    """(B, S, d) row-major tokens to (B, d, side, side)."""
+    """Arrange (B, S, d) row-major tokens as (B, d, side, side)."""
     side = round(tokens.shape[1] ** 0.5)
     return tokens.transpose(1, 2).unflatten(-1, (side, side))
 
 
 def to_tokens(grid: Float[Tensor, "B d side side"]) -> Float[Tensor, "B side*side d"]:
-    """(B, d, side, side) to (B, S, d) row-major tokens."""
+    """Flatten (B, d, side, side) to (B, S, d) row-major tokens."""
     return grid.flatten(-2).transpose(1, 2)
 
 
@@ -160,6 +160,7 @@ class Encoder(nn.Module):
         self.query_bias = nn.Parameter(torch.randn(width) * 0.02)
         self.temporal = nn.ModuleList(TemporalBlock(width, heads) for _ in range(temporal_blocks))
         self.spatial = SpatialEncoder(width, heads, depths, modes)
+        # A constant of the sizes: checkpoints hold learned values alone.
         self.register_buffer("space", spatial_embedding(side, width), persistent=False)
 
     def forward(
@@ -168,12 +169,13 @@ class Encoder(nn.Module):
         """Encode frames (B, T, C, H, W), optionally hiding tokens where mask (B, T, S) is true."""
         batch, count = frames.shape[:2]
         tokens = self.tokenizer(frames)
+        # Positions are added after hiding, so a hidden token still tells where and when it is.
         if mask is not None:
             tokens = torch.where(mask[..., None], self.mask_token.to(tokens.dtype), tokens)
         time = time_embedding(count, self.width, tokens.device)
         tokens = tokens + self.space + time[:, None, :] + self.embedding
         frames_of_patch = tokens.transpose(1, 2).flatten(0, 1)  # (B S, T, d)
-        query = frames_of_patch[:, -1:] + self.query_bias
+        query = frames_of_patch[:, -1:] + self.query_bias  # of the newest frame, which attends to all frames
         for block in self.temporal:
             query = block(query, frames_of_patch)
         return self.spatial(query.reshape(batch, -1, self.width), self.embedding)

@@ -12,7 +12,7 @@ from rdjepa.models.predictor import Predictor
 
 
 class JEPA(nn.Module):
-    """The trainable pair (encoder, predictor) with a target encoder that follows the encoder.
+    """The trainable pair (encoder, predictor), and a target encoder with a moving average of the encoder's weights.
 
     The target encoder starts as a copy, never requires gradients, and is moved only by `update_target`.
     """
@@ -25,7 +25,7 @@ class JEPA(nn.Module):
 
     @torch.no_grad()
     def targets(self, frames: Float[Tensor, "n C H W"]) -> Float[Tensor, "n S d"]:
-        """Latent tokens (n, S, d) of complete single frames (n, C, H, W), each at temporal index 0."""
+        """Return latent tokens (n, S, d) of complete single frames (n, C, H, W), each at temporal index 0."""
         return self.target_encoder(frames[:, None])
 
     def forward(
@@ -35,16 +35,17 @@ class JEPA(nn.Module):
         offsets: Int[Tensor, " B *M"],
         mask: Bool[Tensor, "B T S"] | None = None,
     ) -> Float[Tensor, "B *M d"]:
-        """Predicted target vectors (B, M, d) for queries (B, M), given context frames (B, T, C, H, W)."""
+        """Predict the target vectors (B, M, d) of queries (B, M), given context frames (B, T, C, H, W)."""
         return self.predictor(self.encoder(context, mask), patches, offsets)
 
     @torch.no_grad()
     def update_target(self, momentum: float) -> None:
-        """xi <- m xi + (1 - m) theta, with the online weights after the optimizer's step."""
+        """Set xi <- m xi + (1 - m) theta, with the online weights theta after the optimizer's step."""
+        # Parameters alone: every buffer of the encoder is a constant.
         target: list[Tensor] = list(self.target_encoder.parameters())
         online: list[Tensor] = list(self.encoder.parameters())
         torch._foreach_lerp_(target, online, 1.0 - momentum)
 
     def trainable(self) -> list[nn.Parameter]:
-        """Parameters of the online encoder and the predictor, in a fixed order."""
+        """Return the parameters of the online encoder and the predictor, in a fixed order."""
         return list(itertools.chain(self.encoder.parameters(), self.predictor.parameters()))

@@ -10,7 +10,7 @@ from rdjepa.models.embeddings import MAX_OFFSET, LeadTimeEmbedding, spatial_embe
 
 
 def latent_laplacian(latent: Float[Tensor, "B S d"]) -> Float[Tensor, "B S d"]:
-    """Mean difference to the four periodic neighbors on the token grid: (B, S, d) to (B, S, d)."""
+    """Compute the mean difference to the four periodic neighbors on the token grid, (B, S, d) to (B, S, d)."""
     side = round(latent.shape[1] ** 0.5)
     grid = latent.unflatten(1, (side, side))
     neighbors = grid.roll(1, 1) + grid.roll(-1, 1) + grid.roll(1, 2) + grid.roll(-1, 2)
@@ -53,6 +53,8 @@ class PredictorBlock(nn.Module):
             local: (B, G, M, 3 d + 1) context token, its Laplacian, lead-time embedding and tau at each query.
             lead: (B, G, M, d) lead-time embedding of each query.
         """
+        # Self-attention stays within a group, so groups join the batch; the context is shared by all groups, so in
+        # cross-attention they join the queries.
         shape = query.shape
         normed = self.norm_self(query).flatten(0, 1)
         query = query + self.self_attention(normed, normed).view(shape)
@@ -117,7 +119,7 @@ class Predictor(nn.Module):
         return query if grouped else query[:, 0]
 
     def full_grid(self, context: Float[Tensor, "B S d"], horizons: int) -> Float[Tensor, "B {horizons} S d"]:
-        """Every patch at offsets 1..horizons, one query list per offset: (B, S, d) to (B, horizons, S, d)."""
+        """Predict every patch at offsets 1..horizons, one group of queries each: (B, S, d) to (B, horizons, S, d)."""
         batch, tokens = context.shape[:2]
         patches = torch.arange(tokens, device=context.device).expand(batch, horizons, tokens)
         offsets = torch.arange(1, horizons + 1, device=context.device)[None, :, None].expand_as(patches)

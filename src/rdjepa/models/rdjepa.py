@@ -43,16 +43,20 @@ class ModelConfig:
 
     @property
     def side(self) -> int:
-        """Tokens a side of the latent grid."""
+        """Tokens per side of the latent grid."""
         return self.grid // self.patch
 
     def to_dict(self) -> dict:
-        """Plain JSON values."""
+        """Return the sizes as JSON values."""
         return asdict(self) | {"depths": list(self.depths)}
 
     @classmethod
     def from_dict(cls, values: Mapping) -> "ModelConfig":
-        """Inverse of `to_dict`; unknown or missing keys are an error."""
+        """Restore a configuration from what `to_dict` returned.
+
+        Raises:
+            ArgumentError: unknown or missing keys.
+        """
         expected = set(cls.__dataclass_fields__)
         if set(values) != expected:
             raise ArgumentError(
@@ -86,6 +90,7 @@ class RDJEPA(nn.Module):
         self.config = config
         self.name = name
         self.fingerprint = ""
+        # Modules draw their weights as they are constructed: another order gives a seed other weights.
         self.encoder = Encoder(
             config.width,
             config.heads,
@@ -101,7 +106,7 @@ class RDJEPA(nn.Module):
 
 
 def parameter_count(module: nn.Module) -> int:
-    """Number of real parameters, trainable or not; a complex weight counts twice."""
+    """Count the real parameters, trainable or not; weights kept as (real, imaginary) pairs count twice."""
     return sum(p.numel() for p in module.parameters())
 
 
@@ -120,13 +125,13 @@ def build(preset: str | ModelConfig, seed: int | None = None) -> RDJEPA:
     config, name = (PRESETS[preset], preset) if isinstance(preset, str) else (preset, "custom")
     if seed is None:
         return RDJEPA(config, name)
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]):  # weights are drawn on the CPU, whatever device is used later
         torch.manual_seed(seed)
         return RDJEPA(config, name)
 
 
 def with_fresh_decoder(model: RDJEPA, seed: int) -> RDJEPA:
-    """A copy of a model whose decoder has the fresh weights of a seed, as adaptation begins (S2.6)."""
+    """Copy a model and give the copy a decoder with the fresh weights of a seed, as adaptation begins (S2.6)."""
     fresh = copy.deepcopy(model)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 @lru_cache(maxsize=32)
 def dft_matrices(side: int, modes: int) -> tuple[Tensor, Tensor]:
-    """Forward and inverse real matrices of the truncated transform on a side x side grid.
+    """Compute the forward and inverse real matrices of the truncated transform on a side x side grid.
 
     The kept block is rows 0..min(modes, side)-1 and columns 0..min(modes, side//2+1)-1 of the real transform.
 
@@ -30,6 +30,7 @@ def dft_matrices(side: int, modes: int) -> tuple[Tensor, Tensor]:
     angle = 2 * torch.pi * (ky * points[None, None, :, None] + kx * points[None, None, None, :]) / side
     cosine = angle.cos().reshape(rows * columns, side * side)
     sine = angle.sin().reshape(rows * columns, side * side)
+    # A real transform keeps one column for +kx and -kx; column zero and the Nyquist column are their own mirror images.
     multiplicity = torch.full((rows, columns), 2.0, dtype=torch.float64)
     multiplicity[:, 0] = 1.0
     if side % 2 == 0 and columns == side // 2 + 1:
@@ -42,14 +43,14 @@ def dft_matrices(side: int, modes: int) -> tuple[Tensor, Tensor]:
 
 @lru_cache(maxsize=64)
 def _matrices_on(side: int, modes: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """`dft_matrices`, copied to a device once."""
+    """Copy `dft_matrices` to a device, once."""
     forward, inverse = dft_matrices(side, modes)
     return forward.to(device), inverse.to(device)
 
 
 @torch.compiler.assume_constant_result
 def matrices_on(side: int, modes: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """`dft_matrices` on a device; a compiled network holds them as constants."""
+    """Return `dft_matrices` on a device; a compiled network holds them as constants."""
     return _matrices_on(side, modes, device)
 
 
@@ -78,6 +79,7 @@ class SpectralConvolution(nn.Module):
         rows, columns = min(self.modes, side), min(self.modes, side // 2 + 1)
         with torch.autocast(tokens.device.type, enabled=False):
             real, imaginary = (forward @ tokens.float()).chunk(2, dim=-2)
+            # A coarser stage has fewer modes and takes the low ones of the same weights.
             weight = self.weight[:, :rows, :columns].float().reshape(-1, rows * columns, 2).transpose(0, 1)
             a, b = weight.unbind(-1)
             product = torch.cat([real * a - imaginary * b, real * b + imaginary * a], dim=-2)

@@ -13,7 +13,7 @@ class Tokenizer(nn.Module):
 
     Args:
         width: latent width d.
-        patch: side of a patch in grid points.
+        patch: points per side of a patch.
         components: number of field components C.
     """
 
@@ -26,7 +26,7 @@ class Tokenizer(nn.Module):
         self.mix = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, width))
 
     def patches(self, fields: Float[Tensor, "*B C H W"]) -> Float[Tensor, "*B C S {self.patch*self.patch}"]:
-        """Cut (..., C, H, W) into (..., C, S, patch * patch)."""
+        """Cut fields (..., C, H, W) into the values of each patch, (..., C, S, patch * patch)."""
         p = self.patch
         *lead, height, width = fields.shape
         blocks = fields.reshape(*lead, height // p, p, width // p, p).transpose(-3, -2)

@@ -1,1 +1,1 @@
-"""Predictive latent pretraining: what it reads, its objective, its loop and its diagnostics; never a test split."""
+"""Predictive latent pretraining: its dataset, its objective, its loop and its diagnostics; never a test split."""

@@ -16,16 +16,16 @@ class PretrainConfig:
         peak: learning rate after warm-up.
         minimum: learning rate at the end.
         warmup: steps of linear warm-up.
-        weight_decay: AdamW's, on every parameter.
-        betas: AdamW's.
+        weight_decay: of AdamW, on every parameter.
+        betas: of AdamW.
         clip: global norm that gradients are clipped to.
         ema: averaging coefficient of the target encoder, first and last.
-        seed: of the weights and of the sequence of batches.
+        seed: seed of the weights and of the sequence of batches.
         precision: "float32", or "bfloat16" for autocast (weights, optimizer and spectral layers stay float32).
         save_every: steps between saved states.
         log_every: steps between lines of metrics.jsonl.
         diagnose_every: steps between diagnostics on validation trajectories.
-        targets: sampling of regions, offsets, queries and masks.
+        targets: distributions of regions, offsets, queries and masks.
     """
 
     steps: int = 200_000
@@ -45,7 +45,7 @@ class PretrainConfig:
     targets: TargetConfig = field(default_factory=TargetConfig)
 
     def __post_init__(self) -> None:
-        """Refuse averaging that would never move, or overshoot."""
+        """Refuse coefficients with which the target encoder would never move, or overshoot."""
         if not all(0 <= coefficient < 1 for coefficient in self.ema):
             raise ArgumentError(f"expected averaging coefficients of at least 0 and below 1, got {self.ema}")
 
@@ -58,5 +58,5 @@ PROFILES = {
 
 
 def scaled(config: PretrainConfig, steps: int) -> PretrainConfig:
-    """The same profile over another number of steps; the warm-up keeps its share, schedules end with the run."""
+    """Return the same profile over another number of steps; warm-up keeps its share, schedules end with the run."""
     return replace(config, steps=steps, warmup=max(1, round(config.warmup * steps / config.steps)))

@@ -1,4 +1,4 @@
-"""What pretraining reads: windows of stored trajectories of several systems, balanced over the systems (S2.3)."""
+"""The dataset of pretraining: windows of stored trajectories of several systems, drawn equally often (S2.3)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Batch:
         context: (B, T, C, H, W) frames.
         futures: (n, C, H, W), each distinct target frame of each sample once.
         patches: (B, M) queried patches.
-        offsets: (B, M) queried offsets.
+        offsets: (B, M) queried offsets, in frames after the newest context frame.
         frame_of_query: (B, M) row of `futures` that answers each query.
         mask: (B, T, S) hidden context tokens.
     """
@@ -41,18 +41,18 @@ class Batch:
     mask: Tensor
 
     def to(self, device: torch.device) -> "Batch":
-        """The same batch on a device."""
+        """Copy the batch to a device."""
         moved = {name: value.to(device, non_blocking=True) for name, value in vars(self).items() if name != "systems"}
         return Batch(self.systems, **moved)
 
     def pinned(self) -> "Batch":
-        """The same batch in page-locked memory, from where a GPU fetches it while it computes."""
+        """Copy the batch to page-locked memory, which a GPU can read while it computes."""
         return Batch(self.systems, **{n: value.pin_memory() for n, value in vars(self).items() if n != "systems"})
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A batch before any frame is touched: `Batch` with the rows of its frames instead of the frames.
+    """A batch before any frame is read: `Batch` with the rows of its frames instead of the frames.
 
     Attributes:
         systems, patches, offsets, frame_of_query, mask: as in `Batch`.
@@ -127,7 +127,7 @@ class Dataset:
         """Draw batch number `index` of the sequence `seed`: a system, a trajectory, a window and queries per sample.
 
         Args:
-            seed: of the sequence.
+            seed: seed of the sequence.
             index: number of the batch.
             size: samples of the whole batch.
             side: tokens per side of the latent grid.
@@ -136,6 +136,7 @@ class Dataset:
         """
         rng = np.random.default_rng([seed, index])
         names = list(self.frames.spans)
+        # The whole batch is drawn even for a part of it, so samples do not depend on the number of processes.
         drawn = []
         for _ in range(size):
             name = names[rng.integers(len(names))]
@@ -161,10 +162,10 @@ class Dataset:
         )
 
     def cut(self, plan: Plan) -> Batch:
-        """Take the frames of a plan from wherever they live."""
+        """Read the frames of a plan; the result is on the device of the frames."""
         frames = {"context": self.frames.take(plan.context), "futures": self.frames.take(plan.futures)}
         return Batch(**{**vars(plan), **frames})
 
     def batch(self, seed: int, index: int, size: int, side: int, config: TargetConfig) -> Batch:
-        """Batch number `index` of the sequence `seed`, whole."""
+        """Return batch number `index` of the sequence `seed`, with all samples."""
         return self.cut(self.plan(seed, index, size, side, config))

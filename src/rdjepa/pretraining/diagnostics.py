@@ -1,6 +1,6 @@
-"""Is a JEPA learning or collapsing? Latent skill, spread and rank on fixed batches that training never uses.
+"""Signs of learning and of collapse: latent skill, spread and rank on fixed batches that training never uses.
 
-The loss alone cannot tell: it falls when targets collapse, and it may rise while they fill with content.
+The loss alone cannot tell them apart: it falls when targets collapse, and may rise while targets gain information.
 """
 
 from collections.abc import Mapping
@@ -18,12 +18,13 @@ LEAST_STD, LEAST_RANK, LARGEST_COSINE, LEAST_SKILL = 0.1, 3.0, 0.95, 0.0
 
 
 def rankme(features: Tensor) -> float:
-    """Effective rank exp(entropy of the normalized singular values) of centered features (n, d).
+    """Return the effective rank, exp(entropy of the normalized singular values), of centered features (n, d).
 
     The singular values are the roots of the eigenvalues of the smaller Gram matrix, in float64. Source: Garrido et
     al., RankMe, ICML 2023, here of centered features.
     """
     centered = (features - features.mean(0, keepdim=True)).double()
+    # The smaller of the two Gram matrices has the same nonzero eigenvalues and costs less.
     gram = centered @ centered.T if centered.shape[0] < centered.shape[1] else centered.T @ centered
     values = torch.linalg.eigvalsh(gram).clamp_min(0.0).sqrt()
     share = values / values.sum().clamp_min(1e-12)
@@ -31,17 +32,17 @@ def rankme(features: Tensor) -> float:
 
 
 def normalized(latent: Tensor) -> Tensor:
-    """Feature-normalized latent vectors (..., d) in float32, as the loss sees them (S2.5)."""
+    """Normalize latent vectors (..., d) over their features, in float32, as the loss does (S2.5)."""
     return F.layer_norm(latent.float(), latent.shape[-1:])
 
 
 def positions(tokens: int, count: int = POSITIONS) -> Tensor:
-    """Indices of `count` patches, evenly spaced over `tokens`."""
+    """Return the indices (count,) of patches that are evenly spaced over `tokens`."""
     return torch.linspace(0, tokens - 1, count).long()
 
 
 def spread(features: Tensor) -> dict[str, float]:
-    """How much normalized latent vectors (n, P, d) differ across n samples, position by position.
+    """Measure how much normalized latent vectors (n, P, d) differ across n samples, position by position.
 
     Returns:
         target_std: standard deviation across samples, averaged over positions and features.
@@ -50,6 +51,7 @@ def spread(features: Tensor) -> dict[str, float]:
     """
     unit = F.normalize(features, dim=-1)
     count = features.shape[0]
+    # |sum of unit vectors|^2 = n + sum of the cosines of all ordered pairs, without an n x n matrix.
     pairwise = (unit.sum(0).square().sum(-1) - count) / (count * (count - 1))
     return {
         "target_std": float(features.std(0).mean()),
@@ -94,7 +96,7 @@ def diagnose(jepa: JEPA, batches: list[Batch]) -> dict[str, float]:
 
 
 def signs_of_collapse(metrics: Mapping[str, float]) -> list[str]:
-    """What in the results of `diagnose` or `spread` looks like collapse or like no learning; empty when all is well.
+    """List what in the results of `diagnose` or `spread` points to collapse or to no learning; often nothing.
 
     The signs: standard deviation of the targets across samples below 0.1 (unrelated targets have 1, targets that know
     only their position 0), effective rank below 3, mean cosine between samples above 0.95, and latent skill against

@@ -22,7 +22,7 @@ class Engine:
     Attributes:
         compile: "no", "yes" (fused kernels by torch.compile), or "graphs" (replayed as CUDA graphs too).
         accumulate: passes that a batch is divided into, one after the other; more of them take less memory.
-        frames: where the data live: "memory", "mapped" (from a file, for data larger than memory), or "device".
+        frames: where the frames are kept: "memory", "mapped" (from a file, for data larger than memory), or "device".
     """
 
     compile: str = "no"
@@ -30,7 +30,7 @@ class Engine:
     frames: str = "memory"
 
     def __post_init__(self) -> None:
-        """Refuse values that mean nothing."""
+        """Refuse unknown values, and CUDA graphs with accumulated passes."""
         if self.compile not in MODES:
             raise ArgumentError(f"expected compile among {', '.join(MODES)}, got {self.compile!r}")
         if self.frames not in PLACES:
@@ -57,17 +57,21 @@ class Engine:
             torch.compiler.cudagraph_mark_step_begin()
 
     def futures(self, frames: Tensor, batch: int) -> Tensor:
-        """Target frames (n, C, H, W), filled up with zeros to a multiple of the batch: few shapes to compile for."""
+        """Pad target frames (n, C, H, W) with zeros to a multiple of the batch: few shapes to compile for."""
         missing = -len(frames) % batch if self.compiled else 0
         return F.pad(frames, (0, 0) * 3 + (0, missing)) if missing else frames
 
     def eager(self) -> contextlib.AbstractContextManager:
-        """A block whose shapes are not worth compiling for."""
+        """Return a context without compilation, for shapes that occur too seldom to be worth it."""
         return torch.compiler.set_stance("force_eager") if self.compiled else contextlib.nullcontext()
 
 
 def fastest(device: torch.device, accumulate: int = 1) -> Engine:
-    """What suits a device: compiled CUDA graphs and frames on a GPU, plain kernels and frames in memory on a CPU."""
+    """Return the fastest choices for a device.
+
+    On a GPU: frames on it, and CUDA graphs, or compilation alone for accumulated passes. On a CPU: plain kernels and
+    frames in memory.
+    """
     if device.type != "cuda":
         return Engine(accumulate=accumulate)
     return Engine("graphs" if accumulate == 1 else "yes", accumulate, "device")
@@ -85,6 +89,7 @@ def explain_out_of_memory() -> Iterator[None]:
     except InsufficientMemoryError:
         raise
     except (MemoryError, RuntimeError) as error:
+        # torch reports a failed allocation on a CPU as a plain RuntimeError
         full = isinstance(error, MemoryError | torch.cuda.OutOfMemoryError) or "can't allocate memory" in str(error)
         if not full:
             raise

@@ -17,9 +17,8 @@ from rdjepa.data.fields import COMPONENTS, channels_first
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key
 from rdjepa.data.windows import PRETRAINING
-from rdjepa.errors import DataError
+from rdjepa.errors import DataError, InsufficientMemoryError
 from rdjepa.io.atomic import write_bytes
-from rdjepa.pretraining.engine import InsufficientMemoryError
 
 Spans = Mapping[str, Sequence[tuple[int, int]]]
 
@@ -29,7 +28,7 @@ class Frames:
     """Standardized frames of many trajectories.
 
     Attributes:
-        table: (F, C, H, W), the frames of one trajectory after the other, wherever the tensor lives.
+        table: (F, C, H, W), the frames of one trajectory after the other, on any device.
         spans: system -> (first row, number of frames) of each of its trajectories.
     """
 
@@ -38,7 +37,7 @@ class Frames:
 
     @classmethod
     def of(cls, fields: Mapping[str, Sequence[np.ndarray]]) -> "Frames":
-        """Gather standardized (T, C, H, W) arrays, system by system."""
+        """Concatenate standardized arrays (T, C, H, W), system by system."""
         spans = spans_of({name: [len(each) for each in arrays] for name, arrays in fields.items()})
         return cls(torch.from_numpy(np.concatenate([x for arrays in fields.values() for x in arrays])), spans)
 
@@ -48,11 +47,11 @@ class Frames:
         return {name: len(spans) for name, spans in self.spans.items()}
 
     def take(self, rows: Tensor) -> Tensor:
-        """Frames (..., C, H, W) of the given rows (...), float32, on the table's device."""
+        """Return the frames (..., C, H, W) of the given rows (...), float32, on the table's device."""
         return self.table[rows.to(self.table.device)].float()
 
     def to(self, device: torch.device) -> "Frames":
-        """The same frames on a device."""
+        """Copy the frames to a device."""
         return Frames(self.table.to(device), self.spans)
 
 
@@ -66,7 +65,7 @@ class Opened:
 
 
 def spans_of(lengths: Mapping[str, Sequence[int]]) -> dict[str, list[tuple[int, int]]]:
-    """First row and number of frames of every trajectory when all lie one after the other."""
+    """Return first row and number of frames of every trajectory when all are stored one after the other."""
     spans: dict[str, list[tuple[int, int]]] = {}
     row = 0
     for name, counts in lengths.items():
@@ -86,8 +85,8 @@ def read_frames(
         data: dataset directory.
         keys: system -> keys of its trajectories.
         dtype: of the table; bfloat16 loses nothing where the first layer works in bfloat16 anyway.
-        mapped: directory for a file that the table is mapped from instead of being held in memory; a file made of
-            the same trajectories before is used again, and processes of one machine share its pages.
+        mapped: directory for a file that the table is mapped from instead of being held in memory; a file made
+            earlier of the same trajectories is used again, and processes of one machine share its pages.
 
     Raises:
         DataError: a trajectory is too short for a window, or of another grid than the first.
@@ -112,21 +111,21 @@ def read_frames(
 
 
 def refuse_if_too_large(shape: Sequence[int], dtype: torch.dtype) -> None:
-    """Say what to lower when a table would take more than the memory of the machine.
+    """Refuse a table that would take more than the memory of the machine.
 
     Raises:
-        InsufficientMemoryError: it would.
+        InsufficientMemoryError: it would; the sentence names what to change.
     """
-    need, there = math.prod(shape) * dtype.itemsize, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if need > there:
+    need, available = math.prod(shape) * dtype.itemsize, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if need > available:
         raise InsufficientMemoryError(
-            f"expected at least {need / 2**30:.1f} GiB of memory for the frames, got {there / 2**30:.1f}; "
+            f"expected at least {need / 2**30:.1f} GiB of memory for the frames, got {available / 2**30:.1f}; "
             "map them from a file (--frames mapped), or give fewer trajectories"
         )
 
 
 def _fill(table: Tensor, data: Path | str, keys: Mapping[str, Sequence[Key]], spans: Spans) -> dict[str, Normalizer]:
-    """Read, standardize and store one system after the other; returns the statistics."""
+    """Read, standardize and store one system after the other; return the statistics of each."""
     normalizers = {}
     for name, each in keys.items():
         physical = [store.read(store.path_of(data, key)).fields for key in each]
@@ -143,13 +142,14 @@ def _mapped(
     checksums: Mapping[str, str],
     fill: Callable[[Tensor], dict[str, Normalizer]],
 ) -> tuple[Tensor, dict[str, Normalizer]]:
-    """The table mapped from a file named after its content; the statistics beside it mark the file as whole."""
+    """Map the table from a file named after its content, made first if there is none; return it with the statistics."""
     name = hashlib.sha256(json.dumps([sorted(checksums.items()), str(dtype)]).encode()).hexdigest()[:16]
     path, record = folder / f"{name}.frames", folder / f"{name}.json"
     if not record.exists() or not path.exists() or path.stat().st_size != math.prod(shape) * dtype.itemsize:
         folder.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)  # a new file: another process may still have the old one mapped
         normalizers = fill(torch.from_file(str(path), shared=True, size=math.prod(shape), dtype=dtype).view(*shape))
+        # The record is written after the frames are on disk, so its presence marks the frames as complete.
         with path.open("rb") as file:
             os.fsync(file.fileno())
         write_bytes(record, json.dumps({key: n.to_dict() for key, n in normalizers.items()}).encode())

@@ -1,4 +1,4 @@
-"""Predictive latent pretraining: a resumable loop from trajectories to encoder and predictor (S2.3-S2.5)."""
+"""Predictive latent pretraining: the resumable loop that trains encoder and predictor on trajectories (S2.3-S2.5)."""
 
 import contextlib
 import json
@@ -43,7 +43,7 @@ def pretrain(
     line: Line | None = None,
     stop_at: int | None = None,
 ) -> RDJEPA:
-    """Pretrain a preset, or go on with a run.
+    """Pretrain a preset, or resume a run.
 
     The run directory receives `metrics.jsonl` (one line per `log_every` steps), `state/` (the two newest states),
     `data.json` (systems, normalization and checksums of every trajectory used) and nothing else; write the finished
@@ -51,16 +51,16 @@ def pretrain(
 
     Args:
         preset: "paper", "small" or "nano".
-        source: trajectories of the systems to learn from.
+        dataset: trajectories of the systems to learn from.
         run: run directory.
         config: optimization settings.
-        validation: trajectories for the held-out diagnostics; none are computed without.
+        validation: trajectories for the held-out diagnostics; None computes none.
         device: where to train; CPU when None.
         engine: how to compute; plain when None.
         ranks: this process among those of the run; alone when None.
-        resuming: go on from the newest valid state in `run`, if there is one.
-        progress: called by the leading process after every step with its number, the number of all and the latest
-            metrics as a short line.
+        resuming: continue from the newest valid state in `run`, if there is one.
+        progress: called by the leading process after every step with its number, the number of steps and the
+            latest metrics as a short line.
         line: called with every line that goes to `metrics.jsonl`.
         stop_at: end early at this step with the state saved; the schedules do not change.
 
@@ -109,27 +109,28 @@ def _loop(
     config, leads = training.config, training.ranks.leads
     clock = Clock(training.step)
     latest: dict = {}
-    window: list[float] = []
-    with Prefetcher(dataset, config, training.side, parts, training.device, training.step) as reader:
+    losses: list[float] = []  # since the last line of metrics
+    with Prefetcher(dataset, config, training.side, parts, training.device, training.step) as prefetcher:
         while training.step < last:
-            metrics: dict = training.update(reader.next())
+            metrics: dict = training.update(prefetcher.next())
             if not leads:
                 continue
-            window.append(metrics["loss"])
+            losses.append(metrics["loss"])
             step = training.step
             log, measure, save = (
                 step % every == 0 or step == last
                 for every in (config.log_every, config.diagnose_every, config.save_every)
             )
             if log or measure:
-                metrics |= {"loss": sum(window) / len(window)} | clock.read(step, reader.waited)
+                metrics |= {"loss": sum(losses) / len(losses)} | clock.read(step, prefetcher.waited)
                 metrics |= _measure(training, metrics["gradient_norm"], held_out if measure else None)
-                window = []
+                losses = []
                 _write(run / "metrics.jsonl", {"step": step} | metrics)
                 if line:
                     line({"step": step} | metrics)
             if save:
                 training.save(run / "state" / f"step-{step:08d}.safetensors")
+                # Two states are kept: if the newest is damaged, a resumed run starts from the one before.
                 for old in newest_state(run)[2:]:
                     old.unlink()
             if measure:
@@ -140,7 +141,7 @@ def _loop(
 
 
 def _held_out(validation: Dataset, training: Pretraining) -> list[Batch]:
-    """The fixed batches of the diagnostics."""
+    """Return the fixed batches of the diagnostics."""
     targets = training.config.targets
     return [
         validation.batch(VALIDATION_SEED, i, VALIDATION_BATCH, training.side, targets).to(training.device)
@@ -149,7 +150,7 @@ def _held_out(validation: Dataset, training: Pretraining) -> list[Batch]:
 
 
 def _measure(training: Pretraining, norm: float, held_out: list[Batch] | None) -> dict:
-    """What only reads the state: cheap quantities always, the rest when batches (or an empty list) are given."""
+    """Measure the state without changing it: cheap quantities always, the rest if `held_out` is a list, even empty."""
     jepa, config = training.jepa, training.config
     found: dict = {
         "averaging_distance": averaging_distance(jepa),
@@ -164,24 +165,25 @@ def _measure(training: Pretraining, norm: float, held_out: list[Batch] | None) -
             measured = diagnose(jepa, held_out)
     queue = training.queue.measure()
     found |= measured | {"queue": queue}
+    # All signs of collapse are normal in the first steps, so there is no warning during warm-up.
     signs = signs_of_collapse(queue | measured) if training.step >= config.warmup else []
     return found | ({"warnings": signs} if signs else {})
 
 
 class Clock:
-    """Speed of a session, from its first step on."""
+    """Speed of one process, from the first step after its start or resumption."""
 
     def __init__(self, first: int) -> None:
         self.first, self.began = first, time.perf_counter()
 
     def read(self, step: int, waited: float) -> dict[str, float]:
-        """Steps a second, and the share of the time that went into waiting for data."""
+        """Return steps per second, and the share of the time that was spent waiting for data."""
         passed = time.perf_counter() - self.began
         return {"steps_per_second": (step - self.first) / passed, "data_wait": waited / passed}
 
 
 def _write(path: Path, record: Mapping) -> None:
-    """Append one line."""
+    """Append one record as a line of JSON."""
     with path.open("a") as file:
         file.write(json.dumps(record) + "\n")
 
@@ -215,7 +217,7 @@ def _trim(path: Path, step: int) -> None:
     if path.exists():
         kept = []
         for line in path.read_text().splitlines():
-            with contextlib.suppress(json.JSONDecodeError):
+            with contextlib.suppress(json.JSONDecodeError):  # an interrupted run may leave an incomplete line
                 if json.loads(line)["step"] <= step:
                     kept.append(line + "\n")
         write_bytes(path, "".join(kept).encode())

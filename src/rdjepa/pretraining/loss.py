@@ -2,13 +2,14 @@
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor
 
 from rdjepa.errors import ArgumentError
 
 
-def jepa_loss(predicted: Tensor, target: Tensor) -> Tensor:
-    """Mean squared difference of feature-normalized latent vectors (equation of S2.5).
+def jepa_loss(predicted: Float[Tensor, "*M d"], target: Float[Tensor, "*M d"]) -> Float[Tensor, ""]:
+    """Compute the mean squared difference of feature-normalized latent vectors (equation of S2.5).
 
     Args:
         predicted: (..., d) predicted latent vectors.

@@ -1,6 +1,6 @@
-"""What a running pretraining tells of itself: its own targets, gates, gradient norms, distance of the average.
+"""Diagnostics during pretraining: spread of its own targets, gates, gradient norms, distance of the target encoder.
 
-Everything here only reads, so a run ends with the same bits whether it is watched or not.
+Nothing here changes the state of the run, so a run ends with the same bits whether it is measured or not.
 """
 
 from collections import defaultdict, deque
@@ -15,14 +15,14 @@ from rdjepa.models.predictor import Predictor
 from rdjepa.pretraining.dataset import Batch
 from rdjepa.pretraining.diagnostics import normalized, positions, spread
 
-QUEUE = 256  # samples; a batch of four alone has no rank to speak of
+QUEUE = 256  # samples; the rank across n samples is at most n - 1, too low to judge for one batch of four
 QUEUE_POSITIONS = 8
 
 
 class TargetQueue:
     """Targets of the latest training samples at a few patches, one frame of each sample.
 
-    It belongs to the process and is not part of a run's state: after a resume it fills again.
+    It is not part of the saved state: after a resume it fills again.
 
     Args:
         size: samples kept.
@@ -33,13 +33,13 @@ class TargetQueue:
 
     @torch.no_grad()
     def push(self, latent: Tensor, batch: Batch) -> None:
-        """Add the samples of a batch, given the target latents (n, S, d) of its futures."""
+        """Add the samples of a batch, given the target latents (n, S, d) of its futures; drop the oldest samples."""
         where = positions(latent.shape[1], QUEUE_POSITIONS).to(latent.device)
         first = normalized(latent[batch.frame_of_query[:, :1], where])  # (B, P, d)
         self.kept.extend(zip(batch.systems, first, strict=True))
 
     def measure(self) -> dict:
-        """`spread` over all samples, their number, and under "systems" the same for each system that has two."""
+        """Return `spread` over all samples, their number, and under "systems" that of each system with two or more."""
         by_system = defaultdict(list)
         for system, features in self.kept:
             by_system[system].append(features)
@@ -51,7 +51,7 @@ class TargetQueue:
 
 
 def gates(predictor: Predictor) -> dict[str, list[float]]:
-    """The diffusion and reaction gates of every predictor block (S2.4); both start at 0.25."""
+    """Return the diffusion and reaction gates of every predictor block (S2.4); both start at 0.25."""
     return {
         name: torch.stack([getattr(block, f"gate_{name}").detach() for block in predictor.blocks]).tolist()
         for name in ("diffusion", "reaction")
@@ -60,18 +60,18 @@ def gates(predictor: Predictor) -> dict[str, list[float]]:
 
 @torch.no_grad()
 def averaging_distance(jepa: JEPA) -> float:
-    """||theta - xi|| / ||theta|| over all parameters of the online and the target encoder."""
+    """Return ||theta - xi|| / ||theta|| over all parameters of the online (theta) and the target encoder (xi)."""
     online: list[Tensor] = list(jepa.encoder.parameters())
     target: list[Tensor] = list(jepa.target_encoder.parameters())
-    apart = torch.stack(torch._foreach_norm(torch._foreach_sub(online, target)))
-    return float(apart.norm() / torch.stack(torch._foreach_norm(online)).norm())
+    difference = torch.stack(torch._foreach_norm(torch._foreach_sub(online, target)))
+    return float(difference.norm() / torch.stack(torch._foreach_norm(online)).norm())
 
 
 def gradient_norms(jepa: JEPA, total: float, clip: float) -> dict[str, float]:
-    """Norm of the gradient of every module, as it was before clipping.
+    """Return the norm of the gradient of every module, as it was before clipping.
 
     Args:
-        jepa: after a backward pass whose gradients were clipped.
+        jepa: the networks after a backward pass whose gradients were clipped.
         total: global norm before clipping.
         clip: the norm that it was clipped to.
     """
@@ -79,8 +79,8 @@ def gradient_norms(jepa: JEPA, total: float, clip: float) -> dict[str, float]:
     for name, parameter in jepa.named_parameters():
         if parameter.grad is not None:
             squares[".".join(name.split(".")[:2])].append(parameter.grad.detach().float().square().sum())
-    undone = max(1.0, total / clip)
-    norms = torch.stack([torch.stack(each).sum() for each in squares.values()]).sqrt() * undone
+    factor = max(1.0, total / clip)  # undoes the clipping, which scaled all gradients alike
+    norms = torch.stack([torch.stack(each).sum() for each in squares.values()]).sqrt() * factor
     return dict(zip(squares, norms.tolist(), strict=True))
 
 

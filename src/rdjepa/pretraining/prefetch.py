@@ -1,4 +1,4 @@
-"""The batches of a run in order; beside a GPU a second thread prepares the next one while the current one trains."""
+"""The batches of a run in order; with a GPU, a second thread prepares the next one while the current one trains."""
 
 import time
 from collections.abc import Callable
@@ -16,9 +16,9 @@ from rdjepa.pretraining.dataset import Batch, Dataset, Plan
 class Prefetcher:
     """Batches number `first`, `first` + 1, ... of a run, each as the parts that this process computes.
 
-    Frames in memory are cut in the second thread. Frames on the device are cut by the caller's, so that no other
-    thread gives work to the device; the second thread then only draws. On a CPU there is no second thread: preparing
-    takes milliseconds, and threads of two pools that share the cores cost a quarter of the step.
+    Frames in memory are cut in the second thread. Frames on the device are cut in the caller's thread, so that no
+    other one launches work on the device; the second thread then only draws the plan. On a CPU there is no second
+    thread: preparing takes milliseconds, and threads of two pools that share the cores cost a quarter of the step.
 
     Attributes:
         waited: seconds that `next` has waited for prepared batches so far.
@@ -40,7 +40,7 @@ class Prefetcher:
         self.upcoming = self._begin(first)
 
     def next(self) -> list[Batch]:
-        """The next batch on the device."""
+        """Return the parts of the next batch on the device, and start preparing the one after it."""
         began = time.perf_counter()
         prepared = self.upcoming()
         self.waited += time.perf_counter() - began
@@ -50,7 +50,7 @@ class Prefetcher:
         return [batch.to(self.device) for batch in cut]
 
     def _begin(self, index: int) -> Callable[[], list[Plan] | list[Batch]]:
-        """Start preparing a batch; the function returned waits for it."""
+        """Start preparing a batch; return a function that waits for it."""
         if self.thread is None:
             return partial(self._prepare, index)
         return self.thread.submit(self._prepare, index).result

@@ -1,9 +1,9 @@
-"""Many devices: the processes that `torchrun` started, and what each of them does in a pretraining.
+"""Many devices: the processes that `torchrun` started, and the share of each in a pretraining.
 
 Every process holds the whole model (DistributedDataParallel). One optimizer step is one batch of the configuration,
 whatever the number of processes: each takes its share of the samples, gradients are averaged, and clipping, AdamW and
-the averaged encoder then do the same everywhere. So the result is that of one process up to the order of
-summation, and a saved state knows nothing of processes.
+the target encoder are then updated alike in every process. So the result is that of one process up to the order of
+summation, and a saved state does not depend on the number of processes.
 """
 
 import contextlib
@@ -40,11 +40,11 @@ class Ranks:
         return self.rank == 0
 
     def device(self, device: torch.device) -> torch.device:
-        """This process's own GPU when there are several processes; otherwise the device as it is."""
+        """Return this process's own GPU when there are several processes on GPUs; otherwise the device as it is."""
         return torch.device("cuda", self.local) if device.type == "cuda" and self.size > 1 else device
 
     def wrap(self, module: nn.Module) -> nn.Module:
-        """A module whose backward pass averages gradients over the processes; the module itself for one process."""
+        """Return a module whose backward pass averages gradients over the processes; for one process, the module."""
         if self.size == 1:
             return module
         with warnings.catch_warnings():  # torch 2.13 renames the argument
@@ -52,7 +52,7 @@ class Ranks:
             return DistributedDataParallel(module, broadcast_buffers=False, gradient_as_bucket_view=True)
 
     def parts(self, batch: int, accumulate: int) -> list[slice]:
-        """The samples of a batch that are this process's, one slice per accumulated pass, all of the same size.
+        """Return this process's samples of a batch, one slice per accumulated pass, all of the same size.
 
         Raises:
             ArgumentError: the batch cannot be divided so.
@@ -67,20 +67,20 @@ class Ranks:
         return [slice(first, first + size) for first in firsts]
 
     def mean(self, value: Tensor) -> Tensor:
-        """Mean of a value over the processes."""
+        """Average a value over the processes, in place."""
         if self.size > 1:
             dist.all_reduce(value)
             value /= self.size
         return value
 
     def wait(self) -> None:
-        """Go on when every process has come here."""
+        """Wait until every process has reached this point."""
         if self.size > 1:
             dist.barrier()
 
     @contextlib.contextmanager
     def leader_first(self) -> Iterator[None]:
-        """The block runs in process 0, then in the others, so that they find what it made."""
+        """Run the block in process 0, then in the others, so that they find what it made."""
         if not self.leads:
             self.wait()
         yield
@@ -88,7 +88,7 @@ class Ranks:
             self.wait()
 
     def check_consistent(self, number: int, what: str) -> None:
-        """Stop when the processes disagree about a number.
+        """Refuse to go on when the processes disagree about a number.
 
         Raises:
             ArgumentError: they do.
@@ -103,13 +103,13 @@ class Ranks:
             )
 
 
+VARIABLES = (("RANK", "0"), ("WORLD_SIZE", "1"), ("LOCAL_RANK", "0"))  # of torchrun, with the values of a run of one
+
+
 def environment() -> Ranks:
-    """What torchrun (or Slurm through it) wrote into the environment; a run of one without it."""
+    """Read what torchrun (or Slurm through it) wrote into the environment; a run of one without it."""
     rank, size, local = (int(os.environ.get(name, default)) for name, default in VARIABLES)
     return Ranks(rank, size, local)
-
-
-VARIABLES = (("RANK", "0"), ("WORLD_SIZE", "1"), ("LOCAL_RANK", "0"))
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""The state of a pretraining, one optimizer step of it (S2.5), and its files."""
+"""The state of a pretraining, its optimizer step (S2.5), and its files."""
 
 import contextlib
 import json
@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from rdjepa.errors import ArgumentError, DivergenceError
-from rdjepa.io.tensors import CheckpointError, load_tensors, save_tensors
+from rdjepa.errors import ArgumentError, CheckpointError, DivergenceError
+from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.device import autocast
 from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import build
@@ -32,9 +32,9 @@ class Pretraining:
 
     Args:
         preset: name of the model's sizes.
-        config: what is computed.
-        device: where.
-        engine: how it is computed.
+        config: optimization settings.
+        device: where to train.
+        engine: choices of speed and memory.
         ranks: this process among those of the run.
 
     Attributes:
@@ -64,7 +64,7 @@ class Pretraining:
         )
 
     def update(self, parts: Sequence[Batch]) -> dict[str, float]:
-        """One optimizer step and one EMA step; returns loss, gradient norm and the schedules' values.
+        """Make one optimizer step and one EMA step; return loss, gradient norm and the schedules' values.
 
         Args:
             parts: this process's samples of one batch, in as many passes as the engine accumulates.
@@ -81,10 +81,11 @@ class Pretraining:
         total = torch.zeros((), device=self.device)
         for number, part in enumerate(parts, 1):
             with self._averaging(number == len(parts)):
-                loss = self._loss(part) / len(parts)
+                loss = self._loss(part) / len(parts)  # parts are of equal size: the mean of means is the mean
                 loss.backward()
             total += loss.detach()
         norm = nn.utils.clip_grad_norm_(self.jepa.trainable(), config.clip)
+        # One transfer from the device for both numbers, and before the optimizer changes any weight.
         value, size = torch.stack([self.ranks.mean(total), norm.to(total)]).tolist()
         if not math.isfinite(value) or not math.isfinite(size):
             systems = sorted({system for part in parts for system in part.systems})
@@ -98,7 +99,7 @@ class Pretraining:
         return {"loss": value, "gradient_norm": size, "learning_rate": rate, "momentum": momentum}
 
     def _loss(self, batch: Batch) -> Tensor:
-        """The predictive latent objective of some samples; their targets join the queue."""
+        """Compute the predictive latent objective of some samples, and add their targets to the queue."""
         self.engine.begin()
         with autocast(self.device, self.config.precision):
             latent = self.jepa.targets(self.engine.futures(batch.futures, len(batch.context)))
@@ -108,13 +109,13 @@ class Pretraining:
         return loss
 
     def _averaging(self, last: bool) -> contextlib.AbstractContextManager:
-        """A block after whose backward pass gradients are averaged over processes, if it is the last of a step."""
+        """Return a context whose backward pass averages gradients over processes, if it is the last one of a step."""
         if isinstance(self.online, DistributedDataParallel) and not last:
             return self.online.no_sync()
         return contextlib.nullcontext()
 
     def tensors(self) -> dict[str, Tensor]:
-        """Weights, target weights and both moments of every parameter, by name."""
+        """Return weights, target weights and both moments of every parameter, by name."""
         tensors = {f"jepa.{name}": value for name, value in self.jepa.state_dict().items()}
         for name, parameter in zip(self.names, self.jepa.trainable(), strict=True):
             state = self.optimizer.state.get(parameter, {})
@@ -124,7 +125,7 @@ class Pretraining:
         return tensors
 
     def save(self, path: Path) -> None:
-        """Write the whole state as one file, atomically."""
+        """Write the complete state as one file, atomically."""
         save_tensors(path, self.tensors(), {"step": self.step, "preset": self.preset, "config": asdict(self.config)})
 
     def load(self, path: Path) -> None:
@@ -135,15 +136,16 @@ class Pretraining:
             ArgumentError: it belongs to another configuration; the differing keys are named.
         """
         tensors, record = load_tensors(path)
-        mine = json.loads(json.dumps({"preset": self.preset, **asdict(self.config)}))
-        theirs = {"preset": record["preset"], **record["config"]}
-        differing = sorted(k for k in mine.keys() | theirs.keys() if k not in FREE and mine.get(k) != theirs.get(k))
+        # Through JSON, which turns tuples into lists, as the file did.
+        own = json.loads(json.dumps({"preset": self.preset, **asdict(self.config)}))
+        stored = {"preset": record["preset"], **record["config"]}
+        differing = sorted(k for k in own.keys() | stored.keys() if k not in FREE and own.get(k) != stored.get(k))
         if differing:
             raise ArgumentError(
                 f"expected a run of the same configuration, got other values of {', '.join(differing)} in {path}; "
                 "use another run directory"
             )
-        self.jepa.load_state_dict({k[5:]: v for k, v in tensors.items() if k.startswith("jepa.")})
+        self.jepa.load_state_dict({k.removeprefix("jepa."): v for k, v in tensors.items() if k.startswith("jepa.")})
         for name, parameter in zip(self.names, self.jepa.trainable(), strict=True):
             self.optimizer.state[parameter] = {
                 "step": torch.tensor(float(record["step"]), device=self.device),
@@ -154,7 +156,7 @@ class Pretraining:
 
 
 def newest_state(run: Path) -> list[Path]:
-    """Saved states of a run directory, newest first."""
+    """List the saved states of a run directory, newest first."""
     return sorted((run / "state").glob("step-*.safetensors"), reverse=True)
 
 

@@ -1,4 +1,4 @@
-"""What a pretraining sample asks for, and what it hides: target regions, offsets, queries and masks (S2.2, S2.3)."""
+"""Targets of a pretraining sample: regions, offsets, queries, and the mask of its context (S2.2, S2.3)."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class TargetConfig:
     """The sampling of Table S2 and of the context mask.
 
     Attributes:
-        probabilities: of a future block (one offset), a future tube (several), and the same time (offset 0).
+        probabilities: those of a future block (one offset), a future tube (several), and the same time (offset 0).
         max_offset: largest offset; no more than the windows of pretraining have.
         tube: distinct offsets of a tube.
         rectangles: fewest and most rectangles of the target region.
@@ -44,12 +44,12 @@ class TargetConfig:
 
 @dataclass(frozen=True)
 class Queries:
-    """One sample's request.
+    """What one sample is asked to predict, and what is hidden from it.
 
     Attributes:
         kind: the target type.
         patches: (M,) patch indices, row-major.
-        offsets: (M,) offsets h of the same order.
+        offsets: (M,) offsets h in frames, in the same order.
         mask: (T, S) bool, true where a context token is hidden from the online encoder.
     """
 
@@ -60,7 +60,7 @@ class Queries:
 
 
 def sample_region(rng: np.random.Generator, side: int, config: TargetConfig) -> np.ndarray:
-    """Union of the random rectangles: sorted patch indices; every valid corner is equally likely."""
+    """Draw the union of random rectangles, as sorted patch indices (n,); every valid corner is equally likely."""
     covered = np.zeros((side, side), dtype=bool)
     for _ in range(rng.integers(*config.rectangles, endpoint=True)):
         height, width = rng.integers(*config.sides, size=2, endpoint=True)
@@ -70,7 +70,7 @@ def sample_region(rng: np.random.Generator, side: int, config: TargetConfig) -> 
 
 
 def sample_offsets(rng: np.random.Generator, config: TargetConfig) -> tuple[str, np.ndarray]:
-    """A target type and its set of distinct offsets, sorted."""
+    """Draw a target type and its distinct offsets (n,), sorted."""
     kind = (BLOCK, TUBE, SAME_TIME)[rng.choice(3, p=config.probabilities)]
     if kind == SAME_TIME:
         return kind, np.zeros(1, dtype=np.int64)
@@ -94,6 +94,7 @@ def sample_queries(rng: np.random.Generator, side: int, context: int, config: Ta
     mask = np.zeros((context, side * side), dtype=bool)
     if rng.random() < config.mask_probability:
         mask |= rng.random(mask.shape) < rng.uniform(*config.mask_range)
+    # At offset 0 the newest context frame is the target: without a mask the task would be to copy it.
     if kind == SAME_TIME:
         mask[-1, region] = True
     return Queries(kind, region[chosen // offsets.size], offsets[chosen % offsets.size], mask)

@@ -1,4 +1,4 @@
-"""The diagnostics for TensorBoard, beside the lines of metrics.jsonl."""
+"""The metrics of a run as TensorBoard scalars, in addition to metrics.jsonl."""
 
 import importlib.util
 from collections.abc import Iterator, Mapping
@@ -10,10 +10,10 @@ from rdjepa.errors import ArgumentError
 
 
 class Board:
-    """Writes every number of a line of metrics as a scalar; does nothing without a folder.
+    """A writer of every number of a line of metrics as a scalar; it does nothing without a folder.
 
     Args:
-        folder: where TensorBoard looks, or None.
+        folder: directory of the event files, or None.
 
     Raises:
         ArgumentError: a folder is given and the package tensorboard is missing.
@@ -44,13 +44,13 @@ class Board:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Write what is left and close."""
+        """Write pending values and close the file."""
         if self.writer is not None:
             self.writer.close()
 
 
 def scalars(metrics: Mapping, prefix: str = "") -> Iterator[tuple[str, float]]:
-    """Every number of nested metrics under a path such as "gates/reaction/0"; texts are left out."""
+    """Yield every number of nested metrics under a path such as "gates/reaction/0"; texts are left out."""
     for name, value in metrics.items():
         path = f"{prefix}{name}"
         if isinstance(value, list):
