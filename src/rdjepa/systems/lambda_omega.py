@@ -1,4 +1,4 @@
-"""Lambda-Omega: the oscillatory medium whose amplitude and frequency are plain functions of the radius r.
+"""Lambda-Omega: an oscillatory medium whose growth and rotation rates depend on the amplitude r alone.
 
     du/dt = D_u lap(u) + rho [ alpha (1 - r^2) u - (omega_0 - beta r^2) v ]
     dv/dt = D_v lap(v) + rho [ (omega_0 - beta r^2) u + alpha (1 - r^2) v ],    r^2 = u^2 + v^2
