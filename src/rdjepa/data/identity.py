@@ -1,10 +1,10 @@
-"""The identity of a system's data: what decides the numbers of its trajectories, and nothing that only describes them.
+"""The identity of a system's data: what determines the numbers of its trajectories, without any description.
 
-Numerics, ranges and thresholds are taken as they are. What is code (kinetics, initial conditions, integrators, random
-streams) enters as a fingerprint: a hash over a few numbers that the code makes. Names, titles, notes and references
-stay out. The code of a screen is not measured: who changes it raises `System.revision`.
+Numerics, ranges and thresholds enter as they are. Code (kinetics, initial conditions, integrators, random streams)
+enters as a fingerprint: a hash over a few numbers that the code computes. Names, titles, notes and references are left
+out. The code of a screen is not measured: whoever changes it raises `System.revision`.
 
-Measuring a fingerprint compiles a kernel, so those of the package's systems are kept in systems/fingerprints.json,
+Measuring a fingerprint compiles a kernel, so those of the package's systems are stored in systems/fingerprints.json,
 which this command writes:
 
     python -m rdjepa.data.identity
@@ -29,7 +29,10 @@ SIZE, BLOCKS, STEPS = 48, 4, 10
 
 
 def identity(system: System) -> dict[str, Any]:
-    """Return what decides the trajectories of a system, as JSON values; those of the package measure nothing."""
+    """Return what determines the trajectories of a system, as JSON values.
+
+    For a system of the package the stored fingerprint is used, and nothing is measured.
+    """
     return {
         "family": system.family or system.name,
         "revision": system.revision,
@@ -81,16 +84,16 @@ def fingerprint(system: System) -> str:
 
 
 def kept(system: System) -> str | None:
-    """Return the fingerprint that the package keeps of one of its systems, None for any other, a changed copy too."""
+    """Return the stored fingerprint of a system of the package; None for any other, a changed copy of one included."""
     found = json.loads(KEPT.read_text()).get(system.name)
     return found if found and systems.get(system.name) is system else None
 
 
 def confirm(system: System) -> None:
-    """Check that a system of the package still makes the numbers that its kept fingerprint was measured on.
+    """Measure the fingerprint of a system of the package again and compare it with the stored one.
 
     Raises:
-        DataError: it makes others.
+        DataError: they differ.
     """
     known = kept(system)
     if known is not None and fingerprint(system) != known:
@@ -121,7 +124,7 @@ def _plain(value: Any) -> Any:
 
 
 def main() -> None:
-    """Measure the systems of the package and keep their fingerprints."""
+    """Measure the fingerprints of the systems of the package and store them."""
     found = {name: fingerprint(systems.get(name)) for name in systems.names() + systems.wall_names()}
     write_bytes(KEPT, (json.dumps(found, indent=1) + "\n").encode())
 
