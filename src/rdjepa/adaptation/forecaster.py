@@ -10,10 +10,10 @@ import torch
 from rdjepa import forecasters
 from rdjepa.data.fields import channels_first, channels_last
 from rdjepa.data.statistics import Normalizer
-from rdjepa.errors import ArgumentError, DataError
+from rdjepa.errors import ArgumentError, CheckpointError, DataError
 from rdjepa.forecasters.base import CONTEXT, ForecastModel
 from rdjepa.forecasters.linear import Corrected
-from rdjepa.io.tensors import CheckpointError, load_tensors, save_tensors
+from rdjepa.io.tensors import load_tensors, save_tensors
 
 AT_ONCE = {"cpu": 2}  # windows per forward pass; more do not fit into the processor's cache and take 1.5 times as long
 

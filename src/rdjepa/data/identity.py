@@ -25,7 +25,7 @@ from rdjepa.pde.sampling import stream
 from rdjepa.pde.system import System
 
 KEPT = Path(systems.__file__).with_name("fingerprints.json")
-SIZE, BLOCKS, STEPS = 48, 4, 10
+SIZE, BLOCKS, STEPS = 48, 4, 10  # grid points and stored block means per side, and steps, of a measurement
 
 
 def identity(system: System) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def identity(system: System) -> dict[str, Any]:
         "screens": [[_name(screen), _plain(screen) if is_dataclass(screen) else {}] for screen in system.screens],
         "regimes": {
             name: {
-                # a list, because coefficients are drawn in this order
+                # A list, since the order in which coefficients are drawn changes their values.
                 "boxes": [[[key, *_plain(span)] for key, span in box.ranges.items()] for box in regime.boxes],
                 "initial_conditions": len(regime.initial_conditions),
             }
@@ -58,7 +58,7 @@ def digest(system: System) -> str:
 
 def fingerprint(system: System) -> str:
     """Measure 16 hexadecimal digits of a hash over coefficients, reaction rates and a few steps of every regime."""
-    from rdjepa.pde.rollout import rollout  # brings the compiler
+    from rdjepa.pde.rollout import rollout  # imports numba
 
     numerics = system.numerics
     size = min(SIZE, numerics.size)
@@ -73,7 +73,8 @@ def fingerprint(system: System) -> str:
         for place, family in enumerate(regime.initial_conditions):
             states.append(family.build(tiny.numerics.grid, p, stream("fingerprint", name, place)))
         for place, state in enumerate(states):
-            # Noise everywhere, so that no mean is zero up to rounding, and waves at rest by a wall still feel it.
+            # With noise at every point no mean is zero up to rounding error, and a state at rest near the walls
+            # depends on the boundary condition.
             noise = stream("fingerprint", name, place, "noise").random(state.shape)
             frames = rollout(tiny, p, state + 0.1 * abs(state).max() * noise)
             first = frames[0].astype(float)
@@ -108,7 +109,10 @@ def _name(value: Callable[..., Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON: a dataclass as its fields, whole numbers as int (2 is 2.0), a function by its name."""
+    """Return a value as JSON: a dataclass as its fields, whole numbers as int, a function by its name.
+
+    So 2 and 2.0 give the same identity.
+    """
     if isinstance(value, bool | str | None):
         return value
     if isinstance(value, Real):

@@ -33,7 +33,7 @@ def simulate(name: str | System, seed: int = 0, regime: str = "id", split: str =
         ArgumentError: an unknown name, regime or split, or a negative seed.
         SimulationError: no draw passed the screens.
     """
-    from rdjepa.pde.rollout import rollout  # brings the compiler, which reading a trajectory does not need
+    from rdjepa.pde.rollout import rollout  # imports numba, which reading a trajectory does not need
 
     system = name if isinstance(name, System) else get(name)
     system.regime(regime)

@@ -7,7 +7,7 @@ references are an encoder with random weights, and as many principal components 
 features. System identification is a ridge regression to one-hot names, over all systems together.
 
 A forecast depends most on local information: how a patch will change. So a second regression goes from single tokens
-to the change of their own patch's mean over the next h frames. Its reference are as many principal components of that
+to the change of their own patch's mean over the next h frames. Its reference is as many principal components of that
 patch in the four frames as a token has components.
 """
 

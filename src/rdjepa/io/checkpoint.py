@@ -14,9 +14,10 @@ import json
 from importlib import resources
 from pathlib import Path
 
+from rdjepa.errors import CheckpointError
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.hub import fetch, is_hub_id
-from rdjepa.io.tensors import CheckpointError, load_tensors, save_tensors
+from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, ModelConfig
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"

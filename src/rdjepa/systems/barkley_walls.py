@@ -15,7 +15,7 @@ from rdjepa.pde.system import Coefficients, InitialCondition, Numerics, Regime, 
 from rdjepa.systems import barkley
 
 COLLAR = 10  # cells next to a wall that are in the resting state initially
-RISE = 10  # cells over which the wave fades in behind the collar
+RISE = 10  # cells behind the collar over which the wave rises to its full amplitude
 KAPPA = 0.15
 
 

@@ -1,4 +1,4 @@
-"""FitzHugh-Nagumo: an activator u with a far faster diffusing inhibitor v, which forms Turing labyrinths.
+"""FitzHugh-Nagumo: an activator u and an inhibitor v that diffuses far faster, which form Turing labyrinths.
 
     du/dt = gamma_u lap(u) + u - u^3 - v + alpha
     dv/dt = gamma_v lap(v) + beta (u - v)

@@ -30,6 +30,7 @@ def kinetics(u: Any, v: Any, rho: Any, f: Any, k: Any) -> tuple[Any, Any]:
 def equilibria(p: Coefficients) -> tuple[tuple[float, float], ...]:
     """Return the state without autocatalyst, and the two with it where they exist."""
     f, loss = p["f"], p["f"] + p["k"]
+    # With u = (f + k) / v the first equation becomes (f + k) v^2 - f v + f (f + k) = 0.
     discriminant = f * f - 4 * f * loss * loss
     if discriminant < 0:
         return ((1.0, 0.0),)

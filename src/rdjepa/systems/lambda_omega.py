@@ -42,6 +42,7 @@ def _with_noise(grid: Grid, rng: np.random.Generator, state: np.ndarray) -> np.n
 def _spirals(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
     defects = random_pairs(grid, rng, int(rng.integers(1, 3)))
     arms = rng.choice([-1.0, 1.0]) * rng.uniform(2, 8) * defects.nearest(grid)
+    # The width over which the amplitude recovers from a zero.
     core = np.sqrt(2 * p["D_u"] / (p["rho"] * p["alpha"]))
     phase = defects.phase(grid) + arms + rng.uniform(0, 2 * np.pi)
     return _with_noise(grid, rng, oscillation(phase, defects.amplitude(grid, core)))

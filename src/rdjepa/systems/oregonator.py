@@ -29,6 +29,7 @@ def kinetics(u: Any, v: Any, rho: Any, epsilon: Any, f: Any, q: Any) -> tuple[An
 
 def equilibria(p: Coefficients) -> tuple[tuple[float, float], ...]:
     """Return the positive equilibrium (u*, u*) and the origin."""
+    # With u = v the first equation becomes u^2 + (f + q - 1) u - q (1 + f) = 0.
     half = 0.5 * (p["f"] + p["q"] - 1)
     rest = float(-half + np.sqrt(half**2 + p["q"] * (1 + p["f"])))
     return ((rest, rest), (0.0, 0.0))
