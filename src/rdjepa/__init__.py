@@ -3,8 +3,8 @@
 Array letters, used throughout: B batch, T frames, H and W grid points, C components, S patches, N forecast horizons.
 Arrays are (…, H, W, C) in this interface and on disk, (…, C, H, W) inside the networks.
 
-The public names are imported when they are first used (PEP 562), so that a process which only simulates or reads
-trajectories does not wait for torch.
+The public names are imported when they are first used (PEP 562), so that a process that only simulates or reads
+trajectories does not import torch.
 """
 
 from pkgutil import resolve_name
@@ -45,7 +45,7 @@ __all__ = [
     "systems",
 ]
 
-_HOME = {
+_LOCATIONS = {
     "Forecaster": "rdjepa.adaptation.forecaster:Forecaster",
     "Normalizer": "rdjepa.data.statistics:Normalizer",
     "Trajectory": "rdjepa.data.trajectory:Trajectory",
@@ -66,10 +66,10 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name from its home, at its first use."""
-    if name not in _HOME:
+    """Import a public name from the module that defines it, at its first use."""
+    if name not in _LOCATIONS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return globals().setdefault(name, resolve_name(_HOME[name]))
+    return globals().setdefault(name, resolve_name(_LOCATIONS[name]))
 
 
 def __dir__() -> list[str]:

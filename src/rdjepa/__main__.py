@@ -1,11 +1,11 @@
-"""`python -m rdjepa`, and the program `rdjepa`, are the command line."""
+"""Entry point of the command line: `python -m rdjepa` and the program `rdjepa`."""
 
 import sys
 from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Run the command line; an interrupt that meets its import ends it as any other does."""
+    """Run the command line; an interrupt during its import ends it with the same exit code as any other."""
     try:
         from rdjepa.cli.main import main as run
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""The errors of the package: whatever a user can mend is raised as one of these, with one sentence that says how."""
+"""The errors of the package: what a user can correct is raised as one of these, with one sentence that says how."""
 
 
 class RdjepaError(Exception):
@@ -14,7 +14,7 @@ class DataError(RdjepaError, ValueError):
 
 
 class OutputError(RdjepaError, OSError):
-    """A file or directory that cannot be written; what was there is untouched."""
+    """A file or directory that cannot be written; existing files are unchanged."""
 
 
 class CheckpointError(RdjepaError, ValueError):
@@ -26,12 +26,12 @@ class StudyError(RdjepaError, ValueError):
 
 
 class InsufficientMemoryError(RdjepaError, MemoryError):
-    """More memory is needed than there is; the message says what to lower."""
+    """More memory is needed than is available; the message says what to lower."""
 
 
 class SimulationError(RdjepaError, RuntimeError):
-    """A trajectory that cannot be made: no draw passed the screens."""
+    """A trajectory that cannot be simulated: no draw passed the screens."""
 
 
 class DivergenceError(RdjepaError, FloatingPointError):
-    """A loss or gradient that is not finite; the weights are those before it."""
+    """A loss or gradient that is not finite; the weights are those before that update."""

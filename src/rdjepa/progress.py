@@ -1,5 +1,5 @@
-"""One signature for whatever reports how far it is."""
+"""The signature of progress callbacks."""
 
 from collections.abc import Callable
 
-Progress = Callable[[int, int, str], None]  # done, total, and what was done last in a few words, or ""
+Progress = Callable[[int, int, str], None]  # number done, total number, and a short text on the latest one or ""

@@ -1,1 +1,1 @@
-"""Adaptation of a forecaster to a few trajectories, and what comes out of it."""
+"""Adaptation of a forecaster to a few trajectories, and the adapted forecaster."""

@@ -23,10 +23,10 @@ class AdaptConfig:
     """Optimization of adaptation; the defaults are the paper's (Table S5). Learning rates belong to the forecaster.
 
     Attributes:
-        steps: parameter updates; the last one is kept, nothing is selected.
-        batch: windows an update.
-        weight_decay: AdamW's, on every trained parameter.
-        betas: AdamW's.
+        steps: number of parameter updates; the weights after the last one are kept, without early stopping.
+        batch: windows per update.
+        weight_decay: of AdamW, on every trained parameter.
+        betas: of AdamW.
         clip: global norm that gradients are clipped to.
         seed: of fresh weights and of the order of windows.
         precision: "float32", or "bfloat16" for autocast, twice as fast on processors that have it.
@@ -53,8 +53,8 @@ class Windows:
     """All forecasting windows of a support set, standardized.
 
     Attributes:
-        features: what the forecaster's `features` returned, (n, ...) each, computed once.
-        targets: (n, 5, C, H, W) future fields.
+        features: outputs of the forecaster's `features`, (n, ...) each, computed once.
+        targets: (n, 5, C, H, W) future fields in standardized units.
     """
 
     features: tuple[Tensor, ...]
@@ -74,20 +74,24 @@ def windows(
         standard = torch.from_numpy(channels_first(normalizer.standardize(fields)))
         window = FORECASTING.stack(standard)
         targets.append(window.targets.to(device))
+        # Features do not depend on trained parameters, so one pass over the windows serves all updates.
         with torch.no_grad():
             features.extend(model.features(part) for part in window.context.to(device).split(8))
     return Windows(tuple(torch.cat(parts) for parts in zip(*features, strict=True)), torch.cat(targets))
 
 
 class WindowOrder:
-    """The endless sequence of batches of window indices: shuffled passes over all windows, the same for every model."""
+    """The endless sequence of batches of window indices, the same for every forecaster.
+
+    Each pass over all windows is shuffled anew; a batch may hold the end of one pass and the beginning of the next.
+    """
 
     def __init__(self, count: int, batch: int, rng: np.random.Generator) -> None:
         self.count, self.batch, self.rng = count, batch, rng
         self.queue = np.empty(0, dtype=np.int64)
 
     def next(self) -> np.ndarray:
-        """(batch,) indices."""
+        """Return the indices (batch,) of the next batch."""
         while len(self.queue) < self.batch:
             self.queue = np.concatenate([self.queue, self.rng.permutation(self.count)])
         drawn, self.queue = self.queue[: self.batch], self.queue[self.batch :]
@@ -106,10 +110,10 @@ def train(
         model: any forecaster, on the device of `data`.
         data: the support windows.
         config: optimization settings.
-        progress: called after every update with its number, the number of all and the loss in words.
+        progress: called after every update with its number, the total number and the loss as text.
 
     Returns:
-        The loss of every update; none for a model without parameters.
+        The loss of every update; empty for a model without parameters.
 
     Raises:
         DivergenceError: the loss is not finite; the weights are those before that update.
@@ -124,7 +128,7 @@ def train(
     model.train()
     for step in range(1, config.steps + 1):
         index = torch.from_numpy(order.next()).to(data.targets.device)
-        with autocast(data.targets.device, config.precision):
+        with autocast(data.targets.device, config.precision):  # the loss itself stays in float32
             prediction = model.predict(*(part[index] for part in data.features))
         loss = forecast_loss(prediction, data.targets[index])
         value = float(loss.detach())

@@ -1,4 +1,4 @@
-"""An adapted model in physical units: what `rdjepa.adapt` returns, and its file."""
+"""The adapted forecaster in physical units, as `rdjepa.adapt` returns it, and its file."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,21 +10,21 @@ import torch
 from rdjepa import forecasters
 from rdjepa.data.fields import channels_first, channels_last
 from rdjepa.data.statistics import Normalizer
-from rdjepa.errors import ArgumentError, DataError
+from rdjepa.errors import ArgumentError, CheckpointError, DataError
 from rdjepa.forecasters.base import CONTEXT, ForecastModel
 from rdjepa.forecasters.linear import Corrected
-from rdjepa.io.tensors import CheckpointError, load_tensors, save_tensors
+from rdjepa.io.tensors import load_tensors, save_tensors
 
-AT_ONCE = {"cpu": 2}  # windows of one pass; more leave the processor's cache and take half as long again
+AT_ONCE = {"cpu": 2}  # windows per forward pass; more do not fit into the processor's cache and take 1.5 times as long
 
 
 class Forecaster:
-    """Forecasts five frames from four, physical units in and out.
+    """A trained model that forecasts five frames from four, in physical units.
 
     Attributes:
         model: the trained network.
         normalizer: the affine map between physical and standardized fields.
-        record: how it was made: checkpoint, fingerprint, support, updates, seed.
+        record: its provenance: checkpoint, fingerprint, support, updates, seed.
         losses: training loss of every update.
     """
 
@@ -40,12 +40,12 @@ class Forecaster:
 
     @property
     def device(self) -> torch.device:
-        """Where the network is; the CPU for one without parameters."""
+        """Device of the network; the CPU for one without parameters."""
         return next((p.device for p in self.model.parameters()), torch.device("cpu"))
 
     @property
     def base(self) -> str:
-        """What the network's output is added to: "none", or the "linear" forecast."""
+        """The forecast that the network's output is added to: "linear", or "none"."""
         return "linear" if isinstance(self.model, Corrected) else "none"
 
     @torch.no_grad()
@@ -81,7 +81,8 @@ class Forecaster:
         """Write the forecaster as one safetensors file, atomically.
 
         Raises:
-            ArgumentError: a class that no other process could import; see `why_unsavable`.
+            ArgumentError: no other process could import the model's class; see `why_unsavable`.
+            OutputError: the file cannot be written.
         """
         path = Path(path)
         refusal = why_unsavable(self.model)
@@ -103,7 +104,7 @@ class Forecaster:
 
 
 def why_unsavable(model: ForecastModel) -> str:
-    """Return why a forecaster cannot be read back by another process, in one sentence; "" where it can."""
+    """Return why another process could not load a forecaster, in one sentence; "" where it could."""
     kind = type(_network(model))
     if kind.__module__ in ("__main__", "__mp_main__", "builtins") or "<locals>" in kind.__qualname__:
         return (
@@ -114,10 +115,10 @@ def why_unsavable(model: ForecastModel) -> str:
 
 
 def load_forecaster(path: str | Path) -> Forecaster:
-    """Read what `Forecaster.save` wrote; a user's class is imported, so load only files that you trust.
+    """Read a file of `Forecaster.save`; a user's class is imported, so load only files that you trust.
 
     Raises:
-        CheckpointError: missing, damaged or foreign, or of a class that cannot be imported.
+        CheckpointError: the file is missing, damaged or foreign, or its class cannot be imported.
     """
     tensors, header = load_tensors(Path(path))
     if header.get("kind") != "forecaster":
@@ -144,12 +145,12 @@ def load_forecaster(path: str | Path) -> Forecaster:
 
 
 def _network(model: ForecastModel) -> ForecastModel:
-    """The network itself, without the linear forecast that it corrects."""
+    """Return the network itself, without the linear forecast that it corrects."""
     return model.network if isinstance(model, Corrected) else model
 
 
 def _class_of(model: ForecastModel) -> dict[str, str]:
-    """The entry "class" of a file, "module:Class"; none for a registered one of this package, whose name is enough."""
+    """Return the entry "class" of a file, "module:Class"; none for a registered one of this package, found by name."""
     kind = type(_network(model))
     path = f"{kind.__module__}:{kind.__qualname__}"
     known = model.name in forecasters.names() and forecasters.get(model.name).path == path
@@ -157,5 +158,5 @@ def _class_of(model: ForecastModel) -> dict[str, str]:
 
 
 def _upgraded(header: Mapping[str, Any]) -> dict[str, Any]:
-    """The header of a file, of an older one too, in which the entry "forecaster" is called "contender"."""
+    """Return the header of a file; in older ones the entry "forecaster" is named "contender", and is renamed here."""
     return {"forecaster": header["contender"], **header} if "contender" in header else dict(header)

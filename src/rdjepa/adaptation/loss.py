@@ -12,15 +12,19 @@ SPECTRUM_WEIGHT = 0.05
 
 
 def forecast_loss(prediction: Float[Tensor, "*B C H W"], target: Float[Tensor, "*B C H W"]) -> Float[Tensor, ""]:
-    """MSE + 0.50 relative + 0.10 first-difference + 0.05 log-spectrum loss, all offsets weighted equally (S2.6).
+    """Return MSE + 0.50 relative + 0.10 first-difference + 0.05 log-spectrum loss, averaged over all offsets (S2.6).
 
     Args:
         prediction: (..., C, H, W) fields in standardized units, usually (B, N, C, H, W).
         target: fields of the same shape.
 
     Returns:
-        A scalar, computed in float32, or in float64 for fields of that. The relative term divides by max(norm, 1e-8),
-        unlike the metric. Where a prediction equals its target the gradient is zero.
+        A scalar, computed in float32, or in float64 for fields of that dtype. The relative term divides by
+        max(norm, 1e-8), where the metric divides by norm + 1e-8. Where a prediction equals its target the gradient is
+        zero.
+
+    Raises:
+        ArgumentError: the shapes differ.
     """
     if prediction.shape != target.shape:
         raise ArgumentError(f"expected equal shapes, got {tuple(prediction.shape)} and {tuple(target.shape)}")
@@ -35,11 +39,12 @@ def forecast_loss(prediction: Float[Tensor, "*B C H W"], target: Float[Tensor, "
 
 
 def _log_magnitude(fields: Tensor) -> Tensor:
-    """log(1 + |F(u)|) of the real transform over the last two axes, scaled by 1/sqrt(H W)."""
+    """Return log(1 + |F(u)|), with F the real transform over the last two axes scaled by 1/sqrt(H W)."""
     return torch.fft.rfft2(fields, norm="ortho").abs().log1p()
 
 
 def _root(x: Tensor) -> Tensor:
-    """Return the square root, whose gradient is taken as 0 at 0, where autograd's is infinite and makes NaN of 0 x."""
+    """Return the square root with gradient 0 at 0."""
+    # There autograd's gradient is infinite, and NaN once it is multiplied by the zero gradient of the square.
     zero = x == 0
     return x.masked_fill(zero, 1.0).sqrt().masked_fill(zero, 0.0)

@@ -1,1 +1,1 @@
-"""Trajectories: simulated or read, stored, split, standardized and cut into windows."""
+"""Trajectories: simulation, reading, storage, splits, standardization and windows."""

@@ -1,6 +1,6 @@
 """Read or simulate: the only place that decides where the trajectory of a key comes from, and whether it is kept.
 
-The full benchmark is 61 GB and two core-hours, so a part of it can be made again faster than it is fetched.
+The full benchmark is 61 GB and takes two core-hours, so a part of it is often simulated faster than downloaded.
 """
 
 import contextlib
@@ -17,16 +17,16 @@ from rdjepa.errors import DataError
 
 @dataclass(frozen=True)
 class Acquirer:
-    """Trajectories by key: read from a data set that has them, else from a directory of our own, else simulated.
+    """Trajectories by key: read from the data set `data`, else from the directory `out`, else simulated.
 
-    The directory of our own never grows beyond a limit: the trajectory used longest ago goes first. Small enough to be
-    sent to a worker.
+    The directory `out` is a cache: it never grows beyond a limit, and the least recently used trajectory is deleted
+    first. An instance is small and pickles, so it can be sent to a worker.
 
     Attributes:
-        out: directory into which simulated trajectories are written; those already there count and may be dropped.
+        out: directory into which simulated trajectories are written; existing ones count and may be deleted.
         data: data set that is read first and never written, or None.
-        limit: bytes of trajectory files to keep in `out` at most; None for no limit.
-        sources: system name -> file that defines it, for systems of the user.
+        limit: largest total size of the trajectory files in `out`, in bytes; None for no limit.
+        sources: system name -> file that defines it, for a user's systems.
 
     Raises:
         DataError: a limit below one byte.
@@ -38,7 +38,7 @@ class Acquirer:
     sources: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse a limit that means nothing."""
+        """Check the limit."""
         if self.limit is not None and self.limit < 1:
             raise DataError(f"expected a limit of at least one byte, got {self.limit}; raise it")
 
@@ -51,7 +51,7 @@ class Acquirer:
                 returned and not kept.
 
         Raises:
-            DataError: the file in `data` is damaged; a damaged one in `out` is made again.
+            DataError: the file in `data` is damaged; a damaged one in `out` is simulated again.
             SimulationError: no draw passed the screens.
         """
         if self.is_given(key):
@@ -65,31 +65,33 @@ class Acquirer:
         except DataError:
             return self.make(key)
         if self.limit is not None:
-            with contextlib.suppress(FileNotFoundError):  # another process on this directory may have dropped it
+            # The time of last use is the modification time, since many disks do not record access times. Another
+            # process may have deleted the file meanwhile.
+            with contextlib.suppress(FileNotFoundError):
                 os.utime(path)
         return trajectory
 
     def make(self, key: Key) -> Trajectory:
-        """Simulate a trajectory, whatever is there, and write it to `out`."""
+        """Simulate a trajectory, even if it is stored already, and write it to `out`."""
         trajectory = self._simulate(key)
         store.write(self.out, trajectory)
         self._shrink()
         return trajectory
 
     def lacks(self, keys: Iterable[Key]) -> list[Key]:
-        """Return those of the keys that have a file neither in `data` nor in `out`."""
+        """Return the keys that have a file neither in `data` nor in `out`."""
         return [key for key in keys if not self.is_given(key) and not store.path_of(self.out, key).is_file()]
 
     def unsound(self, keys: Iterable[Key]) -> list[Key]:
-        """Return those of the keys that have no whole file in `out`, every checksum compared."""
+        """Return the keys that have no whole file in `out`; reads every file and compares its checksum."""
         return [key for key in keys if not store.is_complete(store.path_of(self.out, key), verify=True)]
 
     def is_given(self, key: Key) -> bool:
-        """Return whether `data` has a file of this key."""
+        """Return whether the data set `data` has a file of this key."""
         return self.data is not None and store.path_of(self.data, key).is_file()
 
     def size(self) -> int:
-        """Return the bytes of the trajectory files in `out`."""
+        """Return the total size of the trajectory files in `out`, in bytes."""
         return sum(size for _, size, _ in self._files())
 
     def _simulate(self, key: Key) -> Trajectory:
@@ -97,7 +99,7 @@ class Acquirer:
         return simulate(source, seed=key.index, regime=key.regime, split=key.split)
 
     def _files(self) -> list[tuple[int, int, Path]]:
-        """Time of last use, bytes and path of every file, in the order of last use."""
+        """Return (time of last use in ns, size in bytes, path) of every file, least recently used first."""
         found = []
         for path in (store.path_of(self.out, key) for key in store.keys(self.out)):
             with contextlib.suppress(FileNotFoundError):
@@ -106,6 +108,7 @@ class Acquirer:
         return sorted(found)
 
     def _shrink(self) -> None:
+        """Delete the least recently used files until the limit holds."""
         if self.limit is None:
             return
         known = self._files()

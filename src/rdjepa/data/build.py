@@ -1,7 +1,7 @@
-"""Many trajectories by key: in this process, in local worker processes, or on a running Dask cluster.
+"""Simulation of many trajectories by key: in this process, in local worker processes, or on a running Dask cluster.
 
-A trajectory depends on its key alone, so the number of workers and the order change nothing. What is whole on disk is
-kept; a build that was killed goes on where it was, and has lost only what was in flight.
+A trajectory depends on its key alone, so the number of workers and the order change nothing. Whole files on disk are
+kept; a build that was killed continues, and repeats only the trajectories that were being simulated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ RETRIES = 3
 
 @dataclass(frozen=True)
 class BuildReport:
-    """What a build did.
+    """Result of a build.
 
     Attributes:
         made: number of trajectories that were simulated.
-        kept: number that were there already.
-        failed: key -> why it could not be made.
+        kept: number of trajectories that were stored already.
+        failed: key -> why it could not be simulated.
     """
 
     made: int
@@ -33,7 +33,10 @@ class BuildReport:
 
 
 def make(acquirer: Acquirer, key: Key) -> str:
-    """Simulate and store one trajectory; return "" or the reason why no draw passed. Other errors are raised."""
+    """Simulate and store one trajectory; return "" or the reason why no draw passed.
+
+    Errors of another kind are raised.
+    """
     try:
         acquirer.make(key)
     except SimulationError as error:
@@ -50,12 +53,12 @@ def build(
     scheduler: str | None = None,
     progress: Progress | None = None,
 ) -> BuildReport:
-    """Make the trajectories of some keys that are not there yet.
+    """Simulate and store those of the given trajectories that are not stored yet.
 
     Args:
         out: dataset directory; on a cluster a path that all workers share.
-        keys: what to make.
-        sources: system name -> file that defines it, for systems of the user.
+        keys: of the trajectories.
+        sources: system name -> file that defines it, for a user's systems.
         workers: local processes, each with one thread; 1 computes in this process.
         scheduler: address of a running Dask scheduler, used instead of local processes.
         progress: called with the number of trajectories done, their total and the key of the latest.
@@ -74,7 +77,7 @@ def build(
     names = [str(key) for key in missing]
     with completed(make, jobs, names, workers=workers, scheduler=scheduler, retries=RETRIES) as results:
         for position, result in results:
-            if isinstance(result, ValueError | OSError):  # a full disk, a step above its limit: no use to go on
+            if isinstance(result, ValueError | OSError):  # a full disk, a time step above its limit: all would fail
                 raise result
             done += 1
             if isinstance(result, Exception):

@@ -1,4 +1,4 @@
-"""Field arrays: the order of their axes, and the checks that every array from outside passes."""
+"""Field arrays: the order of their axes, and the checks of every array that a user gives."""
 
 from typing import Any, TypeVar
 
@@ -34,8 +34,11 @@ def validate(fields: np.ndarray, minimum_frames: int = FORECASTING.length, multi
 
     Args:
         fields: (T, H, W, 2) of a floating dtype; anything but float32 is cast to it.
-        minimum_frames: fewest frames that are of use: one forecasting window by default.
-        multiple_of: H and W have to be multiples of this; a model states its own.
+        minimum_frames: smallest number of frames: one forecasting window by default.
+        multiple_of: H and W have to be multiples of this; each model has its own value.
+
+    Returns:
+        (T, H, W, 2) float32, contiguous; the given array itself if it was so already.
 
     Raises:
         DataError: the number of axes, components, dtype, frames or grid is unfit, or a value is not finite.

@@ -1,10 +1,10 @@
-"""The identity of a system's data: what decides the numbers of its trajectories, and nothing that only describes them.
+"""The identity of a system's data: what determines the numbers of its trajectories, without any description.
 
-Numerics, ranges and thresholds are taken as they are. What is code (kinetics, initial conditions, integrators, random
-streams) enters as a fingerprint: a hash over a few numbers that the code makes. Names, titles, notes and references
-stay out. The code of a screen is not measured: who changes it raises `System.revision`.
+Numerics, ranges and thresholds enter as they are. Code (kinetics, initial conditions, integrators, random streams)
+enters as a fingerprint: a hash over a few numbers that the code computes. Names, titles, notes and references are left
+out. The code of a screen is not measured: whoever changes it raises `System.revision`.
 
-Measuring a fingerprint compiles a kernel, so those of the package's systems are kept in systems/fingerprints.json,
+Measuring a fingerprint compiles a kernel, so those of the package's systems are stored in systems/fingerprints.json,
 which this command writes:
 
     python -m rdjepa.data.identity
@@ -25,11 +25,14 @@ from rdjepa.pde.sampling import stream
 from rdjepa.pde.system import System
 
 KEPT = Path(systems.__file__).with_name("fingerprints.json")
-SIZE, BLOCKS, STEPS = 48, 4, 10
+SIZE, BLOCKS, STEPS = 48, 4, 10  # grid points and stored block means per side, and steps, of a measurement
 
 
 def identity(system: System) -> dict[str, Any]:
-    """Return what decides the trajectories of a system, as JSON values; those of the package measure nothing."""
+    """Return what determines the trajectories of a system, as JSON values.
+
+    For a system of the package the stored fingerprint is used, and nothing is measured.
+    """
     return {
         "family": system.family or system.name,
         "revision": system.revision,
@@ -37,7 +40,7 @@ def identity(system: System) -> dict[str, Any]:
         "screens": [[_name(screen), _plain(screen) if is_dataclass(screen) else {}] for screen in system.screens],
         "regimes": {
             name: {
-                # a list, because coefficients are drawn in this order
+                # A list, since the order in which coefficients are drawn changes their values.
                 "boxes": [[[key, *_plain(span)] for key, span in box.ranges.items()] for box in regime.boxes],
                 "initial_conditions": len(regime.initial_conditions),
             }
@@ -55,7 +58,7 @@ def digest(system: System) -> str:
 
 def fingerprint(system: System) -> str:
     """Measure 16 hexadecimal digits of a hash over coefficients, reaction rates and a few steps of every regime."""
-    from rdjepa.pde.rollout import rollout  # brings the compiler
+    from rdjepa.pde.rollout import rollout  # imports numba
 
     numerics = system.numerics
     size = min(SIZE, numerics.size)
@@ -70,7 +73,8 @@ def fingerprint(system: System) -> str:
         for place, family in enumerate(regime.initial_conditions):
             states.append(family.build(tiny.numerics.grid, p, stream("fingerprint", name, place)))
         for place, state in enumerate(states):
-            # Noise everywhere, so that no mean is zero up to rounding, and waves at rest by a wall still feel it.
+            # With noise at every point no mean is zero up to rounding error, and a state at rest near the walls
+            # depends on the boundary condition.
             noise = stream("fingerprint", name, place, "noise").random(state.shape)
             frames = rollout(tiny, p, state + 0.1 * abs(state).max() * noise)
             first = frames[0].astype(float)
@@ -81,16 +85,16 @@ def fingerprint(system: System) -> str:
 
 
 def kept(system: System) -> str | None:
-    """Return the fingerprint that the package keeps of one of its systems, None for any other, a changed copy too."""
+    """Return the stored fingerprint of a system of the package; None for any other, a changed copy of one included."""
     found = json.loads(KEPT.read_text()).get(system.name)
     return found if found and systems.get(system.name) is system else None
 
 
 def confirm(system: System) -> None:
-    """Check that a system of the package still makes the numbers that its kept fingerprint was measured on.
+    """Measure the fingerprint of a system of the package again and compare it with the stored one.
 
     Raises:
-        DataError: it makes others.
+        DataError: they differ.
     """
     known = kept(system)
     if known is not None and fingerprint(system) != known:
@@ -105,7 +109,10 @@ def _name(value: Callable[..., Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON: a dataclass as its fields, whole numbers as int (2 is 2.0), a function by its name."""
+    """Return a value as JSON: a dataclass as its fields, whole numbers as int, a function by its name.
+
+    So 2 and 2.0 give the same identity.
+    """
     if isinstance(value, bool | str | None):
         return value
     if isinstance(value, Real):
@@ -121,7 +128,7 @@ def _plain(value: Any) -> Any:
 
 
 def main() -> None:
-    """Measure the systems of the package and keep their fingerprints."""
+    """Measure the fingerprints of the systems of the package and store them."""
     found = {name: fingerprint(systems.get(name)) for name in systems.names() + systems.wall_names()}
     write_bytes(KEPT, (json.dumps(found, indent=1) + "\n").encode())
 

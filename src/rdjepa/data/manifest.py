@@ -1,7 +1,7 @@
-"""The data set as a recipe: what makes it, and a checksum for every trajectory that was made.
+"""Recipe and manifest of a data set: what it is simulated from, and a checksum of every trajectory.
 
     <base>/recipe.json      identity of every system (data/identity.py), written before the first trajectory
-    <base>/manifest.json    checksum, redraws and reasons of every trajectory, written when a build ends
+    <base>/manifest.json    checksum and rejected draws of every trajectory, written when a build ends
 
 The two describe the data completely: the same keys give the same arrays on the same platform.
 """
@@ -27,61 +27,61 @@ RECIPE, MANIFEST = "recipe.json", "manifest.json"
 
 
 def claim(base: Path | str, systems: Iterable[System]) -> None:
-    """Enter the systems that are about to be simulated into `base`, unless they are there.
+    """Enter the systems that are about to be simulated into the recipe of `base`.
 
     Raises:
-        DataError: the directory belongs to another configuration, whose differing keys are named; or a system of the
-            package makes other numbers than those of its revision.
+        DataError: the directory belongs to another configuration, whose differing keys are named; or the code of a
+            system of the package no longer computes the numbers of its revision.
         OutputError: the directory cannot be written.
     """
     path, systems = Path(base) / RECIPE, list(systems)
-    there: dict[str, Any] = _read(path) if path.exists() else {}
-    recipes = there | _agreed(base, there, systems)
+    stored: dict[str, Any] = _read(path) if path.exists() else {}
+    recipes = stored | _agreed(base, stored, systems)
     for system in systems:
         confirm(system)
-    if recipes != there:
+    if recipes != stored:
         _write_recipes(base, recipes)
 
 
 def check(base: Path | str, systems: Iterable[System]) -> None:
-    """Check that the data in `base` are of these systems, as far as it has them; none is added.
+    """Check that the data in `base` agree with those of these systems that it holds; none is added.
 
     Raises:
         DataError: there are no recipes, or the directory belongs to another configuration.
     """
-    there = _read(Path(base) / RECIPE)
-    recipes = there | _agreed(base, there, [system for system in systems if system.name in there])
-    if recipes != there:
-        with contextlib.suppress(OutputError):  # a data set may be read-only; it is recognized again next time
+    stored = _read(Path(base) / RECIPE)
+    recipes = stored | _agreed(base, stored, [system for system in systems if system.name in stored])
+    if recipes != stored:
+        with contextlib.suppress(OutputError):  # a data set may be read-only; then it is compared again next time
             _write_recipes(base, recipes)
 
 
-def _agreed(base: Path | str, there: Mapping[str, Any], systems: Iterable[System]) -> dict[str, Any]:
-    """Return the recipes of some systems, which must agree with those that are there.
+def _agreed(base: Path | str, stored: Mapping[str, Any], systems: Iterable[System]) -> dict[str, Any]:
+    """Return the recipes of some systems, which must agree with the stored ones.
 
-    Recipes were once made of words and have no fingerprint. There the family, the numerics and the trajectories
-    themselves must agree, and the recipe returned replaces the old one.
+    Recipes of early versions hold descriptions and no fingerprint. For these the family, the numerics and the
+    trajectories themselves must agree, and the recipe returned replaces the stored one.
     """
-    wanted, old, different = {}, [], []
+    current, old, different = {}, [], []
     for system in systems:
         name = system.name
-        mine = wanted[name] = identity(system)
-        theirs = there.get(name, mine)
-        of_words = "fingerprint" not in theirs
-        keys = ("family", "numerics") if of_words else sorted(mine.keys() | theirs.keys())
+        mine = current[name] = identity(system)
+        theirs = stored.get(name, mine)
+        unmeasured = "fingerprint" not in theirs
+        keys = ("family", "numerics") if unmeasured else sorted(mine.keys() | theirs.keys())
         different += [f"{name}.{key}" for key in keys if mine.get(key) != theirs.get(key)]
-        old += [system] * of_words
+        old += [system] * unmeasured
     if different:
         raise DataError(
             f"expected data of the same configuration in {base}, got another for {', '.join(different)}; "
             "choose another directory"
         )
     for system in old:
-        _recognize(base, system)
-    return wanted
+        _check_trajectories(base, system)
+    return current
 
 
-def _recognize(base: Path | str, system: System) -> None:
+def _check_trajectories(base: Path | str, system: System) -> None:
     """Simulate the first stored trajectory of each regime again; it must have the stored checksum."""
     for regime in system.regimes:
         stored = store.keys(base, system.name, regime=regime)
@@ -102,12 +102,12 @@ def _write_recipes(base: Path | str, recipes: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the manifest.
+    """One trajectory in the manifest.
 
     Attributes:
         checksum: SHA-256 of the fields.
         initial_condition: family of the initial state.
-        rejected: reasons of the draws before this one.
+        rejected: why each draw before this one was rejected.
     """
 
     checksum: str
@@ -116,7 +116,7 @@ class Entry:
 
 
 def write(base: Path | str) -> Path:
-    """Write the manifest of every trajectory that lies in `base`, from the files' own records; return its path."""
+    """Write the manifest of all trajectories stored in `base`, from the records in their files; return its path."""
     base = Path(base)
     entries, software = {}, {}
     for key in store.keys(base):
@@ -134,7 +134,7 @@ def write(base: Path | str) -> Path:
 
 
 def read(base: Path | str) -> dict[Key, Entry]:
-    """The manifest of a data set, in the order of its keys.
+    """Read the manifest of a data set: key -> entry, in the order of the keys.
 
     Raises:
         DataError: there is none, or it is of another format.
@@ -152,12 +152,12 @@ def read(base: Path | str) -> dict[Key, Entry]:
 
 @dataclass(frozen=True)
 class VerifyReport:
-    """What `verify` found.
+    """Result of `verify`.
 
     Attributes:
-        whole: number of trajectories whose every byte is as the manifest says.
+        whole: number of trajectories whose checksum is that of the manifest.
         wrong: key -> what is wrong with its file.
-        unlisted: keys of files that the manifest does not know.
+        unlisted: keys of files that are not in the manifest.
     """
 
     whole: int
@@ -189,7 +189,7 @@ def verify(base: Path | str, progress: Progress | None = None) -> VerifyReport:
 
 
 def reasons(entries: Iterable[Entry]) -> dict[str, int]:
-    """Rejected draws by reason, the measured values left out, most frequent first."""
+    """Count the rejected draws by reason, without the measured values; most frequent first."""
     found: dict[str, int] = {}
     for entry in entries:
         for reason in entry.rejected:

@@ -20,16 +20,15 @@ def completed(
     scheduler: str | None = None,
     retries: int = 0,
 ) -> Iterator[Iterator[tuple[int, Any]]]:
-    """Call a function on every job; pairs of a job's position and its result, in the order in which they finish.
+    """Call a function on every job; yield (position of the job, result) in the order in which the jobs finish.
 
-    Jobs begin in the order given. On workers the error that ended a job stands in place of its result, so that one job
-    does not stop the others; in this process it is raised. A worker that is killed costs its job one try: the job
-    starts anew on another.
+    Jobs begin in the order given. On workers the error that ended a job is returned as its result, so that one job
+    does not stop the others; in this process it is raised. When a worker is killed, its job starts again on another.
 
     Args:
         function: importable on the workers.
         jobs: arguments of each call.
-        names: of the jobs, all different; equal names on one cluster are one job.
+        names: of the jobs, all different; a cluster takes equal names for the same job.
         workers: local processes, each with one thread; 1 computes in this process.
         scheduler: address of a running Dask scheduler, used instead of local processes.
         retries: further tries of a job that raised.
@@ -68,7 +67,7 @@ def completed(
             raise ArgumentError(
                 f"expected a Dask scheduler at {scheduler}, got no answer ({error}); start it"
             ) from error
-        futures = [  # one by one, since a map has a single priority and would not keep the order of the jobs
+        futures = [  # submitted one by one: client.map has one priority and does not keep the order of the jobs
             client.submit(function, *job, key=name, retries=retries, priority=-position)
             for position, (job, name) in enumerate(zip(jobs, names, strict=True))
         ]
@@ -78,14 +77,14 @@ def completed(
             for future in as_completed(futures):
                 error = future.exception()
                 yield positions[future.key], error if error else future.result()
-                future.release()
+                future.release()  # else the cluster keeps every result until the end
 
         yield finished()
 
 
 @contextlib.contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """Hold an interrupt back until workers have started, so that they can be stopped in order.
+    """Defer an interrupt until the workers have started, so that they can be stopped in order.
 
     The workers inherit the blocked signal: an interrupt of the whole group reaches only this process, which then ends
     them, and none of them prints a traceback.
@@ -93,13 +92,13 @@ def _interrupts_later() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    held: list[int] = []
-    handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
+    received: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: received.append(number))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         signal.signal(signal.SIGINT, handler)
-    if held:
+    if received:
         signal.raise_signal(signal.SIGINT)

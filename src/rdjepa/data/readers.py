@@ -1,4 +1,4 @@
-"""Readers of a user's own data: what a source is, is told by what it contains and never by its name."""
+"""Readers of a user's own data; the kind of a file is recognized by its content and never by its name."""
 
 import zlib
 from collections.abc import Iterator
@@ -31,13 +31,13 @@ def load(
 ) -> list[Trajectory]:
     """Read trajectories from a file, a directory, arrays or a mixed list of these.
 
-    Rows of a grid run along y, as everywhere here; the x-first fields of The Well are turned.
+    Rows of a grid run along y, as everywhere in this package; the x-first fields of The Well are transposed.
 
     Args:
         source: one of the kinds in `KNOWN`; a directory stands for the files directly in it, in the order of names.
-        limit: read no more than this many trajectories; the rest of a large file is left alone.
-        minimum_frames: fewest frames per trajectory must have: one forecasting window by default, which adaptation and
-            evaluation need; to forecast, its context is enough.
+        limit: read at most this many trajectories; the rest of a large file is not read.
+        minimum_frames: smallest number of frames per trajectory: one forecasting window by default, which adaptation
+            and evaluation need; a forecast needs its context only.
         multiple_of: the sides of the grid have to be multiples of this.
 
     Returns:
@@ -57,7 +57,7 @@ def load(
             )
         found.append(trajectory if fields is trajectory.fields else replace(trajectory, fields=fields))
     if not found:
-        raise DataError(f"expected at least one trajectory, got none in {_words(source)}; give {KNOWN}")
+        raise DataError(f"expected at least one trajectory, got none in {_describe(source)}; give {KNOWN}")
     return found
 
 
@@ -73,7 +73,7 @@ def _read(source: Any) -> Iterator[Trajectory]:
     elif hasattr(source, "__array__") and np.ndim(source) > 0:
         yield from _read_array(np.asarray(source))
     else:
-        raise DataError(f"expected {KNOWN}, got {_words(source)}; give one of these")
+        raise DataError(f"expected {KNOWN}, got {_describe(source)}; give one of these")
 
 
 def _read_path(path: Path) -> Iterator[Trajectory]:
@@ -94,7 +94,7 @@ def _read_path(path: Path) -> Iterator[Trajectory]:
 
 
 def _read_directory(path: Path) -> Iterator[Trajectory]:
-    """The data files directly in a directory; folders below may hold other splits and stay closed."""
+    """Read the data files directly in a directory; folders below may hold other splits and are not read."""
     starts = (HDF5_START, NPY_START, ZIP_START)
     visible = [file for file in sorted(path.iterdir()) if file.is_file() and not file.name.startswith(".")]
     files = [file for file in visible if _start(file).startswith(starts)]
@@ -109,7 +109,7 @@ def _read_directory(path: Path) -> Iterator[Trajectory]:
 
 
 def _read_array(array: np.ndarray, times: np.ndarray | None = None) -> Iterator[Trajectory]:
-    """(T, H, W, C) is one trajectory; (B, T, H, W, C) is B of them."""
+    """Take an array (T, H, W, C) as one trajectory, and (B, T, H, W, C) as B of them."""
     if array.ndim not in (4, 5):
         raise DataError(
             f"expected an array (T, H, W, C) or (B, T, H, W, C), got shape {array.shape}; "
@@ -120,7 +120,7 @@ def _read_array(array: np.ndarray, times: np.ndarray | None = None) -> Iterator[
 
 
 def _read_numpy(path: Path) -> Iterator[Trajectory]:
-    """An .npy array, or an .npz with one array or with `fields` and perhaps `times`."""
+    """Read an .npy array, or an .npz with one array or with `fields`, and `times` beside it where there are any."""
     try:
         content = np.load(path, allow_pickle=False)
         arrays = {"fields": content} if isinstance(content, np.ndarray) else {k: content[k] for k in content.files}
@@ -138,7 +138,7 @@ def _read_numpy(path: Path) -> Iterator[Trajectory]:
 
 
 def _read_hdf5(path: Path) -> Iterator[Trajectory]:
-    """Tell the layout of an HDF5 file by its groups and attributes."""
+    """Recognize the layout of an HDF5 file by its groups and attributes, and read it."""
     try:
         with h5py.File(path, "r") as file:
             numbered = [name for name in sorted(file) if isinstance(file.get(f"{name}/data"), h5py.Dataset)]
@@ -161,7 +161,7 @@ def _read_hdf5(path: Path) -> Iterator[Trajectory]:
 
 
 def _read_the_well(path: Path, file: h5py.File) -> Iterator[Trajectory]:
-    """A generic file of The Well: two scalar fields, any number of trajectories, read one at a time."""
+    """Read a generic file of The Well: two scalar fields, any number of trajectories, one at a time."""
     group = file["t0_fields"]
     names = [str(name) for name in group.attrs.get("field_names", list(group))]
     others = [str(n) for k in (1, 2) if f"t{k}_fields" in file for n in file[f"t{k}_fields"]]
@@ -187,7 +187,7 @@ def _read_the_well(path: Path, file: h5py.File) -> Iterator[Trajectory]:
 
 
 def _boundary(file: h5py.File) -> str:
-    """Kind of the first wall; "periodic" if there is none, or nothing is said."""
+    """Return the kind of the first wall; "periodic" if there is none, or the file has no boundary conditions."""
     for group in file.get("boundary_conditions", {}).values():
         kind = str(group.attrs["bc_type"])
         if kind.upper() != well.PERIODIC:
@@ -196,7 +196,7 @@ def _boundary(file: h5py.File) -> str:
 
 
 def _scalars(file: h5py.File, index: int) -> dict[str, float]:
-    """The constant numbers of trajectory `index`."""
+    """Return the scalars of trajectory `index` that do not vary in time, by name."""
     values = {}
     for name, dataset in file.get("scalars", {}).items():
         if not dataset.attrs.get("time_varying", False) and np.issubdtype(dataset.dtype, np.number):
@@ -205,12 +205,12 @@ def _scalars(file: h5py.File, index: int) -> dict[str, float]:
 
 
 def _length(line: np.ndarray) -> float:
-    """Side of the domain from the coordinates of its cells."""
+    """Return the side length of the domain from the coordinates (n,) of its cells."""
     return float(abs(line[-1] - line[0]) * len(line) / max(len(line) - 1, 1))
 
 
 def _read_pdebench(group: h5py.Group) -> Trajectory:
-    """One group of PDEBench's two-dimensional diffusion-reaction file: no-flux walls, `data` (t, y, x, component)."""
+    """Read one group of PDEBench's 2D diffusion-reaction file: no-flux walls, `data` (t, y, x, component)."""
     fields = np.asarray(group["data"])
     times = group.get("grid/t")
     line = group.get("grid/x")
@@ -227,6 +227,6 @@ def _start(path: Path) -> bytes:
         return file.read(8)
 
 
-def _words(source: Any) -> str:
-    """A source in a few words."""
+def _describe(source: Any) -> str:
+    """Describe a source for a message."""
     return str(source) if isinstance(source, str | Path) else f"a {type(source).__name__}"

@@ -19,20 +19,21 @@ def simulate(name: str | System, seed: int = 0, regime: str = "id", split: str =
     The same arguments give the same bits on the same platform, whatever was simulated before.
 
     Args:
-        name: a name from `rdjepa.systems.names()` or `wall_names()`, or a .py file that defines `SYSTEM`;
-            or a system itself.
+        name: a name from `rdjepa.systems.names()` or `wall_names()`, a .py file that defines `SYSTEM`, or a system
+            itself.
         seed: position in the split, from 0.
         regime: "id", and for the five source systems also "coeff-ood" and "ic-ood" (S1.1 of the paper).
         split: "pool", "validation" or "test".
 
     Returns:
-        40 saved frames on 128 x 128 points, float32, in the units of the equation.
+        The saved frames as the system's `numerics` define them, float32, in the units of the equation; for the
+        package's systems 40 frames on 128 x 128 points.
 
     Raises:
         ArgumentError: an unknown name, regime or split, or a negative seed.
         SimulationError: no draw passed the screens.
     """
-    from rdjepa.pde.rollout import rollout  # brings the compiler, which reading a trajectory does not need
+    from rdjepa.pde.rollout import rollout  # imports numba, which reading a trajectory does not need
 
     system = name if isinstance(name, System) else get(name)
     system.regime(regime)

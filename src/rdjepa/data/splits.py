@@ -1,4 +1,4 @@
-"""Support sets: which K trajectories of a pool adaptation may see (S3.1)."""
+"""Support sets: which K trajectories of a pool adaptation uses (S3.1)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from rdjepa.errors import DataError
 
 @dataclass(frozen=True)
 class SupportSet:
-    """The pool's indices in the order that one seed puts them; each smaller support set is part of the larger ones.
+    """The pool's indices in the order of one seed; each smaller support set is contained in the larger ones.
 
     Attributes:
         seed: the support seed: 777, 778 or 779 in the main study.
@@ -22,7 +22,7 @@ class SupportSet:
     order: tuple[int, ...]
 
     def first(self, k: int) -> tuple[int, ...]:
-        """The support set of k trajectories.
+        """Return the indices of the support set of k trajectories.
 
         Raises:
             DataError: k is below 1 or above the size of the pool.
@@ -36,6 +36,9 @@ def support_set(pool_size: int, seed: int) -> SupportSet:
     """Permute the indices of a pool by a seed.
 
     The permutation is that of NumPy's RandomState, whose stream is frozen: it is the same in every version.
+
+    Raises:
+        DataError: the pool is empty.
     """
     if pool_size < 1:
         raise DataError(f"expected a pool of at least one trajectory, got {pool_size}; simulate or load some")
@@ -44,12 +47,12 @@ def support_set(pool_size: int, seed: int) -> SupportSet:
 
 
 def support(pool_size: int, k: int, seed: int) -> tuple[int, ...]:
-    """Indices of the k support trajectories that a seed selects from a pool."""
+    """Return the indices of the k support trajectories that a seed selects from a pool."""
     return support_set(pool_size, seed).first(k)
 
 
 def coinciding_seeds(pool_size: int, k: int, seeds: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Pairs of seeds that select the same k trajectories, in any order.
+    """Return the pairs of seeds that select the same k trajectories, in any order.
 
     The paper left out seed 779 in its boundary study because it selected the trajectory of seed 778 at K = 1.
     """

@@ -1,4 +1,4 @@
-"""Field statistics: moments that add up, the normalizer of a system (S2.6), and what The Well keeps in stats.yaml."""
+"""Field statistics: moments that add up, the normalizer of a system (S2.6), and the content of stats.yaml."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,13 +31,13 @@ class Moments:
 
     @classmethod
     def of(cls, x: np.ndarray) -> "Moments":
-        """Moments of (..., C) over all axes but the last."""
+        """Compute the moments of (..., C) over all axes but the last."""
         flat = np.asarray(x).reshape(-1, x.shape[-1]).astype(np.float64)
         mean = flat.mean(axis=0)
         return cls(len(flat), mean, np.square(flat - mean).sum(axis=0))
 
     def __add__(self, other: "Moments") -> "Moments":
-        """Moments of the two sets of values together (pairwise update, free of cancellation)."""
+        """Return the moments of the two sets of values together (pairwise update, free of cancellation)."""
         count = self.count + other.count
         step = other.mean - self.mean
         mean = self.mean + step * (other.count / count)
@@ -109,7 +109,7 @@ class Normalizer:
     source: str = "pool"
 
     def __post_init__(self) -> None:
-        """Refuse values that mean nothing."""
+        """Check the values and the origin."""
         if len(self.mean) != len(self.std):
             raise DataError(
                 f"expected as many means as standard deviations, got {len(self.mean)} and {len(self.std)}; "
@@ -125,7 +125,7 @@ class Normalizer:
 
     @classmethod
     def fit(cls, arrays: Iterable[np.ndarray], source: str = "pool") -> "Normalizer":
-        """Mean and population standard deviation over all trajectories, frames and grid points.
+        """Compute mean and population standard deviation over all trajectories, frames and grid points.
 
         Args:
             arrays: (..., C) each, taken one at a time and accumulated in float64.
@@ -138,7 +138,7 @@ class Normalizer:
 
     @classmethod
     def of(cls, moments: Moments, source: str = "pool") -> "Normalizer":
-        """Return the normalizer of moments that were taken elsewhere, with their population standard deviation."""
+        """Return the normalizer of given moments, with their population standard deviation."""
         return cls(tuple(moments.mean.tolist()), tuple(moments.std.tolist()), source)
 
     @property
@@ -147,7 +147,7 @@ class Normalizer:
         return tuple(max(value, SMALLEST_SCALE) for value in self.std)
 
     def standardize(self, x: Array, axis: int = -1) -> Array:
-        """Physical to standardized units.
+        """Convert physical to standardized units.
 
         Args:
             x: array or tensor whose axis `axis` holds the components; dtype and device are kept.
@@ -156,11 +156,11 @@ class Normalizer:
         return (x - self._along(self.mean, x, axis)) / self._along(self.scale, x, axis)
 
     def restore(self, x: Array, axis: int = -1) -> Array:
-        """Standardized to physical units: the inverse of `standardize`, with the same arguments."""
+        """Convert standardized to physical units: the inverse of `standardize`, with the same arguments."""
         return x * self._along(self.scale, x, axis) + self._along(self.mean, x, axis)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; `from_dict` gives the same normalizer back."""
+        """Return plain values for JSON; `from_dict` is the inverse."""
         return {"mean": list(self.mean), "std": list(self.std), "source": self.source}
 
     @classmethod
@@ -170,7 +170,7 @@ class Normalizer:
 
     @staticmethod
     def _along(values: tuple[float, ...], x: Any, axis: int) -> Any:
-        """`values` as an array or tensor like x that broadcasts along its axis `axis`."""
+        """Return `values` as an array or tensor like x that broadcasts along its axis `axis`."""
         if x.shape[axis] != len(values):
             raise DataError(
                 f"expected {len(values)} components on axis {axis}, got shape {tuple(x.shape)}; "
@@ -178,6 +178,6 @@ class Normalizer:
             )
         shape = [1] * x.ndim
         shape[axis] = len(values)
-        # new_tensor is how a tensor makes a sibling of its own dtype and device, so torch is not imported here
+        # A tensor's own method gives its dtype and device without an import of torch.
         like = x.new_tensor(values) if hasattr(x, "new_tensor") else np.asarray(values, dtype=x.dtype)
         return like.reshape(shape)

@@ -2,7 +2,7 @@
 
     <data>/<system>/data/{train,valid,test}/<regime>-<index>.hdf5        <data>/<system>/stats.yaml
 
-`rdjepa.data.well` says what is in a file. A file appears under its name only when it is whole.
+`rdjepa.data.well` defines the content of a file. A file appears under its name only when it is whole.
 """
 
 import re
@@ -19,7 +19,7 @@ from rdjepa.data.fields import COMPONENTS
 from rdjepa.data.statistics import summarize
 from rdjepa.data.trajectory import REGIMES, SPLITS, Key, Trajectory
 from rdjepa.data.well import Record
-from rdjepa.data.well import checksum as checksum  # what the record of a file holds
+from rdjepa.data.well import checksum as checksum  # exported: the checksum in the record of a file
 from rdjepa.errors import DataError
 from rdjepa.io.atomic import write_bytes
 
@@ -28,7 +28,7 @@ FILE_NAME = re.compile(rf"({'|'.join(REGIMES)})-(\d{{5,}})\.hdf5")
 
 
 def path_of(data: Path | str, key: Key) -> Path:
-    """Where the trajectory of a key lies under the dataset directory `data`.
+    """Return the path of the file of a key under the dataset directory `data`.
 
     Raises:
         DataError: the key names an unknown split or regime, a system that is no plain name, or a negative index.
@@ -45,7 +45,7 @@ def path_of(data: Path | str, key: Key) -> Path:
 def write(out: Path | str, trajectory: Trajectory) -> Path:
     """Store a trajectory under its key, replacing an older file, and return the path.
 
-    The file is made under another name in the same folder, forced to the disk and then renamed, so that a writer
+    The file is written under another name in the same folder, flushed to the disk and then renamed, so that a process
     killed at any moment leaves the old file or none.
 
     Raises:
@@ -104,7 +104,7 @@ def read_window(path: Path | str, start: int, stop: int) -> np.ndarray:
 
 
 def is_complete(path: Path | str, verify: bool = False) -> bool:
-    """Whether a whole trajectory lies at `path`; `verify` reads the fields and compares the checksum too."""
+    """Return whether `path` is a whole trajectory file; `verify` also reads the fields and compares the checksum."""
     try:
         if verify:
             read(path)
@@ -118,7 +118,14 @@ def is_complete(path: Path | str, verify: bool = False) -> bool:
 
 
 def keys(data: Path | str, system: str | None = None, split: str | None = None, regime: str | None = None) -> list[Key]:
-    """Keys of the stored trajectories in a fixed order, by file name; an argument given narrows the list."""
+    """List the keys of the stored trajectories by their file names, in a fixed order.
+
+    Args:
+        data: dataset directory.
+        system: list this system only; None lists all. The same holds for the other two.
+        split: "pool", "validation" or "test".
+        regime: "id", "coeff-ood" or "ic-ood".
+    """
     found = []
     for path in Path(data).glob(f"{system or '*'}/data/*/*.hdf5"):
         match = FILE_NAME.fullmatch(path.name)
@@ -142,11 +149,11 @@ class Stored(Sequence[Trajectory]):
     def under(
         cls, data: Path | str, system: str | None = None, split: str | None = None, regime: str | None = None
     ) -> "Stored":
-        """The trajectories that `keys` lists with the same arguments."""
+        """Return the trajectories that `keys` lists for the same arguments."""
         return cls(tuple(path_of(data, key) for key in keys(data, system, split, regime)))
 
     def __len__(self) -> int:
-        """Number of files."""
+        """Return the number of files."""
         return len(self.paths)
 
     @overload
@@ -154,7 +161,7 @@ class Stored(Sequence[Trajectory]):
     @overload
     def __getitem__(self, index: slice) -> "Stored": ...
     def __getitem__(self, index: int | slice) -> "Trajectory | Stored":
-        """Read one trajectory, or narrow the list."""
+        """Read one trajectory, or select several without reading them."""
         return Stored(self.paths[index]) if isinstance(index, slice) else read(self.paths[index])
 
 
@@ -181,7 +188,7 @@ def write_stats(folder: Path | str) -> Path:
 
 
 def _refuse_unfit(trajectory: Trajectory) -> None:
-    """Refuse what could not be read back."""
+    """Check that a trajectory can be read back; raise a `DataError` otherwise."""
     fields, times = trajectory.fields, trajectory.times
     if fields.ndim != 4 or fields.shape[-1] != COMPONENTS or 0 in fields.shape or fields.dtype != np.float32:
         raise DataError(

@@ -1,4 +1,4 @@
-"""A trajectory: the saved fields of one simulation or measurement, with everything needed to make it again."""
+"""A trajectory: the saved fields of one simulation or measurement, and what is needed to simulate it again."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class Key:
 
     @classmethod
     def parse(cls, text: str) -> "Key":
-        """Inverse of `str`.
+        """Return the key that `str` turned into this text.
 
         Raises:
             ArgumentError: the text is no key.
@@ -52,11 +52,11 @@ class Trajectory:
         fields: (T, H, W, C) float32, T saved frames on an H x W grid with C components.
         times: (T,) float64, the time of each frame in the system's own unit.
         coefficients: name -> value; empty when unknown (a user's own data).
-        key: the address it was simulated under, or None for data from elsewhere.
-        attempt: number of redraws before this one passed screening.
+        key: the key it was simulated from, or None for a user's own data.
+        attempt: number of draws that were rejected before this one passed screening.
         rejected: one reason per rejected draw, in order.
         initial_condition: name of the initial-condition family that was drawn.
-        length: side of the square domain.
+        length: side length of the square domain.
         boundary: "periodic", or the kind of wall.
         software: package -> version that made it.
     """

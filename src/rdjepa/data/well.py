@@ -1,8 +1,8 @@
-"""The HDF5 dialect of The Well, as our files speak it: bytes from a trajectory, and a trajectory from an open file.
+"""Trajectories in the HDF5 layout of The Well: encoding to the bytes of a file, decoding from an open file.
 
-The components u and v are two scalar fields (1, T, X, Y). The Well puts x before y while the rows of our arrays run
-along y, so writing and reading swap the two. What The Well has no place for lies beside it under names that begin
-with `rdjepa_`, so a reader of either kind is content.
+The components u and v are two scalar fields (1, T, X, Y). The Well puts x before y, while the rows of our arrays run
+along y, so writing and reading swap the two. What The Well does not define is stored under names that begin with
+`rdjepa_`, which its own readers ignore.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ PERIODIC = "PERIODIC"
 
 @dataclass(frozen=True)
 class Record:
-    """What a file says of its trajectory: checksum, shape (T, H, W), and attributes as in `Trajectory`."""
+    """Metadata of a stored trajectory: checksum, shape (T, H, W), and attributes as in `Trajectory`."""
 
     checksum: str
     shape: tuple[int, int, int]
@@ -38,7 +38,7 @@ class Record:
 
 
 def checksum(fields: np.ndarray) -> str:
-    """SHA-256 of (T, H, W, C) fields: the bytes of each component in turn, as little-endian float32."""
+    """Return the SHA-256 of (T, H, W, C) fields: the bytes of each component in turn, as little-endian float32."""
     digest = hashlib.sha256()
     for component in range(fields.shape[-1]):
         digest.update(np.ascontiguousarray(fields[..., component], dtype="<f4").data)
@@ -87,7 +87,7 @@ def _write_root(file: h5py.File, trajectory: Trajectory, key: Key) -> None:
         if name in attributes:
             raise DataError(f"expected coefficient names of their own, got {name!r}; rename the coefficient")
         attributes[name] = float(value)
-    # The Well's own times are float32; these are exact
+    # The Well stores times as float32; these are exact.
     file.create_dataset("rdjepa_times", data=np.asarray(trajectory.times, dtype=np.float64))
 
 
@@ -96,7 +96,7 @@ def _write_dimensions(file: h5py.File, trajectory: Trajectory) -> None:
     group.attrs["spatial_dims"] = _strings(("x", "y"))
     time = group.create_dataset("time", data=np.asarray(trajectory.times, dtype=np.float32))
     _flag(time, sample=False, time=True)
-    # a periodic grid starts at 0; between walls the points are the centers of cells
+    # The points of a periodic grid start at 0; between walls they are cell centers.
     shift = 0.0 if trajectory.boundary == "periodic" else 0.5
     for name, points in zip(("y", "x"), trajectory.fields.shape[1:3], strict=True):
         line = (np.arange(points) + shift) * (trajectory.length / points)
@@ -131,13 +131,17 @@ def _flag(item: h5py.Group | h5py.Dataset, sample: bool, time: bool) -> None:
 
 
 def _strings(values: tuple[str, ...]) -> np.ndarray:
-    """A list of strings as HDF5 keeps it, an empty one included."""
+    """Return strings as an array that HDF5 can store, also when there are none."""
     return np.array(values, dtype=h5py.string_dtype())
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[h5py.File]:
-    """Open a file of ours, and answer whatever HDF5 stumbles over with one sentence."""
+    """Open a file that `encode` made.
+
+    Raises:
+        DataError: the file is missing, truncated, damaged, foreign or of another version.
+    """
     if not path.is_file():
         raise DataError(f"expected a trajectory file at {path}, got none; simulate it, or correct the path")
     try:
@@ -165,7 +169,11 @@ def opened(path: Path) -> Iterator[h5py.File]:
 
 
 def count(path: Path, file: h5py.File) -> int:
-    """Return the number of stored frames, after a look at the layout of the fields."""
+    """Check the layout of the fields and return the number of stored frames.
+
+    Raises:
+        DataError: the fields have another shape or dtype.
+    """
     found = [(file["t0_fields"][name].shape, file["t0_fields"][name].dtype) for name in COMPONENT_NAMES]
     shape, dtype = found[0]
     if found[0] != found[1] or len(shape) != 4 or shape[0] != 1 or dtype != np.dtype("<f4"):
@@ -174,7 +182,7 @@ def count(path: Path, file: h5py.File) -> int:
 
 
 def frames(file: h5py.File, start: int, stop: int) -> np.ndarray:
-    """Return frames start to stop - 1 as (T, H, W, C)."""
+    """Read frames start to stop - 1 as (stop - start, H, W, C) float32."""
     _, _, width, height = file["t0_fields"][COMPONENT_NAMES[0]].shape
     fields = np.empty((stop - start, height, width, COMPONENTS), dtype=np.float32)
     for component, name in enumerate(COMPONENT_NAMES):
@@ -194,7 +202,7 @@ def key_of(file: h5py.File) -> Key:
 
 
 def decode(path: Path, file: h5py.File, verify: bool) -> Trajectory:
-    """Return the trajectory of an open file, its checksum compared if `verify`.
+    """Read the trajectory of an open file; compare its checksum if `verify`.
 
     Raises:
         DataError: the fields are damaged or do not fit their times.
@@ -222,7 +230,7 @@ def decode(path: Path, file: h5py.File, verify: bool) -> Trajectory:
 
 
 def record(path: Path, file: h5py.File) -> Record:
-    """Return what an open file says of its trajectory, without the fields."""
+    """Read the metadata of an open file, without the fields."""
     length = count(path, file)
     _, _, width, height = file["t0_fields"][COMPONENT_NAMES[0]].shape
     attributes = file.attrs

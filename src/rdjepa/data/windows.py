@@ -38,7 +38,7 @@ class WindowSpec:
     max_offset: int = 5
 
     def __post_init__(self) -> None:
-        """Refuse values that mean nothing."""
+        """Check that both numbers are at least 1."""
         if self.context < 1 or self.max_offset < 1:
             raise DataError(f"expected a context and a largest offset of at least 1, got {self}; raise them")
 
@@ -52,7 +52,7 @@ class WindowSpec:
         return windows + self.length - 1
 
     def count(self, frames: int) -> int:
-        """Number of windows in a trajectory of that many frames: T - context - max_offset + 1.
+        """Return the number of windows in a trajectory of T frames: T - context - max_offset + 1.
 
         Raises:
             DataError: the trajectory is shorter than one window.
@@ -65,19 +65,22 @@ class WindowSpec:
         return frames - self.length + 1
 
     def starts(self, frames: int) -> range:
-        """Index of the first context frame of every window, the last window included."""
+        """Return the index of the first context frame of every window, the last window included."""
         return range(self.count(frames))
 
     def spread(self, frames: int, count: int) -> np.ndarray:
-        """Return the starts of `count` windows, evenly spaced from the first to the last."""
+        """Return the starts (count,) of `count` windows, evenly spaced from the first window to the last."""
         return np.linspace(0, self.count(frames) - 1, count).astype(int)
 
     def at(self, start: Any, offset: Any) -> Any:
-        """Return the frame `offset` intervals after the newest context frame of the window at `start`; arrays too."""
+        """Return the index of the frame `offset` intervals after the newest context frame of the window at `start`.
+
+        Both may be integers or integer arrays that broadcast; an offset of 0 gives the newest context frame itself.
+        """
         return start + (self.context - 1) + offset
 
     def given(self, starts: Sequence[int] | np.ndarray) -> np.ndarray:
-        """Return the context frames (n, context) of the windows that begin at n starts."""
+        """Return the indices (n, context) of the context frames of the windows that begin at n starts."""
         return np.asarray(starts)[:, None] + np.arange(self.context)
 
     def cut(self, fields: Any, start: int) -> Window:
@@ -92,7 +95,7 @@ class WindowSpec:
         return Window(fields[start:middle], fields[middle : middle + self.max_offset])
 
     def middle(self, fields: Any) -> Window:
-        """Cut the window in the middle of all that the fields hold."""
+        """Cut the middle one of all windows of the fields, as views."""
         return self.cut(fields, self.count(len(fields)) // 2)
 
     def stack(self, fields: Any, starts: Sequence[int] | np.ndarray | None = None) -> Window:

@@ -1,6 +1,6 @@
-"""From the rows of one run to the numbers of a table: means over trajectories, then over horizons (S3.4).
+"""Aggregation of the rows of one run: means over trajectories, then over horizons (S3.4).
 
-Mean and spread over the support sets of a study, and its paired reductions, are `rdjepa.study.report.summary`.
+Mean and spread over the support sets of a study, and its paired reductions, are in `rdjepa.study.report.summary`.
 """
 
 import math
@@ -12,12 +12,15 @@ from rdjepa.evaluation.evaluate import Row
 
 
 def per_horizon(rows: Iterable[Row], metric: str, regime: str | None = None) -> dict[int, float]:
-    """Mean over trajectories at each horizon, every trajectory with equal weight.
+    """Return the mean over trajectories at each horizon, every trajectory with equal weight.
 
     Args:
         rows: of one run.
         metric: which rows to take.
         regime: take only this regime; None takes all.
+
+    Returns:
+        horizon -> mean, in the metric's own units.
 
     Raises:
         ArgumentError: no row is left, a trajectory occurs twice, or the horizons have different trajectories.
@@ -42,6 +45,6 @@ def per_horizon(rows: Iterable[Row], metric: str, regime: str | None = None) -> 
 
 
 def horizon_average(rows: Iterable[Row], metric: str, regime: str | None = None) -> float:
-    """Mean over horizons, with equal weight, of the means over trajectories: the run-level value of the tables."""
+    """Return the mean over horizons, with equal weight, of the means over trajectories: a run's value in the tables."""
     means = per_horizon(rows, metric, regime)
     return math.fsum(means.values()) / len(means)

@@ -13,7 +13,7 @@ from rdjepa.evaluation.metrics import METRICS
 from rdjepa.progress import Progress
 
 Forecast = Callable[[np.ndarray], np.ndarray]
-SCORED = 4  # windows that metrics take at a time: few enough for the processor's cache, twice as fast as all at once
+SCORED = 4  # windows per call of a metric: they fit into the processor's cache, which is twice as fast as all at once
 Observer = Callable[[str, np.ndarray, np.ndarray], None]
 
 
@@ -53,7 +53,7 @@ def evaluate(
         batch_size: windows per call of `forecast`; a batch never spans two trajectories.
         metrics: names in `METRICS`.
         progress: called with the number of trajectories done, their total and the key of the latest.
-        window: numbers of given and forecast frames.
+        window: numbers of context and forecast frames.
         observe: called with the regime and with every batch of forecasts and references (B, 5, H, W, C).
 
     Returns:
@@ -90,7 +90,7 @@ def _errors(
     window: WindowSpec,
     see: Callable[[np.ndarray, np.ndarray], None] | None,
 ) -> dict[str, np.ndarray]:
-    """Metric -> (horizons,) means over all windows of one trajectory."""
+    """Return metric -> (horizons,) means of the errors over all windows of one trajectory."""
     fields = trajectory.fields
     starts = window.starts(len(fields))
     totals = {name: np.zeros(window.max_offset) for name in metrics}
@@ -109,8 +109,8 @@ def _errors(
             )
         if see is not None:
             see(predicted, targets)
-        for few in range(0, len(targets), SCORED):
-            pair = [part[few : few + SCORED].astype(np.float64) for part in (predicted, targets)]
+        for first in range(0, len(targets), SCORED):
+            pair = [part[first : first + SCORED].astype(np.float64) for part in (predicted, targets)]
             for name in metrics:
                 totals[name] += METRICS[name](*pair).sum(axis=0)
     return {name: total / len(starts) for name, total in totals.items()}

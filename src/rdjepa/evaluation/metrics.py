@@ -16,31 +16,31 @@ EPSILON = 1e-8
 
 
 def relative_l2(prediction: Any, reference: Any) -> np.ndarray:
-    """Norm of the error over the norm of the reference plus 1e-8."""
+    """Return the norm of the error divided by the norm of the reference plus 1e-8."""
     predicted, true = _pair(prediction, reference)
     return _norm(predicted - true) / (_norm(true) + EPSILON)
 
 
 def gradient_l1(prediction: Any, reference: Any) -> np.ndarray:
-    """Mean absolute error of first differences of neighbors, added over the two grid axes.
+    """Return the mean absolute error of differences between neighboring points, added over the two grid axes.
 
     The differences do not wrap around and are not divided by the grid spacing, whatever the boundary.
     """
     predicted, true = _pair(prediction, reference)
-    error = predicted - true  # differences are linear
+    error = predicted - true  # the difference of the gradients is the gradient of the error
     along_rows = np.abs(np.diff(error, axis=-2)).mean(axis=(-3, -2, -1))
     along_columns = np.abs(np.diff(error, axis=-3)).mean(axis=(-3, -2, -1))
     return np.asarray(along_rows + along_columns)
 
 
 def mse(prediction: Any, reference: Any) -> np.ndarray:
-    """Mean squared error over points and components."""
+    """Return the mean squared error over points and components."""
     predicted, true = _pair(prediction, reference)
     return np.asarray(np.square(predicted - true).mean(axis=(-3, -2, -1)))
 
 
 def vrmse(prediction: Any, reference: Any) -> np.ndarray:
-    """Root of the squared error over the spatial variance plus 1e-7 per component, then the mean over components.
+    """Return the root of the mean squared error over the spatial variance plus 1e-7, averaged over components.
 
     It is 1 for a prediction of each component's own spatial mean. Source: the metric of The Well.
     """
@@ -51,13 +51,13 @@ def vrmse(prediction: Any, reference: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Metric:
-    """An error of predicted fields, and its words in tables.
+    """An error of predicted fields, and its names in tables.
 
     Attributes:
-        name: in rows and arguments.
-        title: in tables and figures.
+        name: name in rows and arguments.
+        title: name in tables and figures.
         function: prediction and reference (..., H, W, C) to errors (...), zero for a perfect prediction.
-        description: what it is, for a caption; the title by default.
+        description: name in captions; the title by default.
     """
 
     name: str
@@ -66,11 +66,11 @@ class Metric:
     description: str = ""
 
     def __post_init__(self) -> None:
-        """Take the title where there is no description."""
+        """Set the description to the title where none is given."""
         object.__setattr__(self, "description", self.description or self.title)
 
     def __call__(self, prediction: Any, reference: Any) -> np.ndarray:
-        """Return the errors."""
+        """Return the errors (...) of a prediction (..., H, W, C)."""
         return self.function(prediction, reference)
 
 
@@ -78,7 +78,7 @@ METRICS: dict[str, Metric] = {}
 
 
 def register(metric: Metric) -> Metric:
-    """Make a metric known by its name, for the time of this process; studies then record it.
+    """Register a metric under its name for the rest of this process, and return it; studies then record it.
 
     Raises:
         ArgumentError: the name is taken.
@@ -96,7 +96,7 @@ register(Metric("vrmse", "VRMSE", vrmse, "the VRMSE of The Well"))
 
 
 def _pair(prediction: Any, reference: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Both as float64 arrays of the same shape."""
+    """Return both as float64 arrays; raise an `ArgumentError` unless their shapes are equal (..., H, W, C)."""
     predicted, true = _array(prediction), _array(reference)
     if predicted.shape != true.shape or true.ndim < 3 or min(true.shape[-3:-1]) < 2:
         raise ArgumentError(
@@ -107,8 +107,8 @@ def _pair(prediction: Any, reference: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _array(x: Any) -> np.ndarray:
-    """A float64 array; a tensor is first taken off its graph and device, in a dtype that NumPy knows."""
-    if hasattr(x, "detach"):
+    """Return an array or tensor as a float64 array."""
+    if hasattr(x, "detach"):  # a tensor; NumPy does not know bfloat16, so the dtype is changed before
         x = x.detach().double().cpu()
     return np.asarray(x, dtype=np.float64)
 

@@ -1,14 +1,14 @@
-"""What a frozen encoder knows, read out linearly from its latents: coefficients, the system's name, the coming change.
+"""Linear probes of a frozen encoder: from its latents to the coefficients, the system, and the change that follows.
 
 Every trajectory gives a few windows of four frames. A window's features are the mean and the standard deviation over
 patches of its latent tokens. A ridge regression from features to coefficients is fitted on pool trajectories of one
-system and tested on that system's test trajectories; a prediction is the mean over a trajectory's windows. The same
-is done from an encoder with random weights and from principal components of the raw fields, as many as the encoder
-has features. System identification is a ridge regression to one-hot names, over all systems together.
+system and tested on that system's test trajectories; a prediction is the mean over a trajectory's windows. Two
+references are an encoder with random weights, and as many principal components of the raw fields as the encoder has
+features. System identification is a ridge regression to one-hot names, over all systems together.
 
-What a forecast needs most is local: how a patch will change. So a second regression goes from single tokens to the
-change of their own patch's mean over the next h frames, beside principal components of that patch in the four frames,
-as many as a token has components.
+A forecast depends most on local information: how a patch will change. So a second regression goes from single tokens
+to the change of their own patch's mean over the next h frames. Its reference is as many principal components of that
+patch in the four frames as a token has components.
 """
 
 from collections.abc import Sequence
@@ -32,20 +32,20 @@ from rdjepa.systems import HELD_OUT, SOURCES, get
 REGIMES = ("id", "coeff-ood")
 FEATURES = ("pretrained", "random", "pca")
 IDENTIFICATION = "system"
-LEADS = (1, 5)  # frames over which changes are read
-COARSE = 4  # points per side that raw fields are averaged over before their principal components
+LEADS = (1, 5)  # lead times h of the changes, in frames
+COARSE = 4  # points per side of the blocks over which raw fields are averaged before their principal components
 
 
 @dataclass(frozen=True)
 class ProbeConfig:
-    """How much is probed.
+    """Data and seed of a probe.
 
     Attributes:
         systems: names; those held out of pretraining may be among them.
-        train: pool trajectories of each system that the probes are fitted on.
-        test: test trajectories of each system and regime.
-        windows: windows of each trajectory, evenly spaced.
-        patches: patches of each window whose changes are read.
+        train: number of pool trajectories per system that the probes are fitted on.
+        test: number of test trajectories per system and regime.
+        windows: number of windows per trajectory, evenly spaced.
+        patches: number of patches per window whose changes are predicted.
         seed: of the random encoder and of the choice of patches.
     """
 
@@ -62,11 +62,11 @@ class ProbeRow:
     """One result.
 
     Attributes:
-        system: whose trajectories; "all" for system identification.
+        system: name of the system; "all" for system identification.
         target: a coefficient, "change h=1" or "change h=5", or "system" for identification.
         regime: of the test trajectories.
         features: "pretrained", "random" or "pca".
-        value: R^2 of a coefficient or of a change (mean over components); share named correctly for identification.
+        value: R^2 of a coefficient or of a change (mean over components); accuracy for system identification.
     """
 
     system: str
@@ -83,8 +83,8 @@ class Part:
     Attributes:
         features: (n, p) by kind.
         groups: (n,) trajectory of each window.
-        coefficients: (n, q) of that trajectory.
-        tokens: (n m, p) of the m drawn patches of each window, by kind.
+        coefficients: (n, q) coefficients of that trajectory.
+        tokens: (n m, p) tokens of the m drawn patches of each window, by kind.
         changes: (n m, leads C) change of the patch means over the next h frames, in standardized units.
     """
 
@@ -95,7 +95,7 @@ class Part:
     changes: np.ndarray
 
     def per_trajectory(self, values: np.ndarray) -> np.ndarray:
-        """Mean over the windows of each trajectory."""
+        """Return the means over the windows of each trajectory: (n, ...) to (trajectories, ...)."""
         return np.stack([values[self.groups == group].mean(axis=0) for group in np.unique(self.groups)])
 
 
@@ -110,9 +110,9 @@ def probe(
 
     Args:
         model: its encoder is only read.
-        data: dataset directory; trajectories that it lacks are simulated and kept there.
-        config: how much.
-        device: where to encode; the CPU when None.
+        data: dataset directory; missing trajectories are simulated and stored there.
+        config: data and seed.
+        device: device of the encoders; the CPU when None.
         progress: called with the number of systems done, their total and the name of the latest.
     """
     device = device or torch.device("cpu")
@@ -147,7 +147,7 @@ def _part(
     config: ProbeConfig,
     device: torch.device,
 ) -> Part:
-    """Cut windows and compute what the encoders make of them; under "raw", coarse fields and patches as they are."""
+    """Cut windows and encode them with every encoder; under "raw", take coarse fields and patches themselves."""
     found: dict[str, list[np.ndarray]] = {name: [] for name in (*encoders, "raw")}
     tokens: dict[str, list[np.ndarray]] = {name: [] for name in (*encoders, "raw")}
     changes: list[np.ndarray] = []
@@ -180,7 +180,10 @@ def _part(
 
 
 def _principal_axes(rows: np.ndarray, count: int) -> np.ndarray:
-    """Directions (p, count) of largest variance of centered rows (n, p), from the smaller of the two Gram matrices."""
+    """Return the orthonormal directions (p, count) of largest variance of centered rows (n, p).
+
+    They come from the smaller of the two Gram matrices: raw fields have more values p than there are windows n.
+    """
     wide = len(rows) < rows.shape[1]
     values, vectors = np.linalg.eigh(rows @ rows.T if wide else rows.T @ rows)
     largest = slice(None, -count - 1, -1)
@@ -200,7 +203,7 @@ def _add_principal_components(parts: dict[tuple[str, str], Part]) -> None:
 
 
 def _changes(system: str, parts: dict[str, Part]) -> list[ProbeRow]:
-    """R^2 of the change of a patch's mean, by lead, regime and features."""
+    """Return the R^2 of the change of a patch's mean, by lead, regime and features."""
     train = parts["train"]
     raw, patches = train.tokens["raw"], len(train.changes) // len(train.groups)
     mean = raw.mean(axis=0)
@@ -220,7 +223,7 @@ def _changes(system: str, parts: dict[str, Part]) -> list[ProbeRow]:
 
 
 def _coefficients(parts: dict[tuple[str, str], Part], names: dict[str, list[str]]) -> list[ProbeRow]:
-    """R^2 of every coefficient that varies, by system, regime and features."""
+    """Return the R^2 of every coefficient that varies, by system, regime and features."""
     rows = []
     for system, coefficients in names.items():
         train = parts[system, "train"]
@@ -238,7 +241,7 @@ def _coefficients(parts: dict[tuple[str, str], Part], names: dict[str, list[str]
 
 
 def _identification(parts: dict[tuple[str, str], Part], systems: Sequence[str]) -> list[ProbeRow]:
-    """Share of test trajectories whose system is named correctly, by regime and features."""
+    """Return the share of test trajectories whose system is identified correctly, by regime and features."""
     trains = [parts[system, "train"] for system in systems]
     truth = np.repeat(np.eye(len(systems)), [len(part.groups) for part in trains], axis=0)
     firsts = np.cumsum([0, *(part.groups.max() + 1 for part in trains[:-1])])
@@ -258,5 +261,5 @@ def _identification(parts: dict[tuple[str, str], Part], systems: Sequence[str]) 
 
 
 def record(rows: Sequence[ProbeRow], config: ProbeConfig, fingerprint: str) -> dict:
-    """JSON values: the rows, how they were made, and the weights that they belong to."""
+    """Return as JSON values the rows, their configuration, and the fingerprint of the probed weights."""
     return {"fingerprint": fingerprint, "config": asdict(config), "rows": [asdict(row) for row in rows]}

@@ -7,7 +7,7 @@ HEADINGS = ("system", "target", "regime")
 
 
 def probe_table(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """Cells of the table, headings first.
+    """Return the cells of the table, one list per line, the headings first.
 
     Args:
         rows: records of `ProbeRow`: system, target, regime, features, value.
@@ -23,7 +23,11 @@ def probe_table(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 
 
 def probe_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The same as Markdown."""
+    """Return the table as Markdown.
+
+    Args:
+        rows: as for `probe_table`.
+    """
     heading, *cells = probe_table(rows)
     lines = [heading, ["---"] * len(heading), *cells]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"

@@ -15,10 +15,10 @@ class Ridge:
     """A linear map on standardized features.
 
     Attributes:
-        mean, scale: (p,) of the features it was fitted on.
-        weights: (p, q).
-        offset: (q,).
-        penalty: (q,) times the number of rows, the weight of ||w||^2 against the squared error of each target.
+        mean, scale: (p,) mean and standard deviation of the features it was fitted on.
+        weights: (p, q) weights of standardized features.
+        offset: (q,) means of the targets.
+        penalty: (q,) one per target; multiplied by the number of rows, the weight of ||w||^2 against the squared error.
     """
 
     mean: np.ndarray
@@ -28,22 +28,22 @@ class Ridge:
     penalty: np.ndarray
 
     def predict(self, features: np.ndarray) -> np.ndarray:
-        """(n, q) from features (n, p)."""
+        """Return the predictions (n, q) from features (n, p)."""
         return (features - self.mean) / self.scale @ self.weights + self.offset
 
 
 def fit(features: np.ndarray, targets: np.ndarray, penalty: float) -> Ridge:
-    """Minimize ||Y - X W||^2 + n penalty ||W||^2 over features and targets (n, p) and (n, q), both centered."""
+    """Minimize ||Y - X W||^2 + n penalty ||W||^2 for standardized features X (n, p) and centered targets Y (n, q)."""
     return _fits(features, targets, (penalty,))[0]
 
 
 def fit_cross_validated(features: np.ndarray, targets: np.ndarray, groups: np.ndarray) -> Ridge:
-    """`fit`, each target with the penalty that predicts it best in groups that were left out.
+    """Fit each target with the penalty of `PENALTIES` that predicts it best in groups that were left out.
 
     Args:
         features: (n, p).
         targets: (n, q).
-        groups: (n,) what has to be left out together, here the trajectory that a window is of.
+        groups: (n,) group of each row; the windows of a trajectory are one group, since they resemble each other.
 
     Raises:
         ArgumentError: fewer than two groups.
@@ -63,13 +63,16 @@ def fit_cross_validated(features: np.ndarray, targets: np.ndarray, groups: np.nd
 
 
 def r_squared(predicted: np.ndarray, true: np.ndarray) -> np.ndarray:
-    """(q,) coefficients of determination 1 - SSE / SST of (n, q); 0 for the mean, below 0 for what is worse."""
+    """Return the coefficients of determination 1 - SSE / SST, (q,), of predictions (n, q).
+
+    A prediction of the mean has the value 0, a worse one a negative value.
+    """
     residual = ((predicted - true) ** 2).sum(axis=0)
     return 1 - residual / np.maximum(((true - true.mean(axis=0)) ** 2).sum(axis=0), 1e-300)
 
 
 def _fits(features: np.ndarray, targets: np.ndarray, penalties: tuple[float, ...]) -> list[Ridge]:
-    """One map per penalty, from one singular value decomposition."""
+    """Return one map per penalty, all from a single singular value decomposition."""
     mean, scale = features.mean(axis=0), np.maximum(features.std(axis=0), 1e-8)
     offset = targets.mean(axis=0)
     u, s, vt = np.linalg.svd((features - mean) / scale, full_matrices=False)

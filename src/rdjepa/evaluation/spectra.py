@@ -1,4 +1,4 @@
-"""Where in scale an error lies: its energy by radial wavenumber."""
+"""Radial energy spectra of forecast errors and of reference fields."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ import scipy.fft
 
 @dataclass(frozen=True)
 class SpectrumRow:
-    """One ring of wavenumbers at one horizon.
+    """Energies in one ring of wavenumbers at one horizon.
 
     Attributes:
         regime: of the trajectories.
         horizon: lead time h in stored frames, from 1.
-        wavenumber: periods per side of the domain, rounded.
+        wavenumber: periods per domain length, rounded.
         error: energy of the error in this ring.
         reference: energy of the reference field in this ring.
     """
@@ -28,7 +28,7 @@ class SpectrumRow:
 
 
 def radial_energy(fields: np.ndarray) -> np.ndarray:
-    """Energy of fields by radial wavenumber, both components with equal weight.
+    """Return the energy of fields by radial wavenumber, both components with equal weight.
 
     Args:
         fields: (..., H, W, C).
@@ -43,7 +43,7 @@ def radial_energy(fields: np.ndarray) -> np.ndarray:
 class RadialSpectra:
     """Mean spectra of errors and of reference fields, accumulated over the windows of many trajectories.
 
-    Fields are divided by a scale per component first, so that components of different units weigh equally.
+    Fields are standardized by a mean and a scale per component first, so that all components have equal weight.
     """
 
     def __init__(self, mean: Sequence[float], scale: Sequence[float]) -> None:
@@ -52,7 +52,7 @@ class RadialSpectra:
         self.width = 0
 
     def add(self, regime: str, prediction: np.ndarray, reference: np.ndarray) -> None:
-        """Add windows: forecasts and references (B, N, H, W, C) in physical units."""
+        """Add the forecasts and references (B, N, H, W, C) of B windows, in physical units."""
         self.width = reference.shape[-2]
         total = self.totals[regime]
         total[0] += len(reference)
@@ -60,7 +60,7 @@ class RadialSpectra:
         total[2] = total[2] + _power((reference - self.mean) / self.scale).sum(axis=0)
 
     def rows(self) -> list[SpectrumRow]:
-        """One row per regime, horizon and ring."""
+        """Return one row per regime, horizon and ring."""
         rows = []
         for regime, (count, error, reference) in self.totals.items():
             pair = (_rings(error / count, self.width), _rings(reference / count, self.width))
@@ -73,7 +73,11 @@ class RadialSpectra:
 
 
 def _power(fields: np.ndarray) -> np.ndarray:
-    """(..., H, W // 2 + 1) energy of the half spectrum, the other half counted in, mean over components."""
+    """Return the energy per wavenumber of the half spectrum, (..., H, W // 2 + 1), averaged over components.
+
+    Modes of the other half have the same energy, so a factor of 2 counts them in. The columns 0 and W / 2 have none,
+    since their conjugates are in the same column.
+    """
     width = fields.shape[-2]
     transform = scipy.fft.rfft2(np.moveaxis(fields, -1, 0), norm="forward")
     power = (transform.real**2 + transform.imag**2).mean(axis=0, dtype=np.float64)
@@ -85,7 +89,7 @@ def _power(fields: np.ndarray) -> np.ndarray:
 
 
 def _rings(power: np.ndarray, width: int) -> np.ndarray:
-    """Sum a half spectrum (..., H, W // 2 + 1) over rings: (..., bins)."""
+    """Sum a half spectrum (..., H, W // 2 + 1) over rings of wavenumbers: (..., bins)."""
     height = power.shape[-2]
     rows = np.fft.fftfreq(height, 1 / height)
     columns = np.fft.rfftfreq(width, 1 / width)

@@ -1,1 +1,1 @@
-"""Files: the only place that writes them whole."""
+"""File input and output: atomic writing, tensors, checkpoints, the hub, provenance and model cards."""

@@ -1,4 +1,4 @@
-"""Whole files or nothing: a reader sees the old file, none, or the complete new one, whenever the writer is killed."""
+"""Atomic writing of files: a reader sees the old file, none, or the complete new one, whenever the writer is killed."""
 
 import errno
 import io
@@ -26,10 +26,10 @@ REFUSALS = {
 
 
 def write_bytes(path: Path | str, content: bytes | memoryview) -> Path:
-    """Put content at a path in one step and return the path; missing folders are made.
+    """Write a file atomically and return its path; missing folders are created.
 
     Raises:
-        OutputError: the disk is full, or the path cannot be written; a file that was there is untouched.
+        OutputError: the disk is full, or the path cannot be written; an existing file is unchanged.
     """
     with replacing(path) as temporary, temporary.open("wb") as file:
         file.write(content)
@@ -37,12 +37,12 @@ def write_bytes(path: Path | str, content: bytes | memoryview) -> Path:
 
 
 def write_arrays(path: Path | str, **arrays: Any) -> Path:
-    """Put arrays at a path as a compressed .npz under the name as given, in one step.
+    """Write arrays atomically as a compressed .npz, under the name as given, and return its path.
 
     Raises:
         OutputError: as for `write_bytes`.
     """
-    import numpy as np
+    import numpy as np  # only here; the other functions need the standard library alone
 
     stream = io.BytesIO()
     np.savez_compressed(stream, **arrays)
@@ -51,7 +51,7 @@ def write_arrays(path: Path | str, **arrays: Any) -> Path:
 
 @contextmanager
 def replacing(path: Path | str) -> Iterator[Path]:
-    """Give a temporary neighbor to write to; it takes the path's place when the block ends without an error.
+    """Yield a temporary file in the same folder; it replaces `path` when the block ends without an error.
 
     Raises:
         OutputError: as for `write_bytes`.
@@ -66,9 +66,9 @@ def replacing(path: Path | str) -> Iterator[Path]:
             os.close(descriptor)
             temporary = Path(name)
             yield temporary
-            with temporary.open("rb+") as file:
+            with temporary.open("rb+") as file:  # without this a power failure may leave an empty file of that name
                 os.fsync(file.fileno())
-            temporary.chmod(0o644)
+            temporary.chmod(0o644)  # mkstemp lets only the owner read
             temporary.replace(path)
     finally:
         if temporary is not None:
@@ -77,7 +77,7 @@ def replacing(path: Path | str) -> Iterator[Path]:
 
 @contextmanager
 def writing(path: Path | str) -> Iterator[None]:
-    """Answer a full or read-only disk and the like with one sentence.
+    """Turn the error of a full or read-only disk and the like into an `OutputError` of one sentence.
 
     Raises:
         OutputError: `path` cannot be written.

@@ -6,7 +6,7 @@ MEASURED = ("latent_loss", "mean_loss", "persistence_loss", "target_std", "targe
 
 
 def model_card(preset: str, record: Mapping) -> str:
-    """Markdown text that says what a checkpoint is, what it was trained on, and what it is not for.
+    """Return a Markdown text on what a checkpoint is, what it was trained on, and what its limits are.
 
     Args:
         preset: name of the model's sizes.

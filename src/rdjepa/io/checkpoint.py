@@ -2,21 +2,22 @@
 
     model.safetensors   encoder and predictor, half precision, with their own checksum
     config.json         sizes, pretraining settings and the run's versions
-    data.json           normalization and checksum of every trajectory that pretraining was given
+    data.json           field statistics, and key and checksum of every trajectory that pretraining used
     metrics.jsonl       the run's curves
     README.md           the model card
 
-A directory is a shipped one (by name), any path, or one of the hub (by "owner/name"), all with the same files; nothing
-in it is a pickle.
+A checkpoint is addressed by the name of a shipped one, by the path of a directory, or by a hub id "owner/name"; all
+have the same files, and none is a pickle.
 """
 
 import json
 from importlib import resources
 from pathlib import Path
 
+from rdjepa.errors import CheckpointError
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.hub import fetch, is_hub_id
-from rdjepa.io.tensors import CheckpointError, load_tensors, save_tensors
+from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, ModelConfig
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
@@ -24,7 +25,7 @@ VERSION = 1
 
 
 def shipped() -> dict[str, Path]:
-    """Checkpoints that come with the package, and in a checkout of the repository those of its folder `checkpoints`.
+    """List the checkpoints that come with the package, and those of the folder `checkpoints` of a checkout.
 
     Returns:
         name -> directory.
@@ -35,10 +36,10 @@ def shipped() -> dict[str, Path]:
 
 
 def locate(source: str | Path) -> Path:
-    """Directory of a checkpoint: shipped name, then path, then hub id.
+    """Return the directory of a checkpoint: by shipped name, else by path, else by hub id.
 
     Raises:
-        CheckpointError: there is no such checkpoint; the sentence says what there is, or how to get it.
+        CheckpointError: there is no such checkpoint; the message lists the known ones, or how to get it.
     """
     name = str(source)
     directory = shipped().get(name, Path(source))
@@ -62,8 +63,8 @@ def save(model: RDJEPA, directory: Path, pretraining: dict, card: str) -> str:
 
     Args:
         model: a model whose encoder and predictor are pretrained.
-        directory: where; existing files of the same names are replaced.
-        pretraining: JSON values that say how it was made.
+        directory: where to write; existing files of the same names are replaced.
+        pretraining: record of the pretraining run, as JSON values.
         card: Markdown text of the model card.
 
     Returns:
@@ -89,7 +90,7 @@ def save(model: RDJEPA, directory: Path, pretraining: dict, card: str) -> str:
 
 
 def read_config(source: str | Path) -> tuple[Path, dict]:
-    """Directory and configuration of a checkpoint, by shipped name, path or hub id.
+    """Return directory and configuration of a checkpoint, given by shipped name, path or hub id.
 
     Raises:
         CheckpointError: there is no such checkpoint, or its configuration is not one of this package.

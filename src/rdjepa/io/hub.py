@@ -1,7 +1,7 @@
 """Checkpoints on the Hugging Face hub: the same files as in a local directory.
 
-By hand, since huggingface_hub's PyTorchModelHubMixin writes other files: the whole network in float32 with the fresh
-decoder, a configuration of its own, and neither the checksum, the list of the data nor the curves.
+huggingface_hub's PyTorchModelHubMixin is not used, since it writes other files: the whole network in float32 with the
+untrained decoder, a configuration of its own, and neither the checksum, the list of the data nor the curves.
 """
 
 import importlib.util
@@ -16,7 +16,7 @@ FILES = ("model.safetensors", "config.json", "data.json", "metrics.jsonl", "prob
 
 
 def is_hub_id(source: str) -> bool:
-    """Whether a text looks like "owner/name"."""
+    """Return whether a text has the form "owner/name"."""
     return HUB_ID.fullmatch(source) is not None
 
 
@@ -43,7 +43,7 @@ def push(directory: Path | str, repository: str, private: bool = False) -> str:
 
     Args:
         directory: with weights, configuration and card, as `rdjepa.pretrain` writes it.
-        repository: "owner/name"; made if it is not there. The hub's own login is used.
+        repository: "owner/name"; created if it does not exist. The hub's own login is used.
         private: whether a new repository is private.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a result was computed with: versions, device, threads."""
+"""Provenance of a result: versions, device, threads, and a fingerprint of its trajectories."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from rdjepa.version import __version__
 
 
 def software() -> dict[str, str]:
-    """Versions and device that a result depends on."""
+    """Return the versions, the device and the number of threads that a result depends on."""
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else processor()
     return {
         "rdjepa": __version__,
@@ -26,7 +26,7 @@ def software() -> dict[str, str]:
 
 
 def processor() -> str:
-    """The processor's name where the system tells it (Linux does), its architecture otherwise."""
+    """Return the name of the processor where the system reports one (Linux does), else its architecture."""
     described = Path("/proc/cpuinfo")
     lines = described.read_text().splitlines() if described.exists() else []
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
@@ -34,5 +34,5 @@ def processor() -> str:
 
 
 def fingerprint(trajectories: Mapping[str, str]) -> str:
-    """SHA-256 over the keys and checksums of the trajectories that a run was given, in the order of the keys."""
+    """Return the SHA-256 over keys and checksums of the trajectories of a run, in the order of the keys."""
     return hashlib.sha256(json.dumps(sorted(trajectories.items())).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Tensors on disk: one safetensors file with its own checksum, replaced atomically, refused when damaged."""
+"""Tensors on disk: one safetensors file with its own checksum, written atomically, refused when damaged."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from rdjepa.io.atomic import replacing
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:
-    """SHA-256 over names, types, shapes and bytes, in the order of names."""
+    """Return the SHA-256 over names, dtypes, shapes and bytes, in the order of the names."""
     total = hashlib.sha256()
     for name in sorted(tensors):
         tensor = tensors[name].detach().cpu().contiguous()
@@ -34,16 +34,15 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], record: Mapping) -> 
     """
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     checksum = digest(plain)
-    metadata = {
-        "rdjepa": json.dumps({"sha256": checksum, "record": dict(record)})
-    }  # one key: equal states, equal bytes
+    # A single key: the order in which safetensors writes several ones varies, and equal states give equal files.
+    metadata = {"rdjepa": json.dumps({"sha256": checksum, "record": dict(record)})}
     with replacing(path) as temporary:
         _save_file(plain, temporary, metadata)
     return checksum
 
 
 def read_record(path: Path) -> dict:
-    """Read the record of a file of `save_tensors` without its tensors, with the digest under "sha256".
+    """Read the record of a file that `save_tensors` wrote, without its tensors; the digest is under "sha256".
 
     Raises:
         CheckpointError: the file is missing, foreign or truncated.
@@ -84,7 +83,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
 
 
 def _save_file(tensors: Mapping[str, Tensor], path: Path, metadata: Mapping[str, str]) -> None:
-    """Write safetensors; what its library raises on a full or limited disk becomes the plain error of the system."""
+    """Write safetensors; turn its library's own error on a full or limited disk into the OSError of that number."""
     try:
         save_file(dict(tensors), path, metadata=dict(metadata))
     except safetensors.SafetensorError as error:

@@ -1,1 +1,1 @@
-"""Numerics for two-component reaction-diffusion equations; nothing here knows a particular equation."""
+"""Numerics for two-component reaction-diffusion equations; no module here depends on a particular equation."""

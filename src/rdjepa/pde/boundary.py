@@ -1,4 +1,4 @@
-"""What happens at the edge of the square: periodic, or one of three homogeneous walls (S1.5)."""
+"""Boundary conditions of the square domain: periodic, or one of three homogeneous walls (S1.5)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,21 +10,21 @@ Kind = Literal["periodic", "neumann", "robin", "dirichlet"]
 
 @dataclass(frozen=True)
 class Boundary:
-    """The condition on the diffusing components at all four sides.
+    """The boundary condition of the diffusing components, the same on all four sides.
 
-    Between walls the grid points are the centers of cells, so the wall lies half a spacing outside the last row, and
-    a ghost cell holds a multiple of its neighbor inside: second order in the spacing.
+    Between walls the grid points are cell centers, so the wall lies half a spacing outside the last row, and a ghost
+    cell holds a multiple of the interior cell next to it: second order in the spacing.
 
     Attributes:
         kind: "periodic"; "neumann", no flux; "robin", du/dn + kappa u = 0; "dirichlet", u = 0.
-        kappa: exchange coefficient of a Robin wall, 1/length, from 0.
+        kappa: exchange coefficient of a Robin wall, in 1/length; 0 for every other kind.
     """
 
     kind: Kind = "periodic"
     kappa: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse what is no boundary condition of the four."""
+        """Check the kind, and that only a Robin wall has a kappa."""
         if self.kind not in ("periodic", "neumann", "robin", "dirichlet"):
             raise ArgumentError(
                 f"expected a boundary periodic, neumann, robin or dirichlet, got {self.kind!r}; name one"
@@ -36,13 +36,16 @@ class Boundary:
 
     @property
     def walls(self) -> bool:
-        """Whether the domain ends at walls."""
+        """Whether the domain is bounded by walls."""
         return self.kind != "periodic"
 
     def ghost_factor(self, spacing: float) -> float:
-        """Value of a ghost cell, in units of the cell next to it inside.
+        """Return the ratio g of a ghost cell to the interior cell next to it, for a grid of that spacing.
 
-        From the mean and the difference of the two: du/dn = (g - 1) u / spacing and u at the wall = (g + 1) u / 2.
+        With u in the interior cell, du/dn = (g - 1) u / spacing and u at the wall = (g + 1) u / 2.
+
+        Raises:
+            ArgumentError: the boundary is periodic.
         """
         if self.kind == "neumann":
             return 1.0

@@ -9,8 +9,8 @@ import numpy as np
 class Grid:
     """`size` x `size` points of the square [origin, origin + length]^2; rows run along y, columns along x.
 
-    On a periodic grid the first point is the corner, and distances go the shortest way around. Between walls the points
-    are the centers of cells, and distances are those of the plane.
+    On a periodic grid the first point is the lower left corner, and distances are to the nearest periodic image.
+    Between walls the points are cell centers, and distances are Euclidean.
     """
 
     size: int
@@ -20,7 +20,7 @@ class Grid:
 
     @property
     def spacing(self) -> float:
-        """Distance of neighboring points."""
+        """Distance between neighboring points."""
         return self.length / self.size
 
     def coordinates(self) -> tuple[np.ndarray, np.ndarray]:

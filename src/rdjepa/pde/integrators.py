@@ -1,8 +1,8 @@
 """Time integrators: explicit Euler, classical Runge-Kutta of order 4, and Strang splitting.
 
-Each is compiled once per kinetics and process (numba, float64, strict IEEE arithmetic, one thread), in one to four
-seconds. Numba's disk cache is left off: kernels that differ only in their kinetics share a symbol name, and two of
-them read back into one process collide.
+Each is compiled once per kinetics and process (numba, float64, strict IEEE arithmetic, one thread), which takes one to
+four seconds. Numba's disk cache is off: kernels that differ only in their kinetics share a symbol name, and collide
+when one process reads two of them back.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ Advance = Callable[[np.ndarray, tuple[float, ...], tuple[float, float], float, f
 def inlined(function: Callable) -> Callable:
     """Return a copy of a plain function that compiled code can call and inline.
 
-    A copy leaves the function that its module names untouched, for NumPy and for sympy.
+    The original stays a plain function, which NumPy and sympy call as well.
     """
     assert isinstance(function, FunctionType)
     copy = FunctionType(function.__code__, function.__globals__, function.__name__)
@@ -33,6 +33,7 @@ def inlined(function: Callable) -> Callable:
 
 
 def _euler(kinetics: Callable, stencil: Stencil) -> Advance:
+    """Compile explicit Euler for reaction and diffusion together."""
     halo = stencil.halo
     laplacian = inlined(stencil.apply)
     fill = inlined(fill_periodic)
@@ -42,7 +43,7 @@ def _euler(kinetics: Callable, stencil: Stencil) -> Advance:
         first = np.uint64(halo)
         rows = np.uint64(u.shape[0] - halo)
         columns = np.uint64(u.shape[1] - halo)
-        next_u = np.empty_like(u)
+        next_u = np.empty_like(u)  # its ghost cells are filled at the next step, before they are read
         next_v = np.empty_like(v)
         for _ in range(steps):
             fill(u, halo)
@@ -60,17 +61,19 @@ def _euler(kinetics: Callable, stencil: Stencil) -> Advance:
 
 
 def _rk4(kinetics: Callable, stencil: Stencil) -> Advance:
+    """Compile the classical Runge-Kutta method for reaction and diffusion together."""
     halo = stencil.halo
     laplacian = inlined(stencil.apply)
     fill = inlined(fill_periodic)
 
-    # One store per loop: more arrays in one loop need more overlap checks than the compiler is willing to make.
+    # Each inner loop writes to one array only, so the kinetics is evaluated once per component: more arrays in one loop
+    # need more overlap checks than the compiler is willing to make.
     @njit(error_model="numpy")
     def run(u, v, coefficients, diffusion_u, diffusion_v, dt, steps):  # type: ignore[no-untyped-def]
         first = np.uint64(halo)
         rows = np.uint64(u.shape[0] - halo)
         columns = np.uint64(u.shape[1] - halo)
-        advance = (0.5 * dt, 0.5 * dt, dt, 0.0)
+        advance = (0.5 * dt, 0.5 * dt, dt, 0.0)  # the state after the last stage is not used
         weight = (dt / 6.0, dt / 3.0, dt / 3.0, dt / 6.0)
         stage_u, stage_v = np.empty_like(u), np.empty_like(v)
         next_u, next_v = np.empty_like(u), np.empty_like(v)
@@ -109,6 +112,8 @@ def _rk4(kinetics: Callable, stencil: Stencil) -> Advance:
 
 
 def _on_padded(run: Callable, halo: int) -> Advance:
+    """Wrap a kernel that works in place on fields with ghost cells as a function of a state without them."""
+
     def advance(
         state: np.ndarray,
         coefficients: tuple[float, ...],
@@ -119,6 +124,7 @@ def _on_padded(run: Callable, halo: int) -> Advance:
     ) -> np.ndarray:
         spacing = length / state.shape[-1]
         u, v = np.pad(state, ((0, 0), (halo, halo), (halo, halo)))
+        # The stencils return spacing^2 times the Laplacian, so the diffusivities are divided by spacing^2 once.
         scaled = (diffusivities[0] / spacing**2, diffusivities[1] / spacing**2)
         u, v = run(u, v, coefficients, *scaled, dt, steps)
         return np.stack([u, v])[:, halo:-halo, halo:-halo]
@@ -127,7 +133,7 @@ def _on_padded(run: Callable, halo: int) -> Advance:
 
 
 def _midpoint(kinetics: Callable, halo: int) -> Callable:
-    """Compile one step of the explicit midpoint rule for the reaction alone, at each point and in place."""
+    """Compile one step of the explicit midpoint rule for the reaction alone, pointwise and in place."""
 
     @njit(error_model="numpy")
     def react(u, v, coefficients, dt):  # type: ignore[no-untyped-def]
@@ -143,9 +149,9 @@ def _midpoint(kinetics: Callable, halo: int) -> Callable:
 
 
 def _strang(kinetics: Callable) -> Advance:
-    """Half a reaction step, a whole diffusion step, half a reaction step.
+    """Compile Strang splitting with exact diffusion: half a reaction step, a diffusion step, half a reaction step.
 
-    The order with the stiff, cheap reaction outside halves the error at equal cost in Barkley's system.
+    In Barkley's system this order has half the error of the other one (diffusion outside) at equal cost.
     """
     react = _midpoint(kinetics, halo=0)
 
@@ -158,6 +164,7 @@ def _strang(kinetics: Callable) -> Advance:
         steps: int,
     ) -> np.ndarray:
         u, v = state.copy()
+        # The diffusion step is the exact solution of the heat equation, so it sets no limit on dt.
         squared = squared_wavenumbers(state.shape[-1], length)
         decay_u, decay_v = (np.exp(-diffusivity * dt * squared) for diffusivity in diffusivities)
         for _ in range(steps):
@@ -171,7 +178,7 @@ def _strang(kinetics: Callable) -> Advance:
 
 
 def _strang_between_walls(kinetics: Callable, boundary: Boundary) -> Advance:
-    """The same splitting with finite differences of order 2, both parts by the explicit midpoint rule (S1.5)."""
+    """Compile Strang splitting with finite differences of order 2, both parts by the explicit midpoint rule (S1.5)."""
     laplacian = inlined(STENCILS[2].apply)
     fill = inlined(fill_walls)
     react = _midpoint(kinetics, halo=1)
@@ -191,6 +198,7 @@ def _strang_between_walls(kinetics: Callable, boundary: Boundary) -> Advance:
                 for i in range(first, rows):
                     for j in range(first, columns):
                         middle[i, j] = field[i, j] + 0.5 * dt * diffusion * laplacian(field, i, j)
+                # The intermediate state has to satisfy the boundary condition as well.
                 fill(middle, factor)
                 for i in range(first, rows):
                     for j in range(first, columns):
@@ -224,13 +232,16 @@ def _diffuse(field: np.ndarray, decay: np.ndarray, diffusivity: float) -> np.nda
 
 @cache
 def integrator(method: str, laplacian: Laplacian, kinetics: Callable, boundary: Boundary = PERIODIC) -> Advance:
-    """Return the function that advances a state by a number of equal steps.
+    """Return the function that advances a state (2, H, W) by a number of equal steps.
 
     Args:
         method: "euler", "rk4" or "strang".
         laplacian: 2 or 4 (finite differences) with "euler" and "rk4", "spectral" with "strang".
         kinetics: (u, v, *coefficients) -> (du, dv), scalar arithmetic only.
         boundary: periodic, or walls with "strang" and Laplacian 2.
+
+    Raises:
+        ArgumentError: another combination of the four.
     """
     if boundary.walls:
         if (method, laplacian) == ("strang", 2):

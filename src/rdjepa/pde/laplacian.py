@@ -1,7 +1,7 @@
 """Discrete Laplacians and their ghost cells: finite differences of order 2 and 4, and the exact Fourier symbol.
 
-The two stencils are written for arrays that carry ghost cells around the domain, and return spacing^2 times the
-Laplacian at one cell. They are plain functions that the integrators compile and inline.
+The two stencils work on fields with a border of ghost cells, and return spacing^2 times the Laplacian at one cell. They
+are plain functions that the integrators compile and inline.
 """
 
 from collections.abc import Callable
@@ -18,12 +18,15 @@ TWO = np.uint64(2)
 
 
 def five_point(field, i, j):  # type: ignore[no-untyped-def]
-    """Second-order central differences, one ghost cell."""
+    """Return spacing^2 times the Laplacian by central differences of order 2; needs one ghost cell per side."""
     return field[i - ONE, j] + field[i + ONE, j] + field[i, j - ONE] + field[i, j + ONE] - 4.0 * field[i, j]
 
 
 def nine_point(field, i, j):  # type: ignore[no-untyped-def]
-    """Fourth-order central differences, (-1, 16, -30, 16, -1)/12 along each axis, two ghost cells."""
+    """Return spacing^2 times the Laplacian by central differences of order 4; needs two ghost cells per side.
+
+    The weights are (-1, 16, -30, 16, -1) / 12 along each axis.
+    """
     near = field[i - ONE, j] + field[i + ONE, j] + field[i, j - ONE] + field[i, j + ONE]
     far = field[i - TWO, j] + field[i + TWO, j] + field[i, j - TWO] + field[i, j + TWO]
     return (4.0 / 3.0) * near - (1.0 / 12.0) * far - 5.0 * field[i, j]
@@ -34,9 +37,9 @@ class Stencil:
     """A finite-difference Laplacian.
 
     Attributes:
-        halo: ghost cells that it reads beyond the domain on each side.
-        largest: the magnitude of its largest eigenvalue, in units of 1/spacing^2; explicit Euler needs
-            dt <= 2 spacing^2 / (largest D).
+        halo: number of ghost cells that it reads beyond the domain on each side.
+        largest: magnitude of its largest eigenvalue, that of the checkerboard mode, in units of 1/spacing^2; explicit
+            Euler needs dt <= 2 spacing^2 / (largest D).
         apply: (padded field, row, column) -> spacing^2 times the Laplacian.
     """
 
@@ -56,6 +59,7 @@ def fill_periodic(field, halo):  # type: ignore[no-untyped-def]
         for j in range(halo, columns + halo):
             field[i, j] = field[i + rows, j]
             field[rows + halo + i, j] = field[halo + i, j]
+    # Over the ghost rows too, which fills the corners; the two stencils do not read them, a wider one may.
     for i in range(rows + 2 * halo):
         for j in range(halo):
             field[i, j] = field[i, j + columns]
@@ -63,7 +67,7 @@ def fill_periodic(field, halo):  # type: ignore[no-untyped-def]
 
 
 def fill_walls(field, factor):  # type: ignore[no-untyped-def]
-    """Fill one layer of ghost cells with `factor` times the cell next to each inside, in place; corners stay."""
+    """Fill one layer of ghost cells with `factor` times the interior cell next to each, in place; corners stay."""
     rows = field.shape[0] - 1
     columns = field.shape[1] - 1
     for i in range(1, rows):

@@ -8,7 +8,7 @@ from rdjepa.pde.shapes import blob, oval, ring
 
 
 def smooth(grid: Grid, rng: np.random.Generator) -> np.ndarray:
-    """Draw a low-pass random field plus a weak sine plus a Gaussian of either sign (S1.2, Brusselator)."""
+    """Draw a low-pass random field plus a weak sine plus a Gaussian of either sign, (H, W) (S1.2, Brusselator)."""
     noise = rng.uniform(0.02, 0.10) * smooth_noise(grid, rng, rng.uniform(2.5, 6))
     wave = rng.uniform(0.01, 0.05) * sinusoid(grid, rng, 2)
     bump = _signed(rng, 0.05, 0.30) * blob(grid, grid.random_point(rng), rng.uniform(0.12, 0.30))
@@ -16,7 +16,7 @@ def smooth(grid: Grid, rng: np.random.Generator) -> np.ndarray:
 
 
 def rings_or_ovals(grid: Grid, rng: np.random.Generator) -> np.ndarray:
-    """Draw 1 to 3 rings or 4 to 10 oval Gaussians of either sign, with weak noise."""
+    """Draw 1 to 3 rings or 4 to 10 oval Gaussians of either sign, with weak noise, (H, W)."""
     if rng.random() < 0.5:
         parts = [
             _signed(rng, 0.1, 0.3) * ring(grid, grid.random_point(rng), rng.uniform(0.2, 0.5), rng.uniform(0.06, 0.12))

@@ -6,9 +6,9 @@ from rdjepa.pde.grid import Grid
 
 
 def smooth_noise(grid: Grid, rng: np.random.Generator, cutoff: float) -> np.ndarray:
-    """Draw a Gaussian field with zero mean, unit variance and the power spectrum exp(-(k / cutoff)^2).
+    """Draw a Gaussian field, (H, W), with zero mean, unit variance and the power spectrum exp(-(k / cutoff)^2).
 
-    `k` and `cutoff` count periods along a side of the domain.
+    `k` and `cutoff` count periods per domain length.
     """
     ky = np.fft.fftfreq(grid.size, 1 / grid.size)
     kx = np.fft.rfftfreq(grid.size, 1 / grid.size)
@@ -19,12 +19,12 @@ def smooth_noise(grid: Grid, rng: np.random.Generator, cutoff: float) -> np.ndar
 
 
 def white_noise(grid: Grid, rng: np.random.Generator) -> np.ndarray:
-    """Draw an independent standard normal value at each point."""
+    """Draw an independent standard normal value at each point, (H, W)."""
     return rng.standard_normal((grid.size, grid.size))
 
 
 def random_wavevector(rng: np.random.Generator, largest: float) -> np.ndarray:
-    """Draw (kx, ky), periods along each side, uniformly from the nonzero integer vectors with |k| <= `largest`."""
+    """Draw (kx, ky), periods per domain length, uniformly from the nonzero integer vectors with |k| <= `largest`."""
     modes = np.arange(-int(largest), int(largest) + 1)
     vectors = np.stack(np.meshgrid(modes, modes), axis=-1).reshape(-1, 2)
     norms = np.hypot(vectors[:, 0], vectors[:, 1])
@@ -32,11 +32,11 @@ def random_wavevector(rng: np.random.Generator, largest: float) -> np.ndarray:
 
 
 def plane_phase(grid: Grid, wavevector: np.ndarray) -> np.ndarray:
-    """Return the phase 2 pi k . x / length of a plane wave with `wavevector` periods along each side."""
+    """Return the phase 2 pi k . x / length, (H, W), of a plane wave with `wavevector` (kx, ky) periods per length."""
     x, y = grid.coordinates()
     return 2 * np.pi * (wavevector[0] * x + wavevector[1] * y) / grid.length
 
 
 def sinusoid(grid: Grid, rng: np.random.Generator, largest: float) -> np.ndarray:
-    """Draw a sine of unit amplitude with random phase and wave vector, |k| <= `largest` periods."""
+    """Draw a sine of unit amplitude, (H, W), with random phase and wave vector, |k| <= `largest` periods."""
     return np.sin(plane_phase(grid, random_wavevector(rng, largest)) + rng.uniform(0, 2 * np.pi))

@@ -1,4 +1,4 @@
-"""From an initial state to the saved frames."""
+"""Integration from an initial state to the saved frames."""
 
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ def legs(times: np.ndarray, dt: float) -> tuple[Leg, ...]:
     So every saved time is the end of a step. An interval of zero length has no step.
     """
     intervals = np.diff(times, prepend=0.0)
+    # The tolerance keeps an interval of n dt at n steps when rounding puts the quotient slightly above n.
     counts = [int(np.ceil(interval / dt * (1 - 1e-9))) for interval in intervals]
     return tuple(
         Leg(count, float(interval) / count if count else dt) for count, interval in zip(counts, intervals, strict=True)

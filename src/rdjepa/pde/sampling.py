@@ -30,11 +30,11 @@ class Box:
         return {name: float(low + (high - low) * rng.random()) for name, (low, high) in self.ranges.items()}
 
     def contains(self, p: Mapping[str, float]) -> bool:
-        """Whether every coefficient lies in its range."""
+        """Return whether every coefficient lies in its range."""
         return all(low <= p[name] <= high for name, (low, high) in self.ranges.items())
 
     def overlaps(self, other: "Box") -> bool:
-        """Whether the two boxes share more than a boundary."""
+        """Return whether the two boxes share more than a boundary."""
         shared = (
             (name, max(r[0], other.ranges[name][0]), min(r[1], other.ranges[name][1]))
             for name, r in self.ranges.items()
@@ -43,5 +43,5 @@ class Box:
 
 
 def around(value: float, share: float) -> tuple[float, float]:
-    """Return the range of values that differ from `value` by up to `share` of it."""
+    """Return the range (low, high) of values that differ from `value` by up to the fraction `share`."""
     return value * (1 - share), value * (1 + share)

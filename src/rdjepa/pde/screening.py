@@ -1,4 +1,4 @@
-"""Screens: each looks at the saved fields of one trajectory, (T, H, W, 2), and says why it must be drawn again.
+"""Screens: each checks the saved fields of one trajectory, (T, H, W, 2), and returns why it must be drawn again.
 
 The paper names the criteria (S1.4) and not their thresholds; the thresholds are in the files of the systems.
 """
@@ -33,7 +33,10 @@ def total_variations(fields: np.ndarray) -> np.ndarray:
 
 
 def fine_share(fields: np.ndarray) -> np.ndarray:
-    """Return the share of spatial variance at wavelengths below 4 grid cells for each frame and component, (T, 2)."""
+    """Return the share of spatial variance at wavelengths below 4 grid cells for each frame and component, (T, 2).
+
+    The fields must be periodic; a constant field has the share 0.
+    """
     size = fields.shape[1]
     power = np.abs(np.fft.fft2(fields.astype(np.float64), axes=(1, 2))) ** 2
     power[:, 0, 0] = 0
@@ -75,14 +78,14 @@ class Within:
 
 @dataclass(frozen=True)
 class MinMeanChange:
-    """The mean relative change per saved interval, over all or over the last `last` of them, is at least `least`."""
+    """The mean relative change per saved interval, over all or over the `last` latest of them, is at least `least`."""
 
     least: float
     last: int = 0
 
     def __call__(self, fields: np.ndarray) -> str | None:
         """Return the reason for rejection, or None."""
-        change = float(relative_changes(fields)[-self.last :].mean())
+        change = float(relative_changes(fields)[-self.last :].mean())  # last = 0 takes all
         where = f" in the last {self.last} intervals" if self.last else ""
         return f"mean change {change:.3g}{where} below {self.least:g}" if change < self.least else None
 
@@ -155,5 +158,5 @@ class MaxFineShare:
 
 
 def first_reason(screens: tuple[Screen, ...], fields: np.ndarray) -> str | None:
-    """Return the reason of the first screen that rejects the fields, or None when all pass."""
+    """Return the reason of the first screen that rejects the fields (T, H, W, 2), or None when all pass."""
     return next((reason for screen in screens if (reason := screen(fields)) is not None), None)

@@ -6,17 +6,17 @@ from rdjepa.pde.grid import Grid
 
 
 def step(distance: np.ndarray, width: float) -> np.ndarray:
-    """Return a smooth step from 0 (negative distance) to 1 (positive distance) with tanh profile of that width."""
+    """Return a smooth step from 0 (negative distance) to 1 (positive distance) with a tanh profile of that width."""
     return 0.5 * (1 + np.tanh(distance / width))
 
 
 def blob(grid: Grid, center: np.ndarray, sigma: float) -> np.ndarray:
-    """Return a Gaussian of unit height."""
+    """Return a Gaussian of unit height and standard deviation `sigma`."""
     return np.exp(-0.5 * (grid.distance(center) / sigma) ** 2)
 
 
 def oval(grid: Grid, center: np.ndarray, sigmas: tuple[float, float], angle: float) -> np.ndarray:
-    """Return a Gaussian of unit height with one width along `angle` and another across."""
+    """Return a Gaussian of unit height with one standard deviation along `angle` (radians) and another across."""
     x, y = grid.offsets(center)
     along = x * np.cos(angle) + y * np.sin(angle)
     across = y * np.cos(angle) - x * np.sin(angle)

@@ -1,4 +1,4 @@
-"""The largest step that keeps explicit diffusion stable, checked before anything is integrated."""
+"""The largest time step for which explicit diffusion is stable, checked before anything is integrated."""
 
 import math
 
@@ -20,10 +20,10 @@ def diffusive_limit(numerics: Numerics, diffusivities: tuple[float, float]) -> f
 
 
 def check_step(numerics: Numerics, diffusivities: tuple[float, float]) -> None:
-    """Refuse a step above the diffusive limit, or diffusivities that are no numbers from 0.
+    """Check that the step is within the diffusive limit and that the diffusivities are finite and not negative.
 
     Raises:
-        ArgumentError: with the limit.
+        ArgumentError: one of them is not; the message gives the limit.
     """
     if not all(math.isfinite(value) and value >= 0 for value in diffusivities):
         raise ArgumentError(f"expected finite diffusivities from 0, got {diffusivities}; correct the coefficients")

@@ -22,10 +22,10 @@ class Numerics:
     """How a system is integrated and saved (S1.4 and Table S1 of the paper).
 
     Attributes:
-        length: side of the square domain.
-        origin: lower left corner of the domain, the same along both axes.
-        size: grid points along a side during integration.
-        stored: grid points along a side in the saved fields, which are block means when fewer than `size`.
+        length: side length of the square domain.
+        origin: coordinate of the lower left corner, the same along both axes.
+        size: grid points per side during integration.
+        stored: grid points per side in the saved fields, which are block means when fewer than `size`.
         method: "euler", "rk4" or "strang".
         laplacian: 2 or 4 (order of the finite differences) or "spectral".
         dt: the largest internal step.
@@ -59,7 +59,7 @@ class Numerics:
 
 @dataclass(frozen=True)
 class Coefficient:
-    """What a coefficient of the equation means, and its unit in terms of `length`, `time` and 1 (pure number)."""
+    """Name, meaning and unit of a coefficient; the unit is in terms of `length`, `time` and 1 (dimensionless)."""
 
     name: str
     description: str
@@ -76,7 +76,7 @@ class InitialCondition:
 
 @dataclass(frozen=True)
 class Regime:
-    """The distribution of trajectories: one of the boxes and one of the families, each drawn with equal chance."""
+    """A distribution of trajectories: one of the boxes and one of the families, each drawn with equal probability."""
 
     boxes: tuple[Box, ...]
     initial_conditions: tuple[InitialCondition, ...]
@@ -104,11 +104,12 @@ class System:
             arrays, compiled code and sympy symbols all go through this one function.
         diffusivity_names: the coefficients that multiply the Laplacians of u and v.
         regimes: "id" and, for source systems, "coeff-ood" and "ic-ood".
-        numerics: discretisation and saved window.
-        screens: a trajectory that one of them rejects is drawn again.
+        numerics: discretization and saved window.
+        screens: a trajectory that any of them rejects is drawn again.
         equilibria: coefficients -> homogeneous steady states (u, v) known in closed form.
         notes: choices that the paper leaves open, one sentence each.
-        family: variants of one equation share it, and with it their random streams; the name by default.
+        family: variants of one equation share it, and with it their random streams; the name by default. Not a
+            family of initial conditions.
         label: short name for tables and legends; the title by default.
         revision: to be raised by one when the numbers of the trajectories change on purpose; data, cells and results
             of different revisions are never mixed.
@@ -130,7 +131,7 @@ class System:
     revision: int = 1
 
     def __post_init__(self) -> None:
-        """Take the title as the label where none is given."""
+        """Set the label to the title where none is given."""
         object.__setattr__(self, "label", self.label or self.title)
 
     @property
@@ -149,7 +150,7 @@ class System:
         return self.regimes[name]
 
     def range(self, name: str, regime: str = "id") -> tuple[float, float]:
-        """Return the least and greatest value that a coefficient takes in a regime."""
+        """Return the smallest and the largest value that a coefficient takes in a regime."""
         ranges = [box.ranges[name] for box in self.regime(regime).boxes]
         return min(low for low, _ in ranges), max(high for _, high in ranges)
 
@@ -174,7 +175,7 @@ class System:
         return self.kinetics(u, v, *(p[name] for name in self.kinetic_names))
 
     def diffusivities(self, p: Coefficients) -> tuple[float, float]:
-        """Return the diffusivities of u and v."""
+        """Return the diffusivities of u and v, in length^2/time."""
         return p[self.diffusivity_names[0]], p[self.diffusivity_names[1]]
 
     def latex(self) -> tuple[str, str]:

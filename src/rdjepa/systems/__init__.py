@@ -1,4 +1,4 @@
-"""The equations by name: those of the benchmark, and those that a user registers or keeps in a file."""
+"""Equations by name: those of the benchmark, and those that a user registers or defines in a file."""
 
 import importlib.util
 from functools import cache
@@ -31,10 +31,10 @@ _REGISTERED: dict[str, _Registered] = {}
 
 
 def register(system: System, role: Role = "held-out") -> None:
-    """Make a system known by its name, for the time of this process.
+    """Register a system under its name for the rest of this process.
 
     Args:
-        system: a system with a name of its own.
+        system: a system whose name is not registered yet.
         role: "source" where pretraining may see it, "held-out" where it may not, or "wall" for a variant with walls.
 
     Raises:
@@ -106,7 +106,7 @@ def _entry(name: str) -> _Registered:
 
 
 def _from_file(path: Path) -> System:
-    """Return the `SYSTEM` of a user's file, whose name may be registered for no other system."""
+    """Return the `SYSTEM` of a user's file; its name must not be that of another registered system."""
     if not path.is_file():
         raise ArgumentError(f"expected a Python file that defines SYSTEM, got no file at {path}; correct the path")
     system = _loaded(path.resolve(), path.stat().st_mtime_ns)
@@ -115,8 +115,8 @@ def _from_file(path: Path) -> System:
     return system
 
 
-@cache  # a kernel is compiled for each kinetics function, so an unchanged file has to give the same one
-def _loaded(path: Path, changed: int) -> System:
+@cache  # a kernel is compiled per kinetics function, so an unchanged file must give the same function object
+def _loaded(path: Path, modified: int) -> System:
     spec = importlib.util.spec_from_file_location(f"rdjepa_user_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -33,7 +33,13 @@ def equilibria(p: Coefficients) -> tuple[tuple[float, float], ...]:
 def broken_wave(
     grid: Grid, p: Coefficients, rng: np.random.Generator, radius: tuple[float, float] = (0.30, 0.42)
 ) -> np.ndarray:
-    """Return an excited slab that is cut off on one side, within a disk of a radius given in units of the side."""
+    """Draw an excited slab that is cut off on one side, within a disk whose radius is in units of the domain length.
+
+    The free end of the slab curls into a spiral; the refractory slab behind it sets the direction of propagation.
+
+    Returns:
+        (2, H, W) state, both components between 0 and 1.
+    """
     middle = grid.origin + 0.5 * grid.length
     center = middle + grid.length * rng.uniform(-0.15, 0.15, size=2)
     x, y = grid.offsets(center)

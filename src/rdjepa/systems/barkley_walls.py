@@ -14,13 +14,16 @@ from rdjepa.pde.grid import Grid
 from rdjepa.pde.system import Coefficients, InitialCondition, Numerics, Regime, System
 from rdjepa.systems import barkley
 
-COLLAR = 10  # cells next to a wall that are at rest in the initial state
-RISE = 10  # cells over which the wave fades in behind the collar
+COLLAR = 10  # cells next to a wall that are in the resting state initially
+RISE = 10  # cells behind the collar over which the wave rises to its full amplitude
 KAPPA = 0.15
 
 
 def _collar(grid: Grid) -> np.ndarray:
-    """A mask (H, W): 0 within `COLLAR` cells of a wall, 1 beyond another `RISE`, twice differentiable between."""
+    """Return a mask (H, W): 0 within `COLLAR` cells of a wall, 1 beyond another `RISE`, twice differentiable between.
+
+    Then the initial state satisfies all three wall conditions, and its Laplacian has no jump.
+    """
     cells = np.arange(grid.size)
     inside = np.minimum(cells, cells[::-1]) - COLLAR + 1
     s = np.clip(inside / (RISE + 1), 0.0, 1.0)

@@ -1,10 +1,10 @@
-"""A system in words: equations rendered from the code that integrates them, ranges, numerics and choices."""
+"""Plain-text description of a system: equations rendered from the code of the kinetics, ranges, numerics, notes."""
 
 from rdjepa.pde.system import System
 
 
 def describe(system: System) -> str:
-    """Plain text of a few dozen lines; the equations are in LaTeX."""
+    """Return a plain text of a few dozen lines; the equations are in LaTeX."""
     numerics = system.numerics
     pooled = f", block means of {numerics.size} x {numerics.size}" if numerics.size != numerics.stored else ""
     lines = [f"{system.title} ({system.name})", system.reference, "", *(f"  {side}" for side in system.latex()), ""]

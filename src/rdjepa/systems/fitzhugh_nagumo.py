@@ -1,4 +1,4 @@
-"""FitzHugh-Nagumo: an activator u with a far faster diffusing inhibitor v, which forms Turing labyrinths.
+"""FitzHugh-Nagumo: an activator u and an inhibitor v that diffuses far faster, which form Turing labyrinths.
 
     du/dt = gamma_u lap(u) + u - u^3 - v + alpha
     dv/dt = gamma_v lap(v) + beta (u - v)
@@ -39,7 +39,7 @@ def _noise(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
     return _white(grid, rng, 0.04, 0.06)
 
 
-def _loud_noise(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
+def _strong_noise(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
     return _white(grid, rng, 0.08, 0.12)
 
 
@@ -72,7 +72,7 @@ SYSTEM = System(
         "id": Regime(_BOXES, _INITIAL),
         "coeff-ood": Regime((_box((0.018, 0.024), (0.35, 0.40)),), _INITIAL),
         "ic-ood": Regime(
-            _BOXES, (InitialCondition("loud noise", _loud_noise), InitialCondition("smooth noise", _correlated_noise))
+            _BOXES, (InitialCondition("loud noise", _strong_noise), InitialCondition("smooth noise", _correlated_noise))
         ),
     },
     numerics=Numerics(length=128.0, dt=2e-3, first=1.0, last=40.0, method="rk4", laplacian=4),

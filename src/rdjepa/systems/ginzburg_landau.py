@@ -4,8 +4,8 @@
 
 Source: Aranson, Kramer, The world of the complex Ginzburg-Landau equation, Rev. Mod. Phys. 74 (2002).
 
-Choices that the paper leaves open are listed in SYSTEM.notes. Explicit Euler inflates |psi|^2 by about
-dt gamma_i^2 / 2, 4 % at gamma_i = 9, and speeds the rotation as much: the data follow the discrete map that the paper
+Choices that the paper leaves open are listed in SYSTEM.notes. Explicit Euler raises |psi|^2 by about dt gamma_i^2 / 2,
+which is 4 % at gamma_i = 9, and the rotation rate by as much: the data follow the discrete map that the paper
 prescribes.
 """
 
@@ -41,6 +41,7 @@ def _with_noise(
 
 def _vortices(grid: Grid, p: Coefficients, rng: np.random.Generator, defects: Defects) -> np.ndarray:
     phase = defects.phase(grid) + rng.uniform(0, 2 * np.pi)
+    # sqrt(2 epsilon / nu) is the width over which the amplitude recovers from a zero, and nu is 1.
     return oscillation(phase, defects.amplitude(grid, np.sqrt(2 * p["epsilon"])))
 
 
@@ -68,6 +69,7 @@ def _box(epsilon: tuple[float, float], gamma_i: tuple[float, float]) -> Box:
     return Box({"epsilon": epsilon, "nu": (1.0, 1.0), "gamma_r": (1.0, 1.0), "gamma_i": gamma_i})
 
 
+# epsilon falls as gamma_i rises from box to box; a single box over both ranges would not keep the regimes apart.
 _BOXES = (
     _box((0.009, 0.010), (0.5, 0.7)),
     _box((0.007, 0.008), (1.4, 1.8)),

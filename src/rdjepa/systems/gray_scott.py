@@ -1,4 +1,4 @@
-"""Gray-Scott: an autocatalyst v feeds on a substrate u that flows through the reactor.
+"""Gray-Scott: an autocatalyst v consumes a substrate u that is fed to the reactor.
 
     du/dt = D_u lap(u) + rho [ f (1 - u) - u v^2 ]
     dv/dt = D_v lap(v) + rho [ u v^2 - (f + k) v ]
@@ -30,6 +30,7 @@ def kinetics(u: Any, v: Any, rho: Any, f: Any, k: Any) -> tuple[Any, Any]:
 def equilibria(p: Coefficients) -> tuple[tuple[float, float], ...]:
     """Return the state without autocatalyst, and the two with it where they exist."""
     f, loss = p["f"], p["f"] + p["k"]
+    # With u = (f + k) / v the first equation becomes (f + k) v^2 - f v + f (f + k) = 0.
     discriminant = f * f - 4 * f * loss * loss
     if discriminant < 0:
         return ((1.0, 0.0),)
@@ -96,6 +97,7 @@ def _box(f: float, k: float, share: float) -> Box:
     )
 
 
+# (f, k) of one pattern each. A mixture of small boxes, since most of the rectangle that they span forms no pattern.
 _CENTERS = ((0.008, 0.046), (0.020, 0.056), (0.040, 0.060), (0.029, 0.057), (0.058, 0.065))
 _OTHER_CENTERS = ((0.014, 0.054), (0.018, 0.051), (0.030, 0.062))
 _BOXES = tuple(_box(f, k, 0.06) for f, k in _CENTERS)

@@ -1,4 +1,4 @@
-"""Lambda-Omega: the oscillatory medium whose amplitude and frequency are plain functions of the radius r.
+"""Lambda-Omega: an oscillatory medium whose growth and rotation rates depend on the amplitude r alone.
 
     du/dt = D_u lap(u) + rho [ alpha (1 - r^2) u - (omega_0 - beta r^2) v ]
     dv/dt = D_v lap(v) + rho [ (omega_0 - beta r^2) u + alpha (1 - r^2) v ],    r^2 = u^2 + v^2
@@ -42,6 +42,7 @@ def _with_noise(grid: Grid, rng: np.random.Generator, state: np.ndarray) -> np.n
 def _spirals(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
     defects = random_pairs(grid, rng, int(rng.integers(1, 3)))
     arms = rng.choice([-1.0, 1.0]) * rng.uniform(2, 8) * defects.nearest(grid)
+    # The width over which the amplitude recovers from a zero.
     core = np.sqrt(2 * p["D_u"] / (p["rho"] * p["alpha"]))
     phase = defects.phase(grid) + arms + rng.uniform(0, 2 * np.pi)
     return _with_noise(grid, rng, oscillation(phase, defects.amplitude(grid, core)))

@@ -1,4 +1,4 @@
-"""Oregonator: two-variable model of the Belousov-Zhabotinsky reaction, an excitable and here oscillating medium.
+"""Oregonator: two-variable model of the Belousov-Zhabotinsky reaction, an excitable medium, here an oscillatory one.
 
     du/dt = D_u lap(u) + (rho / epsilon) [ u (1 - u) - f v (u - q) / (u + q) ]
     dv/dt = D_v lap(v) + rho (u - v)
@@ -6,7 +6,8 @@
 Source: Field, Noyes, Oscillations in chemical systems IV, J. Chem. Phys. 60 (1974), in the reduced form.
 
 Choices that the paper leaves open are listed in SYSTEM.notes. The homogeneous equilibrium is linearly unstable for
-all coefficients in range, so noise on the background is kept weak: it would fill the domain before the window ends.
+all coefficients in range, so noise on the background is kept weak: its growth would fill the domain before the window
+ends.
 """
 
 from typing import Any
@@ -28,13 +29,14 @@ def kinetics(u: Any, v: Any, rho: Any, epsilon: Any, f: Any, q: Any) -> tuple[An
 
 def equilibria(p: Coefficients) -> tuple[tuple[float, float], ...]:
     """Return the positive equilibrium (u*, u*) and the origin."""
+    # With u = v the first equation becomes u^2 + (f + q - 1) u - q (1 + f) = 0.
     half = 0.5 * (p["f"] + p["q"] - 1)
     rest = float(-half + np.sqrt(half**2 + p["q"] * (1 + p["f"])))
     return ((rest, rest), (0.0, 0.0))
 
 
 def _excited(grid: Grid, p: Coefficients, rng: np.random.Generator, excited: np.ndarray) -> np.ndarray:
-    """The equilibrium with weak relative noise, excited where the mask is near 1."""
+    """Return the equilibrium with weak relative noise, (2, H, W), excited where the mask is near 1."""
     rest = equilibria(p)[0][0]
     level, cutoff = rng.uniform(0.001, 0.008), rng.uniform(3, 6)
     u, v = (rest * (1 + level * smooth_noise(grid, rng, cutoff)) for _ in range(2))

@@ -5,8 +5,8 @@
 
 Source: Schnakenberg, Simple chemical reaction systems with limit cycle behavior, J. Theor. Biol. 81 (1979).
 
-Choices that the paper leaves open are listed in SYSTEM.notes. Initial conditions have the components used for the
-Brusselator, as the paper says.
+Choices that the paper leaves open are listed in SYSTEM.notes. Initial conditions are built as for the Brusselator, as
+the paper prescribes.
 """
 
 from typing import Any

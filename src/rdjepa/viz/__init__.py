@@ -1,1 +1,1 @@
-"""Pictures of fields and of training runs, drawn without touching the backend of whoever imports them."""
+"""Figures of fields and of training runs, drawn without changing matplotlib's backend."""

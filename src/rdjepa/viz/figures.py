@@ -1,4 +1,4 @@
-"""Pictures: pretraining curves, forecasts beside references, and their animation."""
+"""Figures: pretraining curves, forecasts beside references, and their animation."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,16 +15,20 @@ BLUE, ORANGE, GREEN, GRAY = "#0072B2", "#D55E00", "#009E73", "#666666"  # safe f
 
 
 def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
-    """Loss, latent skill, spread, rank, gates and gradients of a pretraining run, from the lines of its metrics.jsonl.
+    """Draw loss, latent skill, spread, rank, gates and gradients of a pretraining run into a PNG file.
 
-    Lines of older runs, which lack some of them, leave those panels empty.
+    Quantities that older runs did not record leave their panels empty.
+
+    Args:
+        metrics: lines of the run's metrics.jsonl.
+        path: PNG file.
     """
     figure = new_figure(figsize=(11, 6), layout="constrained")
     axes = figure.subplots(2, 3)
     loss, skill, across, rank, state, gradients = axes.flat
 
     def draw(axis: Any, keys: Sequence[tuple[str, str, str]], **style: Any) -> None:
-        """A line per (path of keys, color, label) over the lines of metrics that have it."""
+        """Draw one curve per (path of keys, color, label) through the steps that recorded it."""
         for key, color, label in keys:
             points = [(m["step"], value) for m in metrics if (value := _at(m, key)) is not None]
             if points:
@@ -59,7 +63,7 @@ def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
 
 
 def _at(record: Any, path: str) -> Any:
-    """The value under a path of keys and list positions such as "gates/reaction/0", or None."""
+    """Return the value under a path of keys and list positions such as "gates/reaction/0", or None."""
     for key in path.split("/"):
         if isinstance(record, list):
             record = record[int(key)]
@@ -79,7 +83,7 @@ def forecast(
     horizons: Sequence[int] = (1, 3, 5),
     component: int = 0,
 ) -> Path:
-    """Reference, forecasts and absolute errors side by side, a column per horizon.
+    """Draw the reference, the first forecast, and the absolute errors of all forecasts, one column per horizon.
 
     Args:
         reference: (N, H, W, C) true future frames.
@@ -87,7 +91,7 @@ def forecast(
         path: PNG file.
         title: of the figure.
         horizons: lead times shown, from 1.
-        component: which field component.
+        component: index of the field component shown.
     """
     shown = [h - 1 for h in horizons]
     truth = reference[shown, ..., component]
@@ -120,13 +124,15 @@ def forecast(
 def contact_sheet(
     rows: Mapping[str, np.ndarray], path: Path, *, title: str, frames: Sequence[int] = (0, 13, 26, 39)
 ) -> Path:
-    """Both components of several trajectories at a few frames, a row per trajectory, each row with its own scale.
+    """Draw both components of several trajectories at a few frames, one row per trajectory.
+
+    Each component of a row has its own color scale.
 
     Args:
         rows: label -> (T, H, W, 2) fields.
         path: PNG file.
         title: of the figure.
-        frames: frames shown; beyond the last one the last is shown.
+        frames: indices of the frames shown; the last frame is shown for an index beyond it.
     """
     figure = new_figure(
         figsize=(1.15 * 2 * len(frames) + 1.0, 1.2 * len(rows) + 0.6),
@@ -161,14 +167,14 @@ def animation(
     component: int = 0,
     per_second: int = 6,
 ) -> Path:
-    """Reference, forecasts and errors as they follow each other in time, as a GIF.
+    """Animate reference, forecasts and absolute errors as a GIF.
 
     Args:
         reference: (n, H, W, C) frames.
         forecasts: forecaster -> (n, H, W, C) forecasts of those frames.
         path: GIF file.
-        title: of every picture.
-        component: which field component.
+        title: of every frame.
+        component: index of the field component shown.
         per_second: frames per second.
     """
     truth = reference[..., component]
@@ -193,14 +199,14 @@ def animation(
         return images
 
     movie = FuncAnimation(figure, draw, frames=len(truth), blit=False)
-    with TemporaryDirectory() as folder:  # the writer wants a file whose name ends in .gif
+    with TemporaryDirectory() as folder:  # the writer needs a file name that ends in .gif
         movie.save(Path(folder) / "movie.gif", writer=PillowWriter(fps=per_second), dpi=70)
         write_bytes(path, (Path(folder) / "movie.gif").read_bytes())
     return path
 
 
 def _save(figure: Any, path: Path) -> Path:
-    """Write a figure."""
+    """Write a figure atomically and return its path."""
     with replacing(path) as part:
         figure.savefig(part, format=path.suffix.removeprefix("."), dpi=150)
     return path

@@ -1,4 +1,4 @@
-"""How figures for print look: width, type size, logarithmic axes, letters of panels."""
+"""Style of figures for print: width, font sizes, logarithmic axes, panel letters."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,13 +38,13 @@ _SETTINGS: Any = {
 
 @contextmanager
 def print_style() -> Iterator[None]:
-    """Draw and save figures in the style of a printed page."""
+    """Apply the style of printed figures to what is drawn and saved in the block."""
     with rc_context(_SETTINGS):
         yield
 
 
 def new_figure(**settings: Any) -> Figure:
-    """Return an empty figure that pyplot and its backend know nothing of; it goes when nothing refers to it.
+    """Return an empty figure that is not registered with pyplot, so that it is freed like any other object.
 
     Args:
         settings: as `matplotlib.figure.Figure` takes them.
@@ -55,9 +55,9 @@ def new_figure(**settings: Any) -> Figure:
 
 
 def logarithmic(axis: Any) -> None:
-    """A logarithmic axis (`axes.xaxis` or `axes.yaxis`) with plain numbers at 1, 2 and 5 of every decade.
+    """Make an axis (`axes.xaxis` or `axes.yaxis`) logarithmic, with plain numbers at 1, 2 and 5 of every decade.
 
-    Within less than half a decade every first digit has its number.
+    Where the axis spans less than a factor of 3, every multiple of a power of ten has a number.
     """
     getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -72,7 +72,7 @@ def _narrow(axis: Any) -> bool:
 
 
 def letter(panel: Any, text: str) -> None:
-    """The letter of a panel (axes or subfigure), bold, at its upper left."""
+    """Write the letter of a panel (axes or subfigure), bold, at its upper left."""
     if hasattr(panel, "get_xlim"):
         panel.set_title(text, loc="left", fontweight="bold", fontsize=9)
     else:
@@ -80,10 +80,10 @@ def letter(panel: Any, text: str) -> None:
 
 
 def save(figure: Any, out: Path, name: str) -> list[Path]:
-    """Write a figure as vector PDF and as PNG of 200 dots an inch."""
+    """Write a figure as vector PDF and as PNG of 200 dots per inch, and return both paths."""
     paths = [out / f"{name}.pdf", out / f"{name}.png"]
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # it was laid out once; both files need the same
+    figure.set_layout_engine("none")  # keep the layout of the line above, so that both files have the same
     with replacing(paths[0]) as part:
         figure.savefig(part, format="pdf", metadata={"CreationDate": None})
     with replacing(paths[1]) as part:
