@@ -36,7 +36,7 @@ class Study:
     published: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Record cells under the study's own name where no other is given."""
+        """Set `cells` to the study's own name where no other is given."""
         object.__setattr__(self, "cells", self.cells or self.name)
 
     def compared(self) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ _REGISTERED: dict[str, Study] = {}
 
 
 def register(study: Study) -> Study:
-    """Make a study known by its name, for the time of this process.
+    """Register a study under its name, in this process.
 
     Raises:
         StudyError: the name is taken.
@@ -115,7 +115,7 @@ register(
 register(
     Study(
         "source",
-        "Dataset systems",
+        "Source systems",
         protocol.SOURCES,
         (*PAPER, *UNTRAINED),
         figures=("figure-2", "figure-3", "all-forecasters"),
@@ -133,7 +133,7 @@ register(
     )
 )
 register(
-    # the architecture-matched control stands beside RD-JEPA on the held-out systems, so it shares their cells
+    # The control with the same architecture is compared with RD-JEPA on the held-out systems, so it reads their cells.
     Study(
         "scratch",
         "The same architecture from scratch",
