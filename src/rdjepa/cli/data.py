@@ -26,7 +26,7 @@ def build(
     workers: Annotated[int, typer.Option(help="Local processes, one thread each.")] = 1,
     scheduler: Scheduler = None,
 ) -> None:
-    """Simulate the benchmark, or a part of it; a build that was stopped goes on where it was."""
+    """Simulate the benchmark, or a part of it; a stopped build is continued."""
     from rdjepa.data import manifest
     from rdjepa.study import dataset, protocol
 
