@@ -116,11 +116,11 @@ def pretrain(
     if ema is not None:
         config = dataclasses.replace(config, ema=ema)
     files = _systems(SOURCES if systems is None else systems)
-    where = device_named(device)
-    engine = engine or fastest(where)
+    torch_device = device_named(device)
+    engine = engine or fastest(torch_device)
     started = time.perf_counter()
-    with processes.joined(where) as ranks, explain_out_of_memory():
-        where = ranks.device(where)
+    with processes.joined(torch_device) as ranks, explain_out_of_memory():
+        torch_device = ranks.device(torch_device)
         dtype = torch.bfloat16 if config.precision == "bfloat16" else torch.float32
         mapped = run / "frames" if engine.frames == "mapped" else None
         # The leader writes the memory-mapped frames; the other processes then only open them.
@@ -129,7 +129,7 @@ def pretrain(
             validation = Dataset.open(data, list(files), "validation", dtype=dtype)
         # Only training data: validation is read for diagnostics, a few batches in all.
         if engine.frames == "device":
-            dataset = Dataset(dataset.frames.to(where), dataset.normalizers, dataset.checksums)
+            dataset = Dataset(dataset.frames.to(torch_device), dataset.normalizers, dataset.checksums)
         with Board(run / "tensorboard" if tensorboard and ranks.leads else None) as board:
             model = _pretrain(
                 preset,
@@ -137,7 +137,7 @@ def pretrain(
                 run,
                 config,
                 validation=validation,
-                device=where,
+                device=torch_device,
                 engine=engine,
                 ranks=ranks,
                 resuming=resume,
@@ -260,7 +260,7 @@ def adapt(
     """
     if base not in BASES:
         raise ArgumentError(f"expected a base among {', '.join(BASES)}, got {base!r}")
-    where = device if isinstance(device, torch.device) else device_named(device)
+    torch_device = device if isinstance(device, torch.device) else device_named(device)
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     settings = config or PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig())
     settings = dataclasses.replace(
@@ -279,9 +279,9 @@ def adapt(
     if base == "linear":
         standard = (torch.from_numpy(channels_first(statistics.standardize(fields))) for fields in support)
         forecaster = Corrected(forecaster, Linear.fit(list(standard)))
-    forecaster.to(where)
+    forecaster.to(torch_device)
     started = time.perf_counter()
-    data = windows(forecaster, support, statistics, where)
+    data = windows(forecaster, support, statistics, torch_device)
     prepared = time.perf_counter()
     losses = train(forecaster, data, settings, progress)
     record = {

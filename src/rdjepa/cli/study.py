@@ -27,7 +27,7 @@ Only = Annotated[
     str | None,
     typer.Option(help="Cells with key=value,... (system, k, support_seed, forecaster); values of one key add up."),
 ]
-Data = Annotated[Path | None, typer.Option(help="Data set to read; what it lacks is simulated.")]
+Data = Annotated[Path | None, typer.Option(help="Dataset to read; what it lacks is simulated.")]
 Out = Annotated[Path, typer.Option(help="Directory for what is written.")]
 ROOT = Path("study")
 

@@ -43,10 +43,10 @@ class Cell:
     """One adapted model of a study.
 
     Attributes:
-        study: the study that it is recorded under.
-        system: a system of that study.
-        k: support trajectories K.
-        support_seed: which support set.
+        study: name of the study that it is recorded under.
+        system: name of a system of that study.
+        k: number K of support trajectories.
+        support_seed: seed that selects the support set.
         forecaster: a name of `rdjepa.forecasters.names()`.
     """
 
@@ -144,11 +144,11 @@ def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, devi
     """Run one cell and return the contents of its files by name.
 
     Args:
-        cell: what to run.
+        cell: the cell to run.
         profile: sizes and settings of the run.
-        get: gives a trajectory by key.
+        get: returns the trajectory of a key.
         normalizer: field statistics of the system, the same for all of its cells.
-        device: where to compute.
+        device: device to compute on.
     """
     watch, content = _Watch(), identity(cell, profile)
     seen: dict[str, str] = {}

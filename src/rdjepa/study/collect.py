@@ -31,14 +31,14 @@ def collect(root: Path | str, study: str | None = None, profile: str | None = No
 
     Args:
         root: study directory, or a directory that `export` wrote.
-        study: narrow to one study. "scratch" takes RD-JEPA and the control from the held-out cells, under its name.
-        profile: narrow to one profile.
+        study: only this study. "scratch" takes RD-JEPA and the control from the held-out cells, under its name.
+        profile: only this profile.
 
     Returns:
         Columns study, profile, system, k, support_seed, forecaster, regime, metric, horizon, trajectory, value, run.
 
     Raises:
-        StudyError: no cells, a cell that is not what its name says, or cells of different settings together.
+        StudyError: no cells, a record that does not match the name of its folder, or cells of different settings.
     """
     return _table(root, ROWS, ROW_COLUMNS, study, profile)
 
@@ -159,7 +159,7 @@ def _belongs(record: dict[str, Any], study: str | None, profile: str | None) -> 
 
 
 def _check_export(path: Path, table: pd.DataFrame, found: list[dict[str, Any]]) -> None:
-    """Refuse exported rows whose runs are not those of the records beside them."""
+    """Refuse exported rows if their runs differ from those of the exported records."""
     unmatched = set(table["run"].astype(str)) ^ {record["id"] for record in found}
     if unmatched:
         raise StudyError(

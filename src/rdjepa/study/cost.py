@@ -58,7 +58,7 @@ class Cost:
 
     Attributes:
         seconds: of computing it, by forecaster.
-        data_seconds: of simulating what it reads.
+        data_seconds: of simulating the trajectories that are missing.
         data_bytes: of trajectories that will be kept.
         cell_bytes: of its results.
     """
@@ -86,9 +86,9 @@ def cost(
     Args:
         missing: the cells.
         profile: sizes and settings of the runs.
-        supply: where their trajectories come from; its study directory keeps what was measured.
-        device: where to measure.
-        progress: called with a number done, their total and what is being timed.
+        supply: source of their trajectories; its study directory keeps the timings.
+        device: device to be timed.
+        progress: called with the number of timings done, their total and the name of the next.
     """
     names = list(dict.fromkeys(cell.forecaster for cell in missing))
     system_names = list(dict.fromkeys(cell.system for cell in missing))

@@ -42,8 +42,8 @@ def data_card(system: System, summary: Summary, sheet: str) -> str:
 
     Args:
         system: the equation; everything about it is rendered from the object that is integrated.
-        summary: what was found on disk.
-        sheet: file name of the contact sheet, beside the card.
+        summary: counts and measurements of the stored trajectories.
+        sheet: file name of the contact sheet, in the folder of the card.
     """
     numerics = system.numerics
     pooled = (

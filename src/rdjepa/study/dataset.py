@@ -91,7 +91,7 @@ def write_support(data: Path | str, system: str) -> Path:
 
 
 def sample(data: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
-    """Copy the first trajectories of every part of a data set, a share of each and at least one.
+    """Copy the first trajectories of every part of a dataset, a share of each and at least one.
 
     Raises:
         ArgumentError: a share outside (0, 1], or no data.
@@ -113,7 +113,7 @@ def sample(data: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
 
 
 def write_cards(data: Path | str, names: Sequence[str] | None = None, progress: Progress | None = None) -> list[Path]:
-    """Write `card.md` and `contact.png` of every system in a data set; return the cards' paths.
+    """Write `card.md` and `contact.png` of every system in a dataset; return the cards' paths.
 
     Args:
         data: dataset directory with a manifest.

@@ -18,8 +18,8 @@ def leaks(
         trajectories: key -> checksum, as in a checkpoint's `data.json`.
         forbidden: key -> checksum of data to be evaluated on; a trajectory with one of these checksums is a leak
             under whatever key it was given.
-        own: systems that the run was asked to pretrain on, allowed beside the registered sources unless the paper
-            holds them out.
+        own: systems that the run was asked to pretrain on, allowed in addition to the registered sources unless the
+            paper holds them out.
 
     Returns:
         One line per leak: of a system that is no source, not of the pool, out of distribution, or evaluated on.

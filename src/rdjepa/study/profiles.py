@@ -16,13 +16,13 @@ class Profile:
     """Sizes and settings with which every cell of a study is run.
 
     Attributes:
-        name: of the profile.
+        name: as in commands and cells.
         checkpoint: pretrained model, by name or directory.
         preset: sizes and learning rates of RD-JEPA and its two controls.
         external_preset: sizes and learning rates of the other forecasters.
         adapt: optimization; its `steps` are the updates of every cell, its `seed` the model-training seed (S3.3).
-        test: test trajectories of a system, shared equally among its regimes.
-        statistics: pool trajectories that a system's field statistics are taken from, at most the whole pool.
+        test: number of test trajectories of a system, shared equally among its regimes.
+        statistics: number of pool trajectories that a system's field statistics are taken from, at most the whole pool.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The studies by name: which systems and forecasters each compares, and what its report shows."""
+"""The registry of studies: the systems and forecasters that each compares, and the contents of its report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ class Study:
     """What a study compares.
 
     Attributes:
-        name: in commands, cells and file names.
-        title: of its page.
+        name: as in commands, cells and file names.
+        title: heading of its page.
         systems: names of systems, in order.
         forecasters: names of forecasters, in the order of cells; None for every registered one.
-        cells: the study that its cells are recorded under, for one that reads another's; its own name by default.
+        cells: the study under which its cells are recorded, to read those of another study; its own name by default.
         budgets: numbers K of support trajectories; None for those that the protocol gives each system.
         seeds: support seeds; None for those that the protocol gives each system.
         figures: names in `rdjepa.study.report.figures.FIGURES`; errors by wavenumber follow where there are spectra.

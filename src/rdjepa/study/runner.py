@@ -72,9 +72,9 @@ def select(every: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
 
 def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile) -> list[Cell]:
     """Return the cells that are not finished in a study directory, which need not exist."""
-    where = Directory(root)
-    where.check(profile.name, profile.settings())
-    return [cell for cell in plan if not where.is_done(identifier(identity(cell, profile)))]
+    directory = Directory(root)
+    directory.check(profile.name, profile.settings())
+    return [cell for cell in plan if not directory.is_done(identifier(identity(cell, profile)))]
 
 
 @dataclass(frozen=True)
@@ -112,35 +112,32 @@ def run(
         root: study directory; on a cluster a path that all workers share, like `data`.
         plan: the cells.
         profile: sizes and settings of the runs.
-        data: data set that is read before anything is simulated.
+        data: dataset that is read before anything is simulated.
         limit: bytes of simulated trajectories to keep in `root`.
         workers: local processes; one for each GPU, or one, when None. A single one computes in this process.
         scheduler: address of a running Dask scheduler, used instead of local processes.
         device: "auto", "cpu", "cuda"; several GPUs are shared out among the workers.
-        progress: called with a number done, their total and what they are: first trajectories, then cells.
+        progress: called with the number done, their total and a text: first for trajectories, then for cells.
 
     Raises:
         StudyError: a directory of another version or other settings.
         OutputError: the directory cannot be written.
-        DataError: no data set in `data`, or one of another recipe.
+        DataError: no dataset in `data`, or one of another recipe.
         CheckpointError: the checkpoint is missing or of another size.
     """
-    where = Directory(root)
-    supply = Supply(where.root, None if data is None else Path(data).resolve(), limit)
+    directory = Directory(root)
+    supply = Supply(directory.root, None if data is None else Path(data).resolve(), limit)
     supply.check(dict.fromkeys(cell.system for cell in plan))
     device_named(device)
     pretrained = [name for name in dict.fromkeys(c.forecaster for c in plan) if forecasters.get(name).pretrained]
-    # The checkpoint is recorded by forecaster, so that cells without pretraining need none and do not depend on it.
-    if pretrained:
-        weights = {"checkpoint": checkpoint_fingerprint(profile)}
-        where.claim(profile.name, profile.settings())
-        for name in pretrained:
-            where.claim(f"{profile.name}/{name}", weights)
-        if profile.checkpoint not in shipped():
-            # a worker on a cluster may run in another directory
-            profile = replace(profile, checkpoint=str(Path(profile.checkpoint).resolve()))
-    else:
-        where.claim(profile.name, profile.settings())
+    # The checkpoint is recorded by forecaster, not by profile: forecasters without pretraining run with any or none.
+    weights = {"checkpoint": checkpoint_fingerprint(profile)} if pretrained else {}
+    directory.claim(profile.name, profile.settings())
+    for name in pretrained:
+        directory.claim(f"{profile.name}/{name}", weights)
+    if pretrained and profile.checkpoint not in shipped():
+        # a worker on a cluster may run in another working directory
+        profile = replace(profile, checkpoint=str(Path(profile.checkpoint).resolve()))
     missing = missing_cells(root, plan, profile)
     kept = len(plan) - len(missing)
     number = workers if workers is not None else max(1, torch.cuda.device_count())
@@ -157,7 +154,7 @@ def run(
             if isinstance(result, StudyError | OutputError):
                 raise result
             if isinstance(result, Exception):  # the worker was killed again and again
-                where.fail(names[position], f"{type(result).__name__}: {result}\n")
+                directory.fail(names[position], f"{type(result).__name__}: {result}\n")
                 result = f"{type(result).__name__}: {result}"
             outcomes[cell] = result
             if progress:
@@ -178,19 +175,19 @@ def attempt(supply: Supply, cell: Cell, profile: Profile, device: str) -> str:
     Raises:
         OutputError: the study directory cannot be written.
     """
-    where, name = Directory(supply.root), identifier(identity(cell, profile))
-    with where.lock(name) as locked:
+    directory, name = Directory(supply.root), identifier(identity(cell, profile))
+    with directory.lock(name) as locked:
         if not locked:
             return BUSY
-        if where.is_done(name):  # by another process, since the missing cells were listed
+        if directory.is_done(name):  # by another process, since the missing cells were listed
             return KEPT
         try:
             statistics = supply.normalizer(cell.system, profile.statistics)
             files = compute(cell, profile, supply.get, statistics, _device(device))
         except Exception as error:
-            where.fail(name, traceback.format_exc())
+            directory.fail(name, traceback.format_exc())
             return f"{type(error).__name__}: {error}"
-        where.finish(name, files)
+        directory.finish(name, files)
         return DONE
 
 
@@ -220,20 +217,20 @@ def status(root: Path | str, plan: Sequence[Cell], profile: Profile) -> Status:
     Raises:
         StudyError: no study directory, or one of another version.
     """
-    where = Directory(root)
-    where.read()
-    where.check(profile.name, profile.settings())
+    directory = Directory(root)
+    directory.read()
+    directory.check(profile.name, profile.settings())
     done, running, waiting, records = [], [], [], []
     failed: dict[Cell, str] = {}
     for cell in plan:
         name = identifier(identity(cell, profile))
-        if where.is_done(name):
+        if directory.is_done(name):
             done.append(cell)
-            records.append(json.loads((where.cell(name) / RECORD).read_text()))
-        elif where.is_running(name):
+            records.append(json.loads((directory.cell(name) / RECORD).read_text()))
+        elif directory.is_running(name):
             running.append(cell)
-        elif where.traceback(name).is_file():
-            failed[cell] = where.traceback(name).read_text().strip().splitlines()[-1]
+        elif directory.traceback(name).is_file():
+            failed[cell] = directory.traceback(name).read_text().strip().splitlines()[-1]
         else:
             waiting.append(cell)
     expected = left([*running, *failed, *waiting], records)

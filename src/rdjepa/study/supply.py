@@ -1,6 +1,6 @@
 """Trajectories by key and the field statistics of each system, for the cells of a study.
 
-Trajectories come from a data set where one is given and has them, and are simulated otherwise. The statistics of a
+Trajectories come from a dataset where one is given and has them, and are simulated otherwise. The statistics of a
 system are those of the first trajectories of its pool, so they are the same for all of its cells and hold no test
 trajectory (S2.6, S3.1).
 """
@@ -33,7 +33,7 @@ class Supply:
 
     Attributes:
         root: study directory; simulated trajectories are kept in its folder `data`.
-        data: data set that is read first, or None.
+        data: dataset that is read first, or None.
         limit: bytes of simulated trajectories to keep.
     """
 
@@ -51,7 +51,7 @@ class Supply:
         return self.acquirer.get(key)
 
     def lacks(self, keys: Iterable[Key]) -> list[Key]:
-        """Return the keys that are neither in the data set nor in the study directory."""
+        """Return the keys that are neither in the dataset nor in the study directory."""
         return self.acquirer.lacks(keys)
 
     def normalizer(self, system: str, count: int) -> Normalizer:
@@ -70,14 +70,14 @@ class Supply:
         return self._statistics(system, count).is_file()
 
     def check(self, names: Iterable[str]) -> None:
-        """Refuse a data set, or kept trajectories, of another recipe.
+        """Refuse a dataset, or kept trajectories, of another recipe.
 
         Raises:
             DataError: there is no such directory, or the recipe of a system differs.
         """
         if self.data is not None and not self.data.is_dir():
             raise DataError(
-                f"expected a data set at {self.data}, got none; make it with: rdjepa data build --out {self.data}"
+                f"expected a dataset at {self.data}, got none; make it with: rdjepa data build --out {self.data}"
             )
         chosen = [systems.get(name) for name in names]
         for base in (self.data, self.root / "data"):

@@ -18,9 +18,9 @@ class Section:
     """A table, the published values and the differences from them.
 
     Attributes:
-        name: of its files.
-        title: its heading.
-        sheets: the table, then what the paper prints, then the differences.
+        name: stem of its files.
+        title: heading in the report.
+        sheets: the table, the published values, the differences.
         lines: rows of the CSV file: every value with the ids of its runs.
     """
 

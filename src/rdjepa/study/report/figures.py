@@ -52,10 +52,10 @@ class Figure:
     """A figure of a study.
 
     Attributes:
-        name: of its files.
-        title: as it is referred to.
-        caption: what it shows.
-        draw: makes the matplotlib figure.
+        name: stem of its files.
+        title: heading in the report.
+        caption: sentences below the figure.
+        draw: function that returns the matplotlib figure.
     """
 
     name: str

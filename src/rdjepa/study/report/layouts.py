@@ -48,9 +48,9 @@ class Layout:
     """The rows and columns of a table.
 
     Attributes:
-        name: of its files.
-        title: as it is referred to.
-        caption: what the values are, without a full stop.
+        name: stem of its files.
+        title: heading in the report.
+        caption: description of the values, without a full stop.
         rows: dimension -> its values, outermost first; every combination is a row.
         columns: dimension -> its values, outermost first; every combination is a column.
         fixed: the values of the dimensions that do not vary.
