@@ -1,12 +1,12 @@
-"""The forecasters' model card: parameters, arithmetic, seconds and memory of an update and of a forecast.
+"""Costs of the forecasters: parameters, arithmetic, seconds and memory of an update and of a forecast.
 
     python benchmarks/baselines.py [--preset nano] [--batch 2] [--device auto] [--threads 1]
 
 An update is forward, loss, backward, clipping and AdamW on random fields; frozen features are computed before, as in
 adaptation. Medians of five after a warm-up. FLOPs of a forecast are those that torch's counter sees (convolutions,
 matrix products, attention; a multiplication and an addition are two) and those of Fourier transforms. `implied` is the
-time of an update by its roofline (`roofline.py`) on ceilings measured in the same run, and the ratio says how far the
-update is from it. Memory is what the device's allocator reports at its highest; on a CPU it is not measured.
+time of an update by its roofline (`roofline.py`) on ceilings measured in the same run, and `ratio` is the measured time
+over it. Memory is what the device's allocator reports at its highest; on a CPU it is not measured.
 """
 
 import argparse
@@ -25,12 +25,12 @@ REPEATS = 5
 
 
 def seconds(step: Callable[[], object], device: torch.device) -> float:
-    """Median seconds of a step."""
+    """Return the median seconds of a step."""
     return statistics.median(timings(step, device, REPEATS))
 
 
 def row(model: ForecastModel, batch: int, device: torch.device, ceilings: Ceilings) -> str:
-    """One line of the table."""
+    """Measure one forecaster and return its row of the table."""
     model.to(device)
     context = torch.randn(batch, 4, model.components, model.grid or 128, model.grid or 128, device=device)
     target = torch.randn(batch, 5, *context.shape[2:], device=device)

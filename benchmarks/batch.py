@@ -1,4 +1,4 @@
-"""Does a larger batch with fewer steps learn as much? Equal samples, three batch sizes, rules for the rate.
+"""Batch size of pretraining: three batch sizes and rules for the learning rate at equal numbers of samples.
 
     python benchmarks/batch.py run --data datasets --work runs/batch
     python benchmarks/batch.py table benchmarks/results/batch.csv
@@ -7,9 +7,8 @@ All runs have schedules of the same number of samples and are compared after the
 learning rate is the profile's times (batch / profile's batch) to the power 0, 1/2 or 1, warm-up keeps its share of the
 steps, and the averaging coefficient keeps its range. Measured are the held-out latent loss on the validation
 trajectories and, after adaptation to one trajectory of a system that no pretraining sees, the error on trajectories
-that adaptation never saw. `run` appends a line per run, skips what the file has, and goes on with a pretraining that
-was stopped; a larger `--seen` later goes on from there. Losses of runs with other targets do not compare by
-themselves: read the skill.
+that adaptation never saw. `run` appends a line per run, skips what the file has, and continues a pretraining that was
+stopped, also with a larger `--seen`. Losses of runs with different targets cannot be compared; the skill can.
 """
 
 import argparse
@@ -46,7 +45,7 @@ def read(path: Path) -> list[dict]:
 
 
 def runs(preset: str, samples: int, seen: int, batches: list[int], rules: list[str]) -> list[dict]:
-    """What is run: the profile's own batch once, the others under every rule asked for."""
+    """Return the runs: the profile's own batch once, the others under every given rule."""
     own = PROFILES[preset]
     return [
         {

@@ -1,8 +1,8 @@
-"""How a build scales over local processes: the same trajectories made by one, two, ... workers.
+"""Scaling of a build over local processes: the same trajectories simulated by one, two, ... workers.
 
     python benchmarks/build.py [--count 24] [--workers 1,2]
 
-Wall-clock seconds of `rdjepa data build` on its own, starting of the processes and compilation included.
+Wall-clock seconds of `rdjepa data build` including start of the processes and compilation.
 """
 
 import argparse

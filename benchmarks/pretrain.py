@@ -1,15 +1,15 @@
-"""How long is a pretraining step, and what does each measure of speed bring?
+"""Seconds of a pretraining step, and the speed-up of each optimization.
 
     python benchmarks/pretrain.py [--presets nano,small,paper] [--steps 20] [--device auto] [--threads 1]
 
-One run prints, for every preset at its profile's batch, a row per measure, each with all measures above it: the plain
-step in float32 (targets of all nine offsets, one optimizer kernel per tensor, batches cut between the steps), targets
-only of the offsets that occur, bfloat16, fused AdamW and averaging, batches prepared beside the step, frames on the
-device, compiled networks, CUDA graphs. A CPU has no use for the last four; `--compile` adds the compiled step there
-too. Every step draws, cuts, trains and averages on random fields. A row has the median milliseconds of a step, the
-ratio to the plain step, the share of the arithmetic ceiling (FLOPs that torch's counter sees in the step, the dense
-spectral transforms included, against large matrix products of the same device and precision in the same run),
-milliseconds of waiting for data, and peak memory: the allocator's on a GPU, the process's so far on a CPU.
+One run prints, for every preset at its profile's batch, a row per optimization, each with all above it: the plain step
+in float32 (targets of all nine offsets, one optimizer kernel per tensor, batches cut between the steps), targets only
+of the offsets that occur, bfloat16, fused AdamW and averaging, batches prepared during the step, frames on the device,
+compiled networks, CUDA graphs. On a CPU the last four do not apply; `--compile` adds the compiled step there too. Every
+step draws, cuts, trains and averages on random fields. A row has the median milliseconds of a step, the ratio to the
+plain step, the share of the arithmetic ceiling (FLOPs that torch's counter sees in the step, the dense spectral
+transforms included, against large matrix products of the same device and precision in the same run), milliseconds of
+waiting for data, and peak memory: the allocator's on a GPU, the process's so far on a CPU.
 """
 
 import argparse
@@ -40,7 +40,7 @@ OFFSETS = PRETRAINING.max_offset + 1
 
 @dataclass(frozen=True)
 class Measure:
-    """One row: what is switched on."""
+    """The optimizations of one row."""
 
     name: str
     occurring: bool = True
@@ -70,7 +70,7 @@ def measures(device: torch.device, compile_on_cpu: bool) -> list[Measure]:
 
 
 class PlainJEPA(JEPA):
-    """Averages one tensor after the other."""
+    """JEPA that averages one tensor after the other."""
 
     @torch.no_grad()
     def update_target(self, momentum: float) -> None:
@@ -79,7 +79,7 @@ class PlainJEPA(JEPA):
 
 
 def with_every_offset(batch: Batch) -> Batch:
-    """The same queries answered from frames of all nine offsets of every sample, whatever they show."""
+    """Return the same queries with random target frames of all nine offsets of every sample."""
     count = len(batch.systems)
     futures = torch.randn(OFFSETS * count, *batch.futures.shape[1:], device=batch.futures.device)
     first = torch.arange(count, device=batch.offsets.device)[:, None] * OFFSETS
@@ -87,7 +87,7 @@ def with_every_offset(batch: Batch) -> Batch:
 
 
 def batches(measure: Measure, source: Dataset, training: Pretraining) -> Generator[tuple[Batch, float], None, None]:
-    """Endless batches on the device, and the seconds that each kept the step waiting."""
+    """Yield batches on the device without end, and the seconds that the step waited for each."""
     config, device = training.config, training.device
     if measure.prepared:
         with Prefetcher(source, config, training.side, [slice(None)], device, 0) as reader:
@@ -101,7 +101,7 @@ def batches(measure: Measure, source: Dataset, training: Pretraining) -> Generat
 
 
 def flops(training: Pretraining, batch: Batch) -> float:
-    """FLOPs of targets, forward and backward pass of a batch."""
+    """Count the FLOPs of targets, forward and backward pass of a batch."""
     with FlopCounterMode(display=False) as counter, training.engine.eager():
         training._loss(batch).backward()
     training.optimizer.zero_grad(set_to_none=True)
@@ -109,7 +109,7 @@ def flops(training: Pretraining, batch: Batch) -> float:
 
 
 def ceiling(device: torch.device, precision: str) -> float:
-    """FLOP/s of a large square matrix product, the best of some."""
+    """Measure the FLOP/s of a large square matrix product, the best of six."""
     size = 8192 if device.type == "cuda" else 1024
     a, b = (torch.randn(size, size, device=device, dtype=getattr(torch, precision)) for _ in range(2))
     return 2 * size**3 / min(timed(lambda: a @ b, device) for _ in range(6))
@@ -124,7 +124,7 @@ def timed(step: Callable[[], object], device: torch.device) -> float:
 
 
 def peak_memory(device: torch.device) -> float:
-    """GiB."""
+    """Return the peak memory in GiB: allocated on a GPU, resident in this process on a CPU."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated() / 2**30
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -133,7 +133,7 @@ def peak_memory(device: torch.device) -> float:
 def row(
     preset: str, measure: Measure, config: PretrainConfig, source: Dataset, device: torch.device, steps: int
 ) -> tuple[float, float, float, float]:
-    """Seconds a step, seconds of waiting, FLOPs and GiB of one measure."""
+    """Measure one row: seconds per step, seconds of waiting, FLOPs and peak GiB."""
     config = replace(config, precision=measure.precision)
     if device.type == "cuda":
         torch.cuda.empty_cache()

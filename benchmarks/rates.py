@@ -3,8 +3,8 @@
     python benchmarks/rates.py run --out benchmarks/results/rates.csv
     python benchmarks/rates.py table benchmarks/results/rates.csv
 
-Each one is adapted to one pool trajectory (K = 1, support seed 777) and evaluated on validation trajectories. No
-held-out system and no test trajectory takes part, so a rate chosen here is not chosen on what the study reports.
+Each forecaster is adapted to one pool trajectory (K = 1, support seed 777) and evaluated on validation trajectories. No
+held-out system and no test trajectory is used, so the choice of a rate does not use what the study reports.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""Random windows of stored trajectories: HDF5 files, one open and close a window, beside plain memory-mapped arrays.
+"""Seconds per random window of stored trajectories: HDF5 files, opened for every window, and a memory-mapped array.
 
     python benchmarks/read.py [--trajectories 64] [--windows 2000]
 
-Both sides read the same windows of 9 frames of the same trajectories in the same random order, from files that the
-operating system may have in memory (the first pass over them is not timed). The floor is a copy out of one
-memory-mapped array of all trajectories.
+Both readers read the same windows of 9 frames of the same trajectories in the same random order, from files that the
+operating system may have in memory (a tenth of the windows is read before the timing). The lower bound is a copy from
+one memory-mapped array of all trajectories.
 """
 
 import argparse
@@ -23,7 +23,7 @@ SYSTEM, LENGTH = "schnakenberg", FORECASTING.length
 
 
 def seconds(read: Callable[[int, int], np.ndarray], places: np.ndarray) -> float:
-    """Seconds a window, after one pass over the first tenth."""
+    """Return the seconds per window, after a warm-up over the first tenth."""
     for number, start in places[: len(places) // 10]:
         read(number, start)
     began = time.perf_counter()

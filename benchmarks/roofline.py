@@ -1,4 +1,4 @@
-"""The seconds that the arithmetic of a piece of torch code implies on a device: its roofline.
+"""The roofline of torch code: the seconds that its arithmetic and memory traffic imply on a device.
 
 Williams, Waterman, Patterson, Roofline: an insightful visual performance model, CACM 52 (2009). Every operator that is
 dispatched, backward pass and optimizer included, costs the larger of its floating-point operations over the device's
@@ -20,12 +20,12 @@ from torch.utils.flop_counter import flop_registry
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What a device does at best.
+    """Peak rates of a device.
 
     Attributes:
-        products: floating-point operations a second in a product of two square matrices.
+        products: floating-point operations per second in a product of two square matrices.
         fourier: the same in two-dimensional real Fourier transforms of 128 x 128 points.
-        bytes: read and written a second in a copy that no cache holds.
+        bytes: read and written per second in a copy that is larger than every cache.
     """
 
     products: float
@@ -34,7 +34,7 @@ class Ceilings:
 
 
 def timings(job: Callable[[], object], device: torch.device, repeats: int) -> list[float]:
-    """Seconds of several runs after one to warm up."""
+    """Return the seconds of each of several runs after a warm-up."""
     taken = []
     for _ in range(repeats + 1):
         began = time.perf_counter()
@@ -63,14 +63,14 @@ def measure(device: torch.device, dtype: torch.dtype = torch.float32, side: int 
 
 
 def _fourier(function: str, args: tuple, out: torch.Tensor) -> float:
-    """5 N log2 N per transform of N points, half of it where one side is real."""
+    """Count the operations of Fourier transforms: 5 N log2 N for N points, half of it where one side is real."""
     full = args[0] if function == "_fft_r2c" else out
     points = math.prod(full.shape[d] for d in args[1])
     return full.numel() * math.log2(max(points, 2)) * (5 if function == "_fft_c2c" else 2.5)
 
 
 class Roofline(TorchDispatchMode):
-    """Adds up operations, bytes and implied seconds of what runs inside.
+    """A context that adds up operations and implied seconds of the operators in it.
 
     Attributes:
         flops: floating-point operations; a multiplication and an addition are two.

@@ -1,13 +1,13 @@
-"""Seconds per trajectory of every system, beside py-pde on the same work and a C kernel of the same arithmetic.
+"""Seconds per trajectory of every system, compared with py-pde on the same work and a C kernel of the same arithmetic.
 
     python benchmarks/simulate.py [--peer]
 
 The times are processor seconds, because everything runs on one thread and other work on the machine should not count.
-Compilation, initial states and screening are left out, for the peer too. py-pde advances the same equation, grid and
-step with its compiled second-order stencil, by Euler or, where ours is, by Runge-Kutta; `STEPS` steps are timed and
-scaled to the trajectory. Where our scheme does more than that (the fourth-order stencil, Strang splitting), "same" is
-our time with the peer's scheme, and the ratio is to that; between walls there is no such scheme, and the ratio is to
-the splitting. The last line is the cost of one draw of each of the benchmark's 11,625 trajectories on one core.
+Compilation, initial states and screening are excluded, for py-pde too. py-pde advances the same equation, grid and step
+with its compiled second-order stencil, by Euler or, where ours is, by Runge-Kutta; `STEPS` steps are timed and scaled
+to the trajectory. Where our scheme does more than that (the fourth-order stencil, Strang splitting), "same" is our time
+with py-pde's scheme, which the ratio refers to; with walls there is no such scheme, and the ratio refers to the
+splitting. The last line is the cost of one draw of each of the benchmark's 11,625 trajectories on one core.
 """
 
 import argparse
@@ -37,12 +37,12 @@ Rollout = Callable[[System, dict[str, float], np.ndarray], np.ndarray]
 
 
 def brief(system: System) -> System:
-    """The same system with one step before its last frame: enough to compile everything."""
+    """Return the system with a single step, to compile everything."""
     return replace(system, numerics=replace(system.numerics, first=0.0, last=system.numerics.dt, frames=2))
 
 
 def c_rollout(source: Path, folder: Path) -> Rollout:
-    """Compile a C kernel and return a drop-in for `rollout`."""
+    """Compile a C kernel and return a function with the signature of `rollout`."""
     library = folder / f"{source.stem}.so"
     command = ["gcc", "-O3", "-march=native", "-shared", "-fPIC", "-o", str(library), str(source)]
     subprocess.run(command, check=True)
@@ -81,7 +81,7 @@ def measure(run: Rollout, system: System) -> tuple[float, np.ndarray]:
 
 
 def floor(name: str, seconds: float, frames: np.ndarray, folder: Path) -> str:
-    """Measure the C kernel of a system, if it has one, and describe the comparison."""
+    """Measure the C kernel of a system, if it has one, and return its columns of the table."""
     if name not in FLOORS:
         return " |  | "
     if shutil.which("gcc") is None:
@@ -92,7 +92,7 @@ def floor(name: str, seconds: float, frames: np.ndarray, folder: Path) -> str:
 
 
 def as_peer(system: System) -> System:
-    """The system with the scheme that the peer has; unchanged between walls."""
+    """Return the system with py-pde's scheme; unchanged where the boundary is not periodic."""
     if system.numerics.boundary.walls:
         return system
     method = "rk4" if system.numerics.method == "rk4" else "euler"
@@ -100,7 +100,7 @@ def as_peer(system: System) -> System:
 
 
 def peer(system: System) -> float:
-    """Median processor seconds of one trajectory's steps in py-pde, after its compilation."""
+    """Measure the median processor seconds of one trajectory's steps in py-pde, after its compilation."""
     import sympy
 
     import pde
@@ -133,7 +133,9 @@ def peer(system: System) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peer", action="store_true", help="time py-pde too; it compiles for up to a minute a system")
+    parser.add_argument(
+        "--peer", action="store_true", help="time py-pde too; it compiles for up to a minute per system"
+    )
     arguments = parser.parse_args()
     total = 0.0
     print("| system | steps | seconds | same | py-pde | ratio | C | ratio | largest difference |")

@@ -1,4 +1,4 @@
-"""Does pretraining help? Held-out systems, one trajectory, RD-JEPA beside scratch and persistence.
+"""Effect of pretraining: RD-JEPA, the same network from scratch and persistence, on one trajectory of held-out systems.
 
     python benchmarks/transfer.py run --out benchmarks/results/transfer.csv
     python benchmarks/transfer.py table benchmarks/results/transfer.csv
@@ -7,7 +7,7 @@
 Learning rates are constant, so the model after fewer updates is an earlier state of the same run. Field statistics are
 those of the first trajectories of the pool, as in the paper, or with `--statistics 0` those of the support trajectory.
 With `--base linear` the networks correct a linear forecast that is fitted to the support (`rdjepa.forecasters.linear`);
-the linear forecast alone stands beside them.
+the linear forecast alone is measured too.
 """
 
 import argparse
@@ -40,7 +40,7 @@ FIELDS = ("system", "support_seed", "forecaster", "updates", "metric", "horizon"
 
 
 def forecaster(name: str, model: str, seed: int) -> tuple[ForecastModel, str]:
-    """A fresh trainable forecaster and the fingerprint of its pretrained weights."""
+    """Return a fresh trainable forecaster and the fingerprint of its pretrained weights."""
     if name != "rd-jepa":
         return rdjepa.forecasters.build(name, rdjepa.load(model).name, seed=seed), ""
     pretrained = with_fresh_decoder(rdjepa.load(model), seed)
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def forecasters(arguments: argparse.Namespace) -> list[str]:
-    """Names of the rows: on a linear base those of trained forecasters end in "+linear"."""
+    """Return the names of the rows: on a linear base those of trained forecasters end in "+linear"."""
     names = arguments.forecasters.split(",")
     if arguments.base == "none":
         return names
@@ -73,7 +73,7 @@ def forecasters(arguments: argparse.Namespace) -> list[str]:
 
 
 def measure(name, arguments, budgets, learning, test, normalizer):
-    """[(updates, metric, {horizon: error}, fingerprint)] of one forecaster on one support set."""
+    """Return [(updates, metric, {horizon: error}, fingerprint)] of one forecaster on one support set."""
     started = time.perf_counter()
     results: list[tuple] = []
 
@@ -122,7 +122,7 @@ def read(paths: list[Path]) -> list[dict[str, str]]:
 
 
 def spread(values: list[float], digits: int) -> str:
-    """Mean over support seeds, and sample deviation where there are several."""
+    """Return the mean over support seeds as text, with the sample deviation where there are several."""
     deviation = f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
     return f"{statistics.mean(values):.{digits}f}{deviation}"
 

@@ -1,4 +1,4 @@
-"""The public functions over several rooms of the house: pretrain, load, adapt, evaluate."""
+"""The public functions that combine several subpackages: pretrain, load, adapt, evaluate."""
 
 import copy
 import dataclasses
@@ -46,7 +46,8 @@ from rdjepa.viz import figures
 
 BASES = ("none", "linear")
 
-CHECKED = ("gray-scott", "brusselator", "ginzburg-landau", "schnakenberg")  # those that take a fraction of a second
+# systems of the error that is recorded with a checkpoint; one trajectory takes a fraction of a second to simulate
+CHECKED = ("gray-scott", "brusselator", "ginzburg-landau", "schnakenberg")
 
 
 def load(source: str | Path) -> RDJEPA:
@@ -79,7 +80,7 @@ def pretrain(
 ) -> RDJEPA:
     """Pretrain on stored trajectories of several systems (S2.3-S2.5).
 
-    Under torchrun every process calls this; the leading one writes and reports.
+    Under torchrun every process calls this function; the process of rank 0 writes files and reports progress.
 
     Args:
         preset: "paper", "small" or "nano".
@@ -91,10 +92,10 @@ def pretrain(
         ema: averaging coefficient of the target encoder, first and last; the preset's own when None.
         device: "auto", "cpu", "cuda".
         engine: choices of speed and memory; what suits the device when None.
-        resume: go on from the newest valid state in `out`.
-        stop_at: save and return at this step; a later call with `resume` goes on.
+        resume: continue from the newest valid state in `out`.
+        stop_at: save and return at this step; a later call with `resume` continues.
         tensorboard: write the diagnostics for TensorBoard too, into the folder `tensorboard` of `out`.
-        progress: called after every step with its number, the number of all and the latest diagnostics as a short line.
+        progress: called after every step with its number, the number of steps and the latest diagnostics as text.
 
     Returns:
         The pretrained model.
@@ -102,8 +103,8 @@ def pretrain(
     Raises:
         ArgumentError: unknown preset, precision or system, systems without trajectories, coefficients outside [0, 1),
             or a directory of another run.
-        DivergenceError: loss or gradient is not finite; the saved states are those before.
-        InsufficientMemoryError: a `MemoryError`; the sentence says what to lower.
+        DivergenceError: loss or gradient is not finite; the states saved before remain.
+        InsufficientMemoryError: more memory is needed than there is; the message says what to lower.
     """
     if preset not in PRESETS:
         raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}")
@@ -115,18 +116,20 @@ def pretrain(
     if ema is not None:
         config = dataclasses.replace(config, ema=ema)
     files = _systems(SOURCES if systems is None else systems)
-    where = device_named(device)
-    engine = engine or fastest(where)
+    torch_device = device_named(device)
+    engine = engine or fastest(torch_device)
     started = time.perf_counter()
-    with processes.joined(where) as ranks, explain_out_of_memory():
-        where = ranks.device(where)
+    with processes.joined(torch_device) as ranks, explain_out_of_memory():
+        torch_device = ranks.device(torch_device)
         dtype = torch.bfloat16 if config.precision == "bfloat16" else torch.float32
         mapped = run / "frames" if engine.frames == "mapped" else None
+        # The leader writes the memory-mapped frames; the other processes then only open them.
         with ranks.leader_first():
             dataset = Dataset.open(data, list(files), dtype=dtype, mapped=mapped)
             validation = Dataset.open(data, list(files), "validation", dtype=dtype)
+        # Only training data: validation is read for diagnostics, a few batches in all.
         if engine.frames == "device":
-            dataset = Dataset(dataset.frames.to(where), dataset.normalizers, dataset.checksums)
+            dataset = Dataset(dataset.frames.to(torch_device), dataset.normalizers, dataset.checksums)
         with Board(run / "tensorboard" if tensorboard and ranks.leads else None) as board:
             model = _pretrain(
                 preset,
@@ -134,7 +137,7 @@ def pretrain(
                 run,
                 config,
                 validation=validation,
-                device=where,
+                device=torch_device,
                 engine=engine,
                 ranks=ranks,
                 resuming=resume,
@@ -150,7 +153,7 @@ def pretrain(
 
 
 def _systems(given: Sequence[str]) -> dict[str, str]:
-    """Name of every system -> what it was asked for by: the name itself, or a file that defines it."""
+    """Return a dictionary: name of every system -> the argument that named it, a name or a file that defines it."""
     files = {get(each).name: each for each in given}
     if not files or len(files) < len(given):
         raise ArgumentError(
@@ -184,6 +187,7 @@ def _finish(
         "data": fingerprint(dataset.checksums),
         **setup,
     }
+    # the latent loss of the written weights, to be compared after loading
     record["check"] = latent_error(model, dataset.normalizers, files)
     folder = run / "model"
     folder.mkdir(exist_ok=True)
@@ -194,10 +198,11 @@ def _finish(
 
 
 def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer], files: Mapping[str, str] | None = None) -> float:
-    """Return the latent loss on the first validation trajectory of some systems, with the online encoder as target.
+    """Return the mean latent loss on the first validation trajectory of some systems.
 
-    It is recorded with a checkpoint, so that a loaded one can be held against the run that made it. The systems are
-    those of `CHECKED` that it was trained on, or the first one where it was trained on none of them.
+    The online encoder gives the targets. The loss is recorded with a checkpoint, so that a loaded checkpoint can be
+    compared with the run that wrote it. The systems are those of `CHECKED` that the model was trained on, or the first
+    of its systems where it was trained on none of these.
 
     Args:
         model: a pretrained model.
@@ -208,6 +213,7 @@ def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer], files: Ma
     checked = [name for name in CHECKED if name in normalizers] or list(normalizers)[:1]
     physical = {name: simulate(files.get(name, name), split="validation").fields for name in checked}
     fields = {name: [channels_first(normalizers[name].standardize(each))] for name, each in physical.items()}
+    # A checkpoint has no target encoder; a copy of the online one makes the loss a function of the stored weights.
     jepa = JEPA(copy.deepcopy(model.encoder), model.predictor).to(next(model.parameters()).device)
     batch = Dataset(Frames.of(fields), normalizers).batch(0, 0, 16, model.config.side, TargetConfig())
     return diagnose(jepa, [batch.to(next(model.parameters()).device)])["latent_loss"]
@@ -228,8 +234,8 @@ def adapt(
     """Adapt a pretrained model to one or a few trajectories of a system (S2.6), or train a control on them.
 
     Args:
-        model: a pretrained RD-JEPA or its name or directory; its encoder is frozen, its predictor goes on training,
-            its decoder starts fresh. Or a forecaster from `rdjepa.forecasters.build`, trained as it is. The
+        model: a pretrained RD-JEPA or its name or directory; its encoder is frozen, its predictor trained further, its
+            decoder starts from fresh weights. Or a forecaster from `rdjepa.forecasters.build`, trained as it is. The
             argument itself is not changed.
         trajectories: `Trajectory` objects, (T, H, W, 2) or (K, T, H, W, 2) arrays, or a path (HDF5, npz, npy), or
             a list of these.
@@ -240,19 +246,21 @@ def adapt(
         base: "none", the network forecasts the field, as in the paper; or "linear", it corrects a linear forecast of
             every point from its last four values, fitted to the trajectories: for fields that change slowly.
         device: "auto", "cpu", "cuda", or a device of torch.
-        progress: called after every update with its number, the number of all and the loss in words.
+        progress: called after every update with its number, the number of updates and the loss as a short text.
 
     Returns:
         A forecaster in physical units. Its record holds the settings, and under "seconds" what computing the constant
         features and the updates took.
 
     Raises:
-        ArgumentError: unfit trajectories (the sentence says why), an unknown checkpoint or base.
+        ArgumentError: no update, or an unknown base.
+        DataError: trajectories that cannot be used (the message says why).
+        CheckpointError: a missing or damaged checkpoint.
         DivergenceError: the loss is not finite.
     """
     if base not in BASES:
         raise ArgumentError(f"expected a base among {', '.join(BASES)}, got {base!r}")
-    where = device if isinstance(device, torch.device) else device_named(device)
+    torch_device = device if isinstance(device, torch.device) else device_named(device)
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     settings = config or PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig())
     settings = dataclasses.replace(
@@ -271,9 +279,9 @@ def adapt(
     if base == "linear":
         standard = (torch.from_numpy(channels_first(statistics.standardize(fields))) for fields in support)
         forecaster = Corrected(forecaster, Linear.fit(list(standard)))
-    forecaster.to(where)
+    forecaster.to(torch_device)
     started = time.perf_counter()
-    data = windows(forecaster, support, statistics, where)
+    data = windows(forecaster, support, statistics, torch_device)
     prepared = time.perf_counter()
     losses = train(forecaster, data, settings, progress)
     record = {
@@ -299,7 +307,7 @@ def evaluate(
     metrics: Sequence[str] = ("relative_l2", "gradient_l1"),
     progress: Progress | None = None,
 ) -> list[Row]:
-    """Errors of a forecaster on whole trajectories, every window, in physical units (S3.4).
+    """Evaluate a forecaster on every window of whole trajectories, in physical units (S3.4).
 
     Args:
         forecaster: an adapted forecaster, or any function from (B, 4, H, W, C) to (B, 5, H, W, C).
@@ -315,10 +323,10 @@ def evaluate(
 
 
 def fit_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list[np.ndarray]:
-    """Fields (T, H, W, 2) of the support trajectories, each checked against what the model can take.
+    """Return the fields (T, H, W, 2) of the support trajectories after checking shape, values and grid.
 
     Raises:
-        DataError: the first thing that is wrong, in one sentence.
+        DataError: no trajectory, invalid fields, or another grid than the model's.
     """
     support = [validate(trajectory.fields) for trajectory in trajectories]
     if not support:
@@ -333,7 +341,7 @@ def fit_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list[np.
 
 
 def _forecaster(model: RDJEPA | ForecastModel, seed: int) -> tuple[ForecastModel, str]:
-    """Return a trainable copy and the fingerprint of what `adapt` was given."""
+    """Return a trainable forecaster and the fingerprint of its pretrained weights, empty where there are none."""
     if isinstance(model, ForecastModel):
         return copy.deepcopy(model), ""
     return RDJEPAForecaster(with_fresh_decoder(model, seed)), model.fingerprint

@@ -1,6 +1,6 @@
-"""The demonstration: one trajectory of an equation the model has never seen, and what can be forecast from it.
+"""The demonstration: forecast a held-out system after adaptation to one trajectory.
 
-Simulate, adapt, train the control, evaluate on unseen trajectories, draw. Every number comes from this run.
+Simulate, adapt, train the control from scratch, evaluate on unseen trajectories, draw. Every number is of this run.
 """
 
 import json
@@ -34,10 +34,10 @@ Bar = Callable[[str], AbstractContextManager[Progress]]
 
 @dataclass(frozen=True)
 class DemoConfig:
-    """What the demonstration runs.
+    """Settings of the demonstration.
 
     Attributes:
-        system: a system; those held out of pretraining are the interesting ones.
+        system: name of a system, usually one held out of pretraining.
         model: name or directory of a pretrained model.
         k: support trajectories.
         updates: of the adaptation and of the control.
@@ -61,7 +61,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
     """Run the demonstration and write `result.json`, `forecast.png`, `forecast.gif` and the trajectories to `out`.
 
     Args:
-        config: what to run.
+        config: settings.
         out: directory; trajectories already there are used again.
         bar: makes a progress bar from a label, as `rdjepa.cli.console.progress`.
 
@@ -84,7 +84,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
             data.append(acquirer.get(key))
         update(len(keys), len(keys), "")
     seconds["simulate"] = time.perf_counter() - started
-    learning, unseen = data[: config.k], data[config.k :]
+    support_trajectories, unseen = data[: config.k], data[config.k :]
 
     adapted = {}
     for name, model in (
@@ -93,7 +93,12 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
     ):
         with bar(f"train {name}") as update:
             adapted[name] = api.adapt(
-                model, learning, steps=config.updates, seed=config.seed, device=config.device, progress=update
+                model,
+                support_trajectories,
+                steps=config.updates,
+                seed=config.seed,
+                device=config.device,
+                progress=update,
             )
         seconds[f"train {name}"] = sum(adapted[name].record["seconds"].values())
 
@@ -124,7 +129,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
 
 
 def _draw(config: DemoConfig, fields: np.ndarray, adapted: dict[str, api.Forecaster], out: Path) -> None:
-    """The figure of the middle window and the animation of all windows of one unseen trajectory."""
+    """Draw the middle window, and animate all windows, of one unseen trajectory."""
     middle = FORECASTING.middle(fields)
     shown = {name: forecaster.forecast(middle.context) for name, forecaster in adapted.items()}
     shown[PERSISTENCE] = persistence(middle.context[None])[0]
@@ -132,5 +137,5 @@ def _draw(config: DemoConfig, fields: np.ndarray, adapted: dict[str, api.Forecas
     figures.forecast(middle.targets, shown, out / "forecast.png", title=title)
     context, targets = FORECASTING.stack(fields)
     moving = {name: forecaster.forecast(context)[:, -1] for name, forecaster in adapted.items()}
-    moved = f"{title}: each frame forecast five frames ahead"
-    figures.animation(targets[:, -1], moving, out / "forecast.gif", title=moved)
+    moving_title = f"{title}: each frame forecast five frames ahead"
+    figures.animation(targets[:, -1], moving, out / "forecast.gif", title=moving_title)

@@ -1,1 +1,1 @@
-"""The command line: one module for each group of commands, parsing and printing only; heavy imports are inside them."""
+"""The command line: one module per group of commands; each parses, calls the package and prints."""

@@ -1,4 +1,4 @@
-"""The commands that show the package: demo, info."""
+"""The commands demo and info."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +21,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Directory for figure, animation, result and data.")] = Path("demo"),
     device: Device = "auto",
 ) -> None:
-    """Forecast an equation the model has never seen, from one trajectory, beside two plain answers."""
+    """Forecast a held-out system after adaptation to one trajectory; compare with two baselines."""
     from rdjepa import demo as demonstration
     from rdjepa import systems
 
@@ -61,6 +61,6 @@ def info() -> None:
             f"checkpoint {name}: {record['sha256'][:12]}, {run['steps']} steps of batch {run['config']['batch']} on "
             f"{sum(run['trajectories'].values())} pool trajectories of {', '.join(run['trajectories'])}; {directory}"
         )
-        mark, found = audit(name)
-        verdict = "\n".join(found) or "no held-out system, no validation or test trajectory"
-        console.print(f"its data: {mark[:12]}, {verdict}", markup=False)
+        data_fingerprint, leaks = audit(name)
+        verdict = "\n".join(leaks) or "no held-out system, no validation or test trajectory"
+        console.print(f"its data: {data_fingerprint[:12]}, {verdict}", markup=False)

@@ -1,4 +1,4 @@
-"""What the command line shows: tables, and progress bars with the time left."""
+"""Tables and progress bars of the command line."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ console = Console(highlight=False)
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[..., None]]:
-    """A bar for one job; the callback takes (done, total) and, if there is something to say, a short text."""
+    """Show a progress bar for one job; yield a callback that takes (done, total) and an optional short text."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
@@ -32,12 +32,12 @@ def progress(label: str) -> Iterator[Callable[..., None]]:
 
 
 def error_table(title: str, summaries: dict[str, dict[str, dict[int, float]]], metric: str) -> Table:
-    """One metric of several forecasters: a row each, a column per horizon, and their mean.
+    """Return a table of one metric: a row per forecaster, a column per horizon, and the mean over horizons.
 
     Args:
         title: above the table.
         summaries: forecaster -> metric -> horizon -> error.
-        metric: which metric.
+        metric: name of the metric.
     """
     horizons = sorted(next(iter(summaries.values()))[metric])
     table = Table(title=title, title_justify="left")

@@ -26,7 +26,7 @@ def build(
     workers: Annotated[int, typer.Option(help="Local processes, one thread each.")] = 1,
     scheduler: Scheduler = None,
 ) -> None:
-    """Simulate the benchmark, or a part of it; a build that was stopped goes on where it was."""
+    """Simulate the benchmark, or a part of it; a stopped build is continued."""
     from rdjepa.data import manifest
     from rdjepa.study import dataset, protocol
 
@@ -85,7 +85,7 @@ def sample(
     out: Annotated[Path, typer.Option(help="Directory for the sample.")],
     share: Annotated[float, typer.Option(help="Share of every split and regime, at least one of each.")] = 0.01,
 ) -> None:
-    """Copy the first trajectories of every part of a data set."""
+    """Copy the first trajectories of every part of a dataset."""
     from rdjepa.study import dataset
 
     console.print(f"{len(dataset.sample(base, out, share))} trajectories in {out}")

@@ -1,8 +1,8 @@
-"""The commands from a few trajectories to a forecast: adapt, evaluate, forecast."""
+"""The commands adapt, evaluate and forecast."""
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,9 +11,6 @@ from rdjepa.cli.options import BASES, Data, Device, Force, Seed
 from rdjepa.cli.outputs import is_forecast, is_forecaster, is_rows, refuse_overwriting
 from rdjepa.errors import DataError
 from rdjepa.io.atomic import write_arrays, write_bytes
-
-if TYPE_CHECKING:
-    pass
 
 METRICS = ("relative_l2", "gradient_l1")
 
@@ -37,7 +34,7 @@ def adapt(
 
     refuse_overwriting(out, [*data, Path(model)], kind="forecaster", same_kind=is_forecaster, force=force)
     with progress("adapt") as update:
-        # the data are read by `api.adapt`, after it has checked everything else
+        # `api.adapt` reads the data itself, after it has checked the cheaper arguments
         forecaster = api.adapt(model, data, steps=steps, seed=seed, base=base, device=device, progress=update)
     console.print(
         f"{len(forecaster.record['support'])} trajectories, loss {forecaster.losses[0]:.4f} to "
@@ -51,7 +48,7 @@ def evaluate(
     out: Annotated[Path | None, typer.Option(help="Write every row as JSON lines.")] = None,
     force: Force = False,
 ) -> None:
-    """Measure a forecaster on trajectories it has not seen, beside the two forecasts that cost nothing."""
+    """Measure a forecaster on unseen trajectories; compare with persistence and extrapolation."""
     from rdjepa import api
     from rdjepa.adaptation.forecaster import load_forecaster
     from rdjepa.data import readers
@@ -64,8 +61,8 @@ def evaluate(
     trajectories = readers.load(data)
     adapted = load_forecaster(forecaster)
     own = adapted.model.name
-    plain = {"persistence": persistence, "extrapolation": extrapolation}
-    compared = {own: adapted} | {name: forecast for name, forecast in plain.items() if name != own}
+    baselines = {"persistence": persistence, "extrapolation": extrapolation}
+    compared = {own: adapted} | {name: forecast for name, forecast in baselines.items() if name != own}
     rows = {}
     for name, forecast in compared.items():
         with progress(f"evaluate {registry.title(name)}") as update:
@@ -90,7 +87,7 @@ def forecast(
     start: Annotated[int | None, typer.Option(min=0, help="First context frame; the last four by default.")] = None,
     force: Force = False,
 ) -> None:
-    """Forecast the five frames after four given ones of one trajectory."""
+    """Forecast the next five frames from four frames of one trajectory."""
     from rdjepa.adaptation.forecaster import load_forecaster
     from rdjepa.data import readers
     from rdjepa.forecasters.base import CONTEXT

@@ -1,4 +1,4 @@
-"""Interrupts that reach the end of a command, whatever they meet on their way."""
+"""Interrupts (Ctrl-C) that end a command even where a library catches `KeyboardInterrupt`."""
 
 import signal
 import sys
@@ -6,11 +6,11 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any
 
-AGAIN = 0.05  # seconds; by then a compiler's callback has returned
+AGAIN = 0.05  # seconds; long enough for a compiler's callback to return
 
 
 class Interrupts:
-    """Remembers an interrupt while a block runs.
+    """A context manager that remembers an interrupt.
 
     A compiler or a library may turn `KeyboardInterrupt` into an error of its own, so the end of the command asks
     `seen`. Where it was swallowed instead, in a callback from compiled code or in a finalizer, it is sent again.
@@ -23,7 +23,7 @@ class Interrupts:
         self._again: threading.Timer | None = None
 
     def __enter__(self) -> "Interrupts":
-        """Listen, if this is the main thread and nobody else does."""
+        """Install the handlers, in the main thread and where no other handler is installed."""
         if (
             threading.current_thread() is threading.main_thread()
             and signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -33,7 +33,7 @@ class Interrupts:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Listen no more."""
+        """Restore the previous handlers."""
         if self._again is not None:
             self._again.cancel()
         if self._previous is not None:

@@ -1,4 +1,4 @@
-"""The command line as a whole: every command, and what ends one."""
+"""The command line: all commands, and the exit status of errors."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Sequence
 from typing import Annotated, NoReturn
 
-# Threads that wait without spinning: on a machine that is busy with other work spinning costs most of the time.
+# OpenMP threads spin while they wait; on a machine that is busy with other work this takes most of the time.
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 import typer
@@ -44,7 +44,7 @@ def every_command(
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command, the process's own when None, and exit.
 
-    The status is 0 for success, 1 for results that are not as they should be and for bugs, 2 for bad input, which gets
+    The status is 0 for success, 1 for failed results and for bugs, 2 for bad input, which gets
     one sentence, and 130 for an interrupt.
     """
     settings: dict[str, bool] = {}
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _report(error: BaseException, debug: bool) -> int:
-    """Tell of an error that ended a command and return the exit status."""
+    """Print an error that ended a command and return the exit status."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     sentence = _sentence(error)
@@ -77,7 +77,7 @@ def _report(error: BaseException, debug: bool) -> int:
 
 
 def _sentence(error: BaseException) -> str | None:
-    """Return what a user is told of an error that is no bug."""
+    """Return the message of an expected error; None for a bug."""
     if isinstance(error, RdjepaError):
         return str(error)
     if isinstance(error, OSError) and error.filename is not None:

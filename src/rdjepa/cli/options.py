@@ -1,7 +1,7 @@
 """Options that several commands share, and the names that their help lists.
 
-The names are written out here since the modules that own them import torch or pandas, and help may not wait for these;
-a test compares each with its owner.
+The names are repeated here because the modules that define them import torch or pandas, which would slow down `--help`.
+A test compares each with its definition.
 """
 
 from pathlib import Path
@@ -36,7 +36,7 @@ Scheduler = Annotated[
 
 
 def names_in(text: str) -> list[str]:
-    """Return the names in a text that separates them by commas.
+    """Split a text into names at its commas.
 
     Raises:
         ArgumentError: there is none.

@@ -1,4 +1,4 @@
-"""What a command line's `--out` may not do: replace what is read, or a file that another command made."""
+"""Checks of `--out`: it may not replace an input, or a file that another command made."""
 
 import json
 import zipfile
@@ -16,7 +16,7 @@ def refuse_overwriting(
     Args:
         out: where a command will write.
         inputs: files and directories that it reads.
-        kind: what the command makes, in words.
+        kind: what the command writes, in words.
         same_kind: whether an existing file is of that kind, which may be made again.
         force: replace a file of another kind all the same; never an input.
 
@@ -40,7 +40,7 @@ def refuse_overwriting(
 
 
 def is_forecaster(path: Path) -> bool:
-    """Whether `rdjepa adapt` made a file."""
+    """Return whether `rdjepa adapt` wrote a file."""
     from rdjepa.io.tensors import read_record
 
     try:
@@ -50,7 +50,7 @@ def is_forecaster(path: Path) -> bool:
 
 
 def is_forecast(path: Path) -> bool:
-    """Whether `rdjepa forecast` made a file."""
+    """Return whether `rdjepa forecast` wrote a file."""
     try:
         with zipfile.ZipFile(path) as archive:
             return {"context.npy", "forecast.npy"} <= set(archive.namelist())
@@ -59,7 +59,7 @@ def is_forecast(path: Path) -> bool:
 
 
 def is_rows(path: Path) -> bool:
-    """Whether `rdjepa evaluate` made a file."""
+    """Return whether `rdjepa evaluate` wrote a file."""
     try:
         with path.open(encoding="utf-8") as file:
             line = json.loads(file.readline(10_000))

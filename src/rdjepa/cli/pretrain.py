@@ -1,4 +1,4 @@
-"""The commands that make and examine pretrained models: pretrain, probe."""
+"""The commands pretrain and probe."""
 
 import contextlib
 import json
@@ -90,7 +90,7 @@ def probe(
     test: Annotated[int, typer.Option(min=2, help="Test trajectories of each system and regime.")] = 20,
     device: Device = "auto",
 ) -> None:
-    """Read coefficients and the system's name linearly from a frozen encoder: R^2, and share named correctly."""
+    """Fit linear probes to a frozen encoder: R^2 of the coefficients, and accuracy of the system's name."""
     from rdjepa.evaluation.probe import ProbeConfig, record
     from rdjepa.evaluation.probe import probe as run_probe
     from rdjepa.evaluation.probe_table import probe_markdown, probe_table

@@ -1,4 +1,4 @@
-"""The commands about equations and their trajectories: systems, simulate."""
+"""The commands systems and simulate."""
 
 from pathlib import Path
 from typing import Annotated

@@ -27,7 +27,7 @@ Only = Annotated[
     str | None,
     typer.Option(help="Cells with key=value,... (system, k, support_seed, forecaster); values of one key add up."),
 ]
-Data = Annotated[Path | None, typer.Option(help="Data set to read; what it lacks is simulated.")]
+Data = Annotated[Path | None, typer.Option(help="Dataset to read; what it lacks is simulated.")]
 Out = Annotated[Path, typer.Option(help="Directory for what is written.")]
 ROOT = Path("study")
 
@@ -47,7 +47,7 @@ def run(
     scheduler: Scheduler = None,
     device: Device = "auto",
 ) -> None:
-    """Compute the missing cells; a run that was stopped goes on where it was. Exit status 1 if a cell failed."""
+    """Compute the missing cells; a stopped run is continued. Exit status 1 if a cell failed."""
     if not 0 <= cache < math.inf:
         raise ArgumentError(f"expected a number of GiB to keep, got {cache}; raise --cache")
     _need_packages()
@@ -84,7 +84,7 @@ def plan(
     data: Data = None,
     device: Device = "auto",
 ) -> None:
-    """Show which cells are missing, the hours that they will take on this device, and the disk; nothing is computed."""
+    """Show the missing cells, their expected hours on this device, and disk space; no cell is computed."""
     _need_packages()
     from rdjepa.models.device import device_named
     from rdjepa.study import cost, runner
@@ -115,7 +115,7 @@ def plan(
 def status(
     name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, only: Only = None, model: Model = None
 ) -> None:
-    """Show what is done, running and failed, and the time left."""
+    """Show which cells are done, running and failed, and the time left."""
     _need_packages()
     from rdjepa.study import runner
     from rdjepa.study.profiles import profile
@@ -144,7 +144,7 @@ def export(root: Root = ROOT, out: Out = Path("results")) -> None:
 
 @app.command()
 def tables(name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, out: Out = Path("report")) -> None:
-    """Write the paper's tables from the rows: Markdown, LaTeX and CSV, the published values beside them."""
+    """Write the paper's tables from the rows, with the published values: Markdown, LaTeX and CSV."""
     _need_packages()
     from rdjepa.study.report import write
 
@@ -167,7 +167,7 @@ def figures(name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, o
 
 @app.command()
 def report(name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, out: Out = Path("report")) -> None:
-    """Write one HTML page with tables, figures, animations and where each number comes from."""
+    """Write one HTML page with tables, figures, animations and provenance."""
     _need_packages()
     from rdjepa.study import collect
     from rdjepa.study.report import write
@@ -196,7 +196,7 @@ def _results(name: str, profile_name: str, root: Path) -> tuple[Any, Any, Any]:
 
 
 def _need_packages() -> None:
-    """Refuse to begin without the packages of the extra `study`."""
+    """Raise an error if packages of the extra `study` are missing."""
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise StudyError(

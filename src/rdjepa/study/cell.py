@@ -43,10 +43,10 @@ class Cell:
     """One adapted model of a study.
 
     Attributes:
-        study: the study that it is recorded under.
-        system: a system of that study.
-        k: support trajectories K.
-        support_seed: which support set.
+        study: name of the study that it is recorded under.
+        system: name of a system of that study.
+        k: number K of support trajectories.
+        support_seed: seed that selects the support set.
         forecaster: a name of `rdjepa.forecasters.names()`.
     """
 
@@ -62,23 +62,26 @@ class Cell:
 
     @property
     def trained(self) -> bool:
-        """Whether there is anything to adapt."""
+        """Whether the forecaster has parameters that adaptation trains."""
         return forecasters.get(self.forecaster).trained
 
     def support(self) -> list[Key]:
-        """The support trajectories: the first K of the pool's permutation under the support seed."""
+        """Return the keys of the support trajectories: the first K of the pool's permutation under the support seed."""
         pool = protocol.counts(self.system)["pool", "id"]
         return [Key(self.system, "pool", "id", i) for i in support(pool, self.k, self.support_seed)]
 
     def test(self, count: int) -> list[Key]:
-        """The test trajectories, `count` in equal shares of the system's regimes, the same for every cell of it."""
+        """Return the keys of about `count` test trajectories, the same for all cells of a system.
+
+        Every regime has an equal number, so that a mean over trajectories is one over regimes too.
+        """
         regimes = [regime for split, regime in protocol.counts(self.system) if split == "test"]
         each = max(1, count // len(regimes))
         return [Key(self.system, "test", regime, i) for regime in regimes for i in range(each)]
 
 
 def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
-    """Everything that decides the result of a cell, as JSON values.
+    """Return everything that decides the result of a cell, as JSON values.
 
     Raises:
         CheckpointError: the profile's checkpoint is missing (the sentence says what makes it), or of another size.
@@ -90,6 +93,7 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
         "profile": profile.name,
         "preset": preset,
         "settings": _settings(cell.forecaster, preset),
+        # through JSON, so that tuples are lists as in a record that was read back
         "adapt": json.loads(json.dumps(asdict(profile.adapt))) if cell.trained else {},
         "test": profile.test,
         "statistics": profile.statistics,
@@ -99,12 +103,12 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
 
 
 def identifier(content: Mapping[str, Any]) -> str:
-    """First 16 hexadecimal digits of the SHA-256 of canonical JSON."""
-    return _digest(content)[:16]
+    """Return the first 16 hexadecimal digits of the SHA-256 of canonical JSON."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
 
 
 def checkpoint_fingerprint(profile: Profile) -> str:
-    """SHA-256 of the weights that RD-JEPA starts from.
+    """Return the SHA-256 of the weights that RD-JEPA starts from.
 
     Raises:
         CheckpointError: there is no such checkpoint, or it is of another size than the profile's.
@@ -126,7 +130,7 @@ def checkpoint_fingerprint(profile: Profile) -> str:
 
 @cache
 def recipe_fingerprint(system: str) -> str:
-    """SHA-256 of everything that decides the trajectories of a system (data/identity.py)."""
+    """Return the SHA-256 of everything that decides the trajectories of a system (data/identity.py)."""
     return digest(systems.get(system))
 
 
@@ -136,19 +140,15 @@ def _settings(forecaster: str, preset: str) -> dict[str, Any]:
         return forecasters.build(forecaster, preset).settings()
 
 
-def _digest(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
 def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, device: torch.device) -> dict[str, bytes]:
-    """Run one cell; the contents of its files by name.
+    """Run one cell and return the contents of its files by name.
 
     Args:
-        cell: what to run.
-        profile: how.
-        get: gives a trajectory by key.
+        cell: the cell to run.
+        profile: sizes and settings of the run.
+        get: returns the trajectory of a key.
         normalizer: field statistics of the system, the same for all of its cells.
-        device: where to compute.
+        device: device to compute on.
     """
     watch, content = _Watch(), identity(cell, profile)
     seen: dict[str, str] = {}
@@ -158,14 +158,15 @@ def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, devi
         seen.update({str(t.key): store.checksum(t.fields) for t in found})
         return found
 
-    learning = read(cell.support())
+    support_trajectories = read(cell.support())
     watch.lap("support")
     forecast: Forecast
     if cell.trained:
         start = forecaster(cell.forecaster, profile)
-        adapted = api.adapt(start, learning, config=profile.adapt, normalizer=normalizer, device=device)
+        adapted = api.adapt(start, support_trajectories, config=profile.adapt, normalizer=normalizer, device=device)
         forecast, made = adapted.forecast, _made(adapted)
         watch.lap("features")
+        # `api.adapt` computes features and updates in one call, and records how long the updates took
         watch.move("features", "adapt", adapted.record["seconds"]["adapt"])
     else:
         forecast, made = untrained(cell.forecaster, profile, normalizer, device), {"parameters": 0, "trained": 0}
@@ -208,7 +209,7 @@ def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, devi
 
 
 def forecaster(name: str, profile: Profile) -> ForecastModel:
-    """A fresh trainable forecaster; RD-JEPA has the checkpoint's encoder and predictor (S2.6)."""
+    """Return a fresh trainable forecaster; RD-JEPA has the checkpoint's encoder and predictor (S2.6)."""
     if forecasters.get(name).pretrained:
         kind: Callable[[RDJEPA], ForecastModel] = forecasters.model_class(name)
         model = kind(with_fresh_decoder(checkpoint.load(profile.checkpoint), profile.adapt.seed))
@@ -218,20 +219,20 @@ def forecaster(name: str, profile: Profile) -> ForecastModel:
 
 
 def untrained(name: str, profile: Profile, normalizer: Normalizer, device: torch.device) -> Forecast:
-    """The forecast of a forecaster that nothing trains."""
+    """Return the forecast function of a forecaster without trained parameters, in physical units."""
     model = forecaster(name, profile)
     return model.in_physical_units() or Forecaster(model.to(device), normalizer, {}).forecast
 
 
 def _made(adapted: Forecaster) -> dict[str, Any]:
-    """Return what the record of a cell says of its model."""
+    """Return parameter counts and the first and last loss of an adapted model, for the record of its cell."""
     trained = sum(parameter.numel() for group in adapted.model.parameter_groups() for parameter in group["params"])
     losses = adapted.losses
     return {"parameters": parameter_count(adapted.model), "trained": trained, "loss": [losses[0], losses[-1]]}
 
 
 def _example(forecast: Forecast, trajectory: Trajectory) -> bytes:
-    """Newest frame, reference and forecast of the middle window, float32 in physical units."""
+    """Return the middle window as npz: newest (H, W, C), reference and forecast (5, H, W, C), in physical units."""
     window = FORECASTING.middle(trajectory.fields)
     stream = io.BytesIO()
     predicted = np.asarray(forecast(window.context[None])[0], np.float32)
@@ -246,18 +247,19 @@ def _parquet(rows: list[dict[str, Any]]) -> bytes:
 
 
 class _Watch:
-    """Seconds by part: each lap is added to the part it is given to."""
+    """Wall-clock seconds by part of a cell."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self.last = time.perf_counter()
 
     def move(self, part: str, other: str, seconds: float) -> None:
-        """Take seconds off one part and give them to another."""
+        """Move seconds from one part to another."""
         self.seconds[part] -= seconds
         self.seconds[other] = self.seconds.get(other, 0.0) + seconds
 
     def lap(self, part: str) -> None:
+        """Add the seconds since the last lap to a part."""
         now = time.perf_counter()
         self.seconds[part] = self.seconds.get(part, 0.0) + now - self.last
         self.last = now

@@ -1,4 +1,4 @@
-"""The rows of a study, from its cells or from the few files that committed results are kept in.
+"""The rows of a study, from its cells or from the three files of an export.
 
 <root>/cells/<id>/...                                  a study directory
 <root>/rows.parquet, records.json, spectra.parquet     what `export` makes of it
@@ -27,24 +27,24 @@ CATEGORIES = ("study", "profile", "system", "forecaster", "regime", "metric", "r
 
 
 def collect(root: Path | str, study: str | None = None, profile: str | None = None) -> pd.DataFrame:
-    """Every error of every finished cell: one line per metric, horizon, regime and trajectory, in physical units.
+    """Return every error of every finished cell: a row per metric, horizon, regime and trajectory, in physical units.
 
     Args:
         root: study directory, or a directory that `export` wrote.
-        study: narrow to one study. "scratch" takes RD-JEPA and the control from the held-out cells, under its name.
-        profile: narrow to one profile.
+        study: only this study. "scratch" takes RD-JEPA and the control from the held-out cells, under its name.
+        profile: only this profile.
 
     Returns:
         Columns study, profile, system, k, support_seed, forecaster, regime, metric, horizon, trajectory, value, run.
 
     Raises:
-        StudyError: no cells, a cell that is not what its name says, or cells of different settings together.
+        StudyError: no cells, a record that does not match the name of its folder, or cells of different settings.
     """
     return _table(root, ROWS, ROW_COLUMNS, study, profile)
 
 
 def spectra(root: Path | str, study: str | None = None, profile: str | None = None) -> pd.DataFrame:
-    """Radially binned energies of errors and references of every finished cell; arguments as for `collect`.
+    """Return radially binned energies of errors and references of every finished cell; arguments as for `collect`.
 
     Returns:
         Columns study, profile, system, k, support_seed, forecaster, regime, horizon, wavenumber, error, reference, run.
@@ -53,12 +53,16 @@ def spectra(root: Path | str, study: str | None = None, profile: str | None = No
 
 
 def records(root: Path | str) -> pd.DataFrame:
-    """One line per finished cell: the content of its record, columns as its keys."""
+    """Return one row per finished cell: the content of its record, columns as its keys."""
     return pd.DataFrame(read_records(root))
 
 
 def example(root: Path | str, run: str) -> dict[str, np.ndarray] | None:
-    """Newest frame, reference and forecast of one window of a cell; None where they were not kept."""
+    """Return the fields of one window of a cell in physical units; None where they were not kept.
+
+    Returns:
+        newest (H, W, C), reference and forecast (5, H, W, C), float32.
+    """
     path = Path(root) / "cells" / run / EXAMPLE
     if not path.is_file():
         return None
@@ -67,7 +71,7 @@ def example(root: Path | str, run: str) -> dict[str, np.ndarray] | None:
 
 
 def read_records(root: Path | str) -> list[dict[str, Any]]:
-    """The records of the finished cells, each checked against its name, and all against each other.
+    """Return the records of the finished cells, each checked against its name, and all against each other.
 
     Raises:
         StudyError: see `collect`.
@@ -101,7 +105,9 @@ def read_records(root: Path | str) -> list[dict[str, Any]]:
 
 
 def export(root: Path | str, out: Path | str) -> None:
-    """Write the rows, spectra and records of a study as three small files: categories, values in single precision.
+    """Write the rows, spectra and records of a study as three small files.
+
+    Names are stored as categories, values in single precision.
 
     Args:
         root: study directory.
@@ -138,7 +144,7 @@ def _table(root: Path | str, name: str, columns: list[str], study: str | None, p
 
 
 def _of_cell(root: Path, record: dict[str, Any], name: str) -> pd.DataFrame:
-    """The rows of one cell, with its columns in front."""
+    """Return the rows of one cell, with the run id and the coordinates of the cell as columns."""
     folder = root / "cells" / record["id"]
     content = (folder / name).read_bytes()
     if name == ROWS and hashlib.sha256(content).hexdigest() != record["rows"]:
@@ -153,11 +159,11 @@ def _belongs(record: dict[str, Any], study: str | None, profile: str | None) -> 
 
 
 def _check_export(path: Path, table: pd.DataFrame, found: list[dict[str, Any]]) -> None:
-    """Refuse exported rows whose runs are not those of the records beside them."""
-    strange = set(table["run"].astype(str)) ^ {record["id"] for record in found}
-    if strange:
+    """Refuse exported rows if their runs differ from those of the exported records."""
+    unmatched = set(table["run"].astype(str)) ^ {record["id"] for record in found}
+    if unmatched:
         raise StudyError(
-            f"expected the runs of {RECORDS} in {path}, got others such as {min(strange)}; export the study again"
+            f"expected the runs of {RECORDS} in {path}, got others such as {min(unmatched)}; export the study again"
         )
 
 
@@ -174,6 +180,8 @@ def _refuse_mixtures(found: Iterable[dict[str, Any]]) -> None:
                 "move one of their cells away"
             )
         cells[name] = run
+        # What must agree depends on the scope: test set and statistics over all cells of a profile, the recipe over the
+        # cells of a system, sizes and weights over those of a forecaster. Other settings may differ between scopes.
         for scope, value in (
             (("protocol",), (content["test"], content["statistics"])),
             (("system", record["system"]), content["data"]),

@@ -1,11 +1,10 @@
-"""What a study will cost on this machine, from a few measured updates and forecasts of every forecaster."""
+"""The expected cost of a study on this machine, from a few timed updates and forecasts of every forecaster."""
 
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 import torch
@@ -26,13 +25,11 @@ from rdjepa.study.cell import Cell, forecaster, untrained
 from rdjepa.study.profiles import Profile
 from rdjepa.study.supply import TRAJECTORY_BYTES, Supply, keys_of, pool_keys
 
-Result = TypeVar("Result")
-
 TIMINGS = "timings.json"
 FRAMES = 40
 TIMED_WINDOWS = 4
 TIMED_UPDATES = 2
-CELL_BYTES = 2**21  # of one finished cell's files while none is there to be measured
+CELL_BYTES = 2**21  # size of a cell's files, assumed until one is finished
 
 
 @dataclass(frozen=True)
@@ -50,18 +47,18 @@ class Step:
     test: float
 
     def of(self, cell: Cell, profile: Profile) -> float:
-        """Seconds of a cell."""
+        """Return the expected seconds of a cell."""
         updates = profile.adapt.steps if cell.trained else 0
         return self.support * cell.k + self.update * updates + self.test * len(cell.test(profile.test))
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What is missing of a study.
+    """The expected cost of the missing cells of a study.
 
     Attributes:
         seconds: of computing it, by forecaster.
-        data_seconds: of simulating what it reads.
+        data_seconds: of simulating the trajectories that are missing.
         data_bytes: of trajectories that will be kept.
         cell_bytes: of its results.
     """
@@ -73,7 +70,7 @@ class Cost:
 
     @property
     def hours(self) -> float:
-        """Of one worker, data included."""
+        """Expected hours of one worker, data included."""
         return (sum(self.seconds.values()) + self.data_seconds) / 3600
 
 
@@ -84,40 +81,40 @@ def cost(
     device: torch.device,
     progress: Progress | None = None,
 ) -> Cost:
-    """Expected cost of some cells, one after the other on one device.
+    """Return the expected cost of some cells, one after the other on one device.
 
     Args:
         missing: the cells.
-        profile: how they are run.
-        supply: where their trajectories come from; its study directory keeps what was measured.
-        device: where to measure.
-        progress: called with a number done, their total and what is being timed.
+        profile: sizes and settings of the runs.
+        supply: source of their trajectories; its study directory keeps the timings.
+        device: device to be timed.
+        progress: called with the number of timings done, their total and the name of the next.
     """
     names = list(dict.fromkeys(cell.forecaster for cell in missing))
-    places = list(dict.fromkeys(cell.system for cell in missing))
+    system_names = list(dict.fromkeys(cell.system for cell in missing))
     remembered = _Remembered(supply, device)
-    total = len(names) + len(places)
+    total = len(names) + len(system_names)
 
-    def say(number: int, text: str) -> None:
+    def report(number: int, text: str) -> None:
         if progress:
             progress(number, total, text)
 
     steps, draws = {}, {}
     for number, name in enumerate(names):
-        say(number, name)
+        report(number, name)
         what = f"{name} {profile.preset_of(name)} {profile.adapt.batch} {profile.adapt.precision}"
         steps[name] = Step(**remembered.get(what, partial(measure, name, profile, device)))
-    for number, system in enumerate(places):
-        say(len(names) + number, system)
+    for number, system in enumerate(system_names):
+        report(len(names) + number, system)
         draws[system] = remembered.get(f"simulate {system}", partial(draw, system))["draw"]
-    say(total, "")
+    report(total, "")
     seconds = dict.fromkeys(names, 0.0)
     for cell in missing:
         seconds[cell.forecaster] += steps[cell.forecaster].of(cell, profile)
     lacking = supply.lacks(keys_of(missing, profile))
     simulated = lacking + [
         key
-        for system in places
+        for system in system_names
         if not supply.has_statistics(system, profile.statistics)
         for key in supply.lacks(pool_keys(system, profile.statistics))
     ]
@@ -130,10 +127,10 @@ def cost(
 
 
 def measure(name: str, profile: Profile, device: torch.device) -> dict[str, float]:
-    """The seconds of a `Step`, from a few windows of noise, after one of each to warm up."""
+    """Return the seconds of a `Step`, timed on a few windows of noise after a warm-up update."""
     frames = FORECASTING.frames(TIMED_WINDOWS)
     fields = np.random.default_rng(0).standard_normal((frames, 128, 128, 2)).astype(np.float32)
-    share = FORECASTING.count(FRAMES) / TIMED_WINDOWS
+    share = FORECASTING.count(FRAMES) / TIMED_WINDOWS  # windows of a whole trajectory over the timed ones
     normalizer = Normalizer((0.0, 0.0), (1.0, 1.0))
     support = update = 0.0
     if not forecasters.get(name).trained:
@@ -146,20 +143,20 @@ def measure(name: str, profile: Profile, device: torch.device) -> dict[str, floa
         forecast = adapted.forecast
     trajectory = Trajectory(fields, np.arange(frames, dtype=np.float64), key=Key("noise"))
     spectra = RadialSpectra(normalizer.mean, normalizer.scale)
-    test, _ = _timed(lambda: evaluate(forecast, [trajectory], metrics=tuple(METRICS), observe=spectra.add), device)
+    test = _timed(lambda: evaluate(forecast, [trajectory], metrics=tuple(METRICS), observe=spectra.add), device)
     return {"support": support * share, "update": update / TIMED_UPDATES, "test": test * share}
 
 
 def draw(system: str) -> dict[str, float]:
-    """Seconds of one draw of a trajectory, compilation left out, under "draw"."""
-    simulate(system)
+    """Return {"draw": seconds of one draw of a trajectory}, without compilation."""
+    simulate(system)  # compiles
     started = time.perf_counter()
     trajectory = simulate(system)
     return {"draw": (time.perf_counter() - started) / (trajectory.attempt + 1)}
 
 
 def left(missing: Iterable[Cell], records: Sequence[Mapping]) -> float | None:
-    """Seconds that cells will take, from the records of finished ones; None where there is nothing to go by.
+    """Return the expected seconds of cells from the records of finished ones; None before the first is finished.
 
     A cell is expected to take as long as the mean of the finished ones of its forecaster, or of all.
     """
@@ -173,7 +170,7 @@ def left(missing: Iterable[Cell], records: Sequence[Mapping]) -> float | None:
 
 
 class _Remembered:
-    """What was measured on a device, kept in timings.json of the study directory."""
+    """Timings of a device, kept in timings.json of the study directory."""
 
     def __init__(self, supply: Supply, device: torch.device) -> None:
         self.path = supply.root / TIMINGS
@@ -181,6 +178,7 @@ class _Remembered:
         self.known = json.loads(self.path.read_text()) if self.path.is_file() else {}
 
     def get(self, what: str, measured: Callable[[], dict[str, float]]) -> dict[str, float]:
+        """Return a kept timing; measure and keep it where there is none."""
         here = self.known.setdefault(self.device, {})
         if what not in here:
             here[what] = measured()
@@ -194,10 +192,10 @@ def _bytes_of_a_cell(supply: Supply) -> int:
     return sum(sizes) // folders if folders else CELL_BYTES
 
 
-def _timed(function: Callable[[], Result], device: torch.device) -> tuple[float, Result]:
-    """Seconds of a call, and its result."""
+def _timed(function: Callable[[], object], device: torch.device) -> float:
+    """Return the wall-clock seconds of a call."""
     started = time.perf_counter()
-    result = function()
+    function()
     if device.type == "cuda":
         torch.cuda.synchronize(device)
-    return time.perf_counter() - started, result
+    return time.perf_counter() - started

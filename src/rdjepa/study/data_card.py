@@ -1,4 +1,4 @@
-"""The card of one system's data: what was simulated, how, how much of it, and what it looks like."""
+"""The data card of one system: equation, ranges, numerics, counts, rejected draws, baseline error and support sets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from rdjepa.pde.system import System
 
 @dataclass(frozen=True)
 class Summary:
-    """What was counted and measured on the stored trajectories of one system.
+    """Counts and measurements of the stored trajectories of one system.
 
     Attributes:
         counts: "split/regime" -> number of trajectories.
@@ -38,12 +38,12 @@ class Summary:
 
 
 def data_card(system: System, summary: Summary, sheet: str) -> str:
-    """Markdown text of the card.
+    """Return the Markdown text of the card.
 
     Args:
         system: the equation; everything about it is rendered from the object that is integrated.
-        summary: what was found on disk.
-        sheet: file name of the contact sheet, beside the card.
+        summary: counts and measurements of the stored trajectories.
+        sheet: file name of the contact sheet, in the folder of the card.
     """
     numerics = system.numerics
     pooled = (

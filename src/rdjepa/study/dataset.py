@@ -1,4 +1,4 @@
-"""The benchmark's data as one object on disk: build it, describe it, and take a small sample of it."""
+"""The benchmark's dataset on disk: build it, describe it, and copy a small sample of it."""
 
 import json
 import time
@@ -37,7 +37,7 @@ def build_dataset(
     scheduler: str | None = None,
     progress: Progress | None = None,
 ) -> BuildReport:
-    """Make the benchmark's trajectories, or a part, with recipe, manifest, statistics and support sets.
+    """Simulate the benchmark's trajectories, or a part, with recipe, manifest, statistics and support sets.
 
     Args:
         out: dataset directory.
@@ -91,7 +91,7 @@ def write_support(data: Path | str, system: str) -> Path:
 
 
 def sample(data: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
-    """Copy the first trajectories of every part of a data set, a share of each and at least one.
+    """Copy the first trajectories of every part of a dataset, a share of each and at least one.
 
     Raises:
         ArgumentError: a share outside (0, 1], or no data.
@@ -113,7 +113,7 @@ def sample(data: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
 
 
 def write_cards(data: Path | str, names: Sequence[str] | None = None, progress: Progress | None = None) -> list[Path]:
-    """Write `card.md` and `contact.png` of every system in a data set; return the cards' paths.
+    """Write `card.md` and `contact.png` of every system in a dataset; return the cards' paths.
 
     Args:
         data: dataset directory with a manifest.
@@ -126,16 +126,16 @@ def write_cards(data: Path | str, names: Sequence[str] | None = None, progress: 
     chosen = [systems.get(name) for name in (names or [name for name in present if name in known])]
     paths = []
     for number, system in enumerate(chosen):
-        mine = {key: entry for key, entry in entries.items() if key.system == system.name}
-        if not mine:
+        own = {key: entry for key, entry in entries.items() if key.system == system.name}
+        if not own:
             raise ArgumentError(f"expected data of {system.name} in {data}, got none; in it: {', '.join(present)}")
         folder = Path(data) / system.name
         figures.contact_sheet(
-            {_label(t): t.fields for t in _shown(data, list(mine))},
+            {_label(t): t.fields for t in _shown(data, list(own))},
             folder / "contact.png",
             title=f"{system.title}: first trajectories of every split and regime",
         )
-        text = data_card.data_card(system, summarize(data, system, mine), "contact.png")
+        text = data_card.data_card(system, summarize(data, system, own), "contact.png")
         write_bytes(folder / "card.md", text.encode())
         paths.append(folder / "card.md")
         if progress:
@@ -179,18 +179,18 @@ def summarize(data: Path | str, system: System, entries: Mapping[Key, manifest.E
 
 
 def _seconds(system: System, key: Key) -> float:
-    """Processor seconds of one draw, compilation left out; not measured for a system from a user's file."""
+    """Return the processor seconds of one draw without compilation; NaN for a system from a user's file."""
     known = system.name in (*systems.names(), *systems.wall_names())
     if not known:
         return float("nan")
-    simulate(system.name, key.index, key.regime, key.split)
+    simulate(system.name, key.index, key.regime, key.split)  # compiles
     started = time.process_time()
     trajectory = simulate(system.name, key.index, key.regime, key.split)
     return (time.process_time() - started) / (trajectory.attempt + 1)
 
 
 def _shown(data: Path | str, keys: Sequence[Key]) -> list[Trajectory]:
-    """The first few trajectories of every split and regime, at most `SHEET_ROWS` in all."""
+    """Read the first few trajectories of every split and regime, about `SHEET_ROWS` in all."""
     groups: dict[tuple[str, str], list[Key]] = {}
     for key in keys:
         groups.setdefault((key.split, key.regime), []).append(key)

@@ -1,9 +1,9 @@
-"""A study on disk: what is done, what is running, what failed.
+"""A study directory: finished, running and failed cells.
 
 study.json                    protocol version and the settings of every profile that was run here
 cells/<id>/                   a finished cell, whole from the moment it appears
 failed/<id>.txt               traceback of a cell that failed, until it succeeds
-locks/<id>.lock               held while a cell is computed; the kernel frees it when the process dies
+locks/<id>.lock               locked while a cell is computed; the kernel unlocks it when the process dies
 data/, statistics/, timings.json   trajectories, field statistics and step times, made again when deleted
 """
 
@@ -35,7 +35,7 @@ class Directory:
         self.root = Path(root).resolve()
 
     def read(self) -> dict[str, Any]:
-        """The content of study.json.
+        """Return the content of study.json.
 
         Raises:
             StudyError: there is none, or it is not of this version.
@@ -56,7 +56,7 @@ class Directory:
         return content
 
     def check(self, profile: str, settings: Mapping[str, Any]) -> bool:
-        """Whether a profile was run here already.
+        """Return whether a profile was run in this directory already.
 
         Raises:
             StudyError: it was, with other settings, or this is a directory of another protocol version.
@@ -73,7 +73,7 @@ class Directory:
         return known is not None
 
     def claim(self, profile: str, settings: Mapping[str, Any]) -> None:
-        """Enter the settings of a profile, unless they are there.
+        """Record the settings of a profile, unless they are recorded already.
 
         Raises:
             StudyError: as for `check`.
@@ -87,20 +87,21 @@ class Directory:
         write_bytes(self.root / STUDY, json.dumps(content, indent=1).encode())
 
     def cell(self, identifier: str) -> Path:
-        """Where a finished cell lies."""
+        """Return the folder of a finished cell."""
         return self.root / "cells" / identifier
 
     def is_done(self, identifier: str) -> bool:
-        """Whether a cell is finished."""
+        """Return whether a cell is finished."""
         return (self.cell(identifier) / RECORD).is_file()
 
     def is_running(self, identifier: str) -> bool:
-        """Whether some process on this machine, or on a file system that shares locks, computes a cell now."""
+        """Return whether a process computes a cell now, on this machine or any that shares the file system's locks."""
         path = self._lock(identifier)
         if not path.exists():
             return False
         with path.open() as file:
             try:
+                # shared, so that two processes that only look do not see each other as running
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 return True
@@ -108,7 +109,7 @@ class Directory:
 
     @contextlib.contextmanager
     def lock(self, identifier: str) -> Iterator[bool]:
-        """Whether the lock of a cell could be had; it is held until the block ends."""
+        """Try to lock a cell until the block ends; yield whether it succeeded."""
         path = self._lock(identifier)
         with writing(self.root):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,23 +118,23 @@ class Directory:
             yield _acquire(file.fileno())
 
     def traceback(self, identifier: str) -> Path:
-        """Where the traceback of a failed cell lies."""
+        """Return the file of a failed cell's traceback."""
         return self.root / "failed" / f"{identifier}.txt"
 
     def fail(self, identifier: str, text: str) -> None:
-        """Keep the traceback of a cell."""
+        """Write the traceback of a failed cell."""
         write_bytes(self.traceback(identifier), text.encode())
 
     def finish(self, identifier: str, files: Mapping[str, bytes]) -> None:
-        """Put a finished cell in its place in one step; call it under the lock of the cell.
+        """Write a finished cell atomically; the caller holds the lock of the cell.
 
         Raises:
             OutputError: the disk is full or cannot be written.
         """
         target = self.cell(identifier)
         with writing(self.root):
-            for left in target.parent.glob(f".{identifier}.*"):
-                shutil.rmtree(left)  # of a process that was killed while it wrote
+            for leftover in target.parent.glob(f".{identifier}.*"):
+                shutil.rmtree(leftover)  # of a process that was killed while it wrote
             temporary = target.with_name(f".{identifier}.{os.getpid()}")
             temporary.mkdir(parents=True)
             try:
@@ -141,7 +142,7 @@ class Directory:
                     with (temporary / name).open("wb") as file:
                         file.write(content)
                         file.flush()
-                        os.fsync(file.fileno())
+                        os.fsync(file.fileno())  # before the rename, or a power failure could leave empty files
                 temporary.rename(target)
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
@@ -152,7 +153,10 @@ class Directory:
 
 
 def _acquire(descriptor: int) -> bool:
-    """Take an exclusive lock; a second try outlasts a process that only looks whether the cell is running."""
+    """Take an exclusive lock and return whether it succeeded.
+
+    A second try, because `is_running` of another process may hold a shared lock for a moment.
+    """
     for pause in (0.1, 0.0):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Proof that pretraining saw nothing it may not see: every trajectory it was given is named in its checkpoint."""
+"""Leaks: trajectories in the list that a checkpoint keeps of its data which pretraining may not use."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -12,14 +12,14 @@ from rdjepa.systems import HELD_OUT, WALLS, names, role
 def leaks(
     trajectories: Mapping[str, str], forbidden: Mapping[str, str] | None = None, own: Collection[str] = ()
 ) -> list[str]:
-    """Return the trajectories that pretraining may not have been given, one line each.
+    """Return the trajectories that pretraining may not use, one line each.
 
     Args:
         trajectories: key -> checksum, as in a checkpoint's `data.json`.
         forbidden: key -> checksum of data to be evaluated on; a trajectory with one of these checksums is a leak
             under whatever key it was given.
-        own: systems that the run was asked to pretrain on, allowed beside the registered sources unless the paper
-            holds them out.
+        own: systems that the run was asked to pretrain on, allowed in addition to the registered sources unless the
+            paper holds them out.
 
     Returns:
         One line per leak: of a system that is no source, not of the pool, out of distribution, or evaluated on.
@@ -40,7 +40,7 @@ def leaks(
 
 
 def audit(source: str) -> tuple[str, list[str]]:
-    """Fingerprint of the data of a checkpoint, by name or directory, and its leaks.
+    """Return the fingerprint of the data of a checkpoint, by name or directory, and its leaks.
 
     Raises:
         CheckpointError: there is no such checkpoint, or it does not name its data.
@@ -51,8 +51,8 @@ def audit(source: str) -> tuple[str, list[str]]:
         raise checkpoint.CheckpointError(f"expected the list of its data in {path}, got no file; pretrain it again")
     trajectories = json.loads(path.read_text())["trajectories"]
     found = leaks(trajectories, own=record["pretraining"].get("systems", ()))
-    mark = fingerprint(trajectories)
-    recorded = record["pretraining"].get("data", mark)
-    if recorded != mark:
-        found.append(f"data.json: its fingerprint is {mark[:12]}, the run recorded {recorded[:12]}")
-    return mark, found
+    data_fingerprint = fingerprint(trajectories)
+    recorded = record["pretraining"].get("data", data_fingerprint)
+    if recorded != data_fingerprint:
+        found.append(f"data.json: its fingerprint is {data_fingerprint[:12]}, the run recorded {recorded[:12]}")
+    return data_fingerprint, found

@@ -13,16 +13,16 @@ POOL = 1_000
 
 @dataclass(frozen=True)
 class Profile:
-    """How every cell of a study is run; what a cell is does not depend on it.
+    """Sizes and settings with which every cell of a study is run.
 
     Attributes:
-        name: of the profile.
+        name: as in commands and cells.
         checkpoint: pretrained model, by name or directory.
         preset: sizes and learning rates of RD-JEPA and its two controls.
         external_preset: sizes and learning rates of the other forecasters.
         adapt: optimization; its `steps` are the updates of every cell, its `seed` the model-training seed (S3.3).
-        test: test trajectories of a system, shared equally among its regimes.
-        statistics: pool trajectories that a system's field statistics are taken from, as far as the pool goes.
+        test: number of test trajectories of a system, shared equally among its regimes.
+        statistics: number of pool trajectories that a system's field statistics are taken from, at most the whole pool.
     """
 
     name: str
@@ -34,11 +34,11 @@ class Profile:
     statistics: int = POOL
 
     def preset_of(self, forecaster: str) -> str:
-        """Sizes of a forecaster."""
+        """Return the name of the preset of a forecaster."""
         return self.preset if forecasters.get(forecaster).sized_by_checkpoint else self.external_preset
 
     def settings(self) -> dict[str, Any]:
-        """All of it as JSON values, without the place of the checkpoint, which says nothing of what is in it."""
+        """Return all attributes but the path of the checkpoint, whose content is compared by fingerprint instead."""
         return {name: value for name, value in asdict(self).items() if name != "checkpoint"}
 
 
@@ -50,7 +50,7 @@ PROFILES = {
 
 
 def profile(name: str, checkpoint: str | None = None) -> Profile:
-    """A profile by name, with another checkpoint than its own if one is given.
+    """Return a profile by name, with another checkpoint than its own if one is given.
 
     Raises:
         ArgumentError: unknown name.

@@ -11,7 +11,7 @@ from rdjepa.systems import role as registered_role
 SYSTEMS = SOURCES + HELD_OUT + WALLS
 
 SUPPORT_SEEDS = (777, 778, 779)
-WALL_SUPPORT_SEEDS = (777, 778, 780)
+WALL_SUPPORT_SEEDS = (777, 778, 780)  # as in the paper (S3.1)
 BUDGETS = {"source": (5, 10, 20), "held-out": (1, 5, 10), "wall": (1, 5, 10)}
 
 Part = tuple[str, str]  # split, regime
@@ -28,29 +28,29 @@ _WALL: dict[Part, int] = {("pool", "id"): 20, ("validation", "id"): 5, ("test", 
 
 
 def role(system: str) -> Role:
-    """Whether a system is a "source", "held-out" or a "wall" variant; one from a user's file is "held-out"."""
+    """Return the role of a system: "source", "held-out" or "wall"; a system from a user's file is "held-out"."""
     return registered_role(system) if system in names() + wall_names() else "held-out"
 
 
 def counts(system: str) -> dict[Part, int]:
-    """Number of trajectories by split and regime in the full benchmark; 11,625 over `SYSTEMS`."""
+    """Return the number of trajectories by split and regime in the full benchmark; 11,625 over `SYSTEMS`."""
     return dict({"source": _SOURCE, "held-out": _HELD_OUT, "wall": _WALL}[role(system)])
 
 
 def support_seeds(system: str) -> tuple[int, ...]:
-    """The three support seeds of a system's study (S3.1)."""
+    """Return the three support seeds of a system's study (S3.1)."""
     return WALL_SUPPORT_SEEDS if role(system) == "wall" else SUPPORT_SEEDS
 
 
 def budgets(system: str) -> tuple[int, ...]:
-    """The numbers K of support trajectories in a system's study (S3.1)."""
+    """Return the numbers K of support trajectories in a system's study (S3.1)."""
     return BUDGETS[role(system)]
 
 
 def keys(
     systems: Sequence[str] = SYSTEMS, splits: Sequence[str] = SPLITS, scale: float = 1.0, count: int | None = None
 ) -> list[Key]:
-    """The keys of the benchmark, or of a part of it, in a fixed order.
+    """Return the keys of the benchmark, or of a part of it, in a fixed order.
 
     Args:
         systems: names of systems.
@@ -71,7 +71,7 @@ def keys(
     found = []
     for system in systems:
         for (split, regime), full in counts(system).items():
-            number = math.ceil(full * scale - 1e-9)
+            number = math.ceil(full * scale - 1e-9)  # 50 * 0.14 is slightly above 7 in floating point
             if split in splits:
                 found += [Key(system, split, regime, i) for i in range(min(number, count or number))]
     return found

@@ -1,4 +1,4 @@
-"""The studies by name: which systems and forecasters each compares, and what its report shows."""
+"""The registry of studies: the systems and forecasters that each compares, and the contents of its report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ class Study:
     """What a study compares.
 
     Attributes:
-        name: in commands, cells and file names.
-        title: of its page.
+        name: as in commands, cells and file names.
+        title: heading of its page.
         systems: names of systems, in order.
         forecasters: names of forecasters, in the order of cells; None for every registered one.
-        cells: the study that its cells are recorded under, for one that reads another's; its own name by default.
+        cells: the study under which its cells are recorded, to read those of another study; its own name by default.
         budgets: numbers K of support trajectories; None for those that the protocol gives each system.
         seeds: support seeds; None for those that the protocol gives each system.
         figures: names in `rdjepa.study.report.figures.FIGURES`; errors by wavenumber follow where there are spectra.
@@ -36,7 +36,7 @@ class Study:
     published: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Record cells under the study's own name where no other is given."""
+        """Set `cells` to the study's own name where no other is given."""
         object.__setattr__(self, "cells", self.cells or self.name)
 
     def compared(self) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ _REGISTERED: dict[str, Study] = {}
 
 
 def register(study: Study) -> Study:
-    """Make a study known by its name, for the time of this process.
+    """Register a study under its name, in this process.
 
     Raises:
         StudyError: the name is taken.
@@ -115,7 +115,7 @@ register(
 register(
     Study(
         "source",
-        "Dataset systems",
+        "Source systems",
         protocol.SOURCES,
         (*PAPER, *UNTRAINED),
         figures=("figure-2", "figure-3", "all-forecasters"),
@@ -133,7 +133,7 @@ register(
     )
 )
 register(
-    # the architecture-matched control stands beside RD-JEPA on the held-out systems, so it shares their cells
+    # The control with the same architecture is compared with RD-JEPA on the held-out systems, so it reads their cells.
     Study(
         "scratch",
         "The same architecture from scratch",

@@ -1,4 +1,4 @@
-"""The studies: which cells they have, computing those that are missing, and how far they are (S3.1)."""
+"""Plan the cells of a study, compute the missing ones, and report the progress (S3.1)."""
 
 import json
 import re
@@ -27,7 +27,9 @@ DONE, KEPT, BUSY = "done", "kept", "busy"
 
 
 def cells(study: str, only: Sequence[str] = (), seeds: Sequence[int] | None = None) -> list[Cell]:
-    """The cells of a study, most telling first: the smallest K under the first seed, its other seeds, the larger K.
+    """Return the cells of a study: the smallest K under the first seed, then its other seeds, then the larger K.
+
+    Within one K and seed all systems and forecasters come first, so a study that is stopped early compares all of them.
 
     Args:
         study: name of a registered study.
@@ -53,7 +55,7 @@ def cells(study: str, only: Sequence[str] = (), seeds: Sequence[int] | None = No
 
 
 def select(every: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
-    """Those cells that meet all conditions; see `cells`."""
+    """Return the cells that meet all conditions; see `cells`."""
     wanted: dict[str, set[str]] = {}
     for condition in only:
         key, equals, value = condition.strip().partition("=")
@@ -69,20 +71,20 @@ def select(every: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
 
 
 def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile) -> list[Cell]:
-    """Those of the cells that are not finished in a study directory, which need not exist."""
-    where = Directory(root)
-    where.check(profile.name, profile.settings())
-    return [cell for cell in plan if not where.is_done(identifier(identity(cell, profile)))]
+    """Return the cells that are not finished in a study directory, which need not exist."""
+    directory = Directory(root)
+    directory.check(profile.name, profile.settings())
+    return [cell for cell in plan if not directory.is_done(identifier(identity(cell, profile)))]
 
 
 @dataclass(frozen=True)
 class RunReport:
-    """What a run did.
+    """The outcome of a run, by cell.
 
     Attributes:
         done: cells that it computed.
         kept: number that were there already.
-        busy: cells that another process has.
+        busy: cells that another process computes.
         failed: cell -> last line of its traceback.
     """
 
@@ -104,39 +106,38 @@ def run(
     device: str = "auto",
     progress: Progress | None = None,
 ) -> RunReport:
-    """Compute those cells that are not there yet, in their order.
+    """Compute the cells that are not finished, in the order of the plan.
 
     Args:
         root: study directory; on a cluster a path that all workers share, like `data`.
         plan: the cells.
-        profile: how they are run.
-        data: data set that is read before anything is simulated.
+        profile: sizes and settings of the runs.
+        data: dataset that is read before anything is simulated.
         limit: bytes of simulated trajectories to keep in `root`.
         workers: local processes; one for each GPU, or one, when None. A single one computes in this process.
         scheduler: address of a running Dask scheduler, used instead of local processes.
         device: "auto", "cpu", "cuda"; several GPUs are shared out among the workers.
-        progress: called with a number done, their total and what they are: first trajectories, then cells.
+        progress: called with the number done, their total and a text: first for trajectories, then for cells.
 
     Raises:
         StudyError: a directory of another version or other settings.
         OutputError: the directory cannot be written.
-        DataError: no data set in `data`, or one of another recipe.
+        DataError: no dataset in `data`, or one of another recipe.
         CheckpointError: the checkpoint is missing or of another size.
     """
-    where = Directory(root)
-    supply = Supply(where.root, None if data is None else Path(data).resolve(), limit)
+    directory = Directory(root)
+    supply = Supply(directory.root, None if data is None else Path(data).resolve(), limit)
     supply.check(dict.fromkeys(cell.system for cell in plan))
     device_named(device)
     pretrained = [name for name in dict.fromkeys(c.forecaster for c in plan) if forecasters.get(name).pretrained]
-    if pretrained:
-        weights = {"checkpoint": checkpoint_fingerprint(profile)}
-        where.claim(profile.name, profile.settings())
-        for name in pretrained:
-            where.claim(f"{profile.name}/{name}", weights)
-        if profile.checkpoint not in shipped():
-            profile = replace(profile, checkpoint=str(Path(profile.checkpoint).resolve()))
-    else:
-        where.claim(profile.name, profile.settings())
+    # The checkpoint is recorded by forecaster, not by profile: forecasters without pretraining run with any or none.
+    weights = {"checkpoint": checkpoint_fingerprint(profile)} if pretrained else {}
+    directory.claim(profile.name, profile.settings())
+    for name in pretrained:
+        directory.claim(f"{profile.name}/{name}", weights)
+    if pretrained and profile.checkpoint not in shipped():
+        # a worker on a cluster may run in another working directory
+        profile = replace(profile, checkpoint=str(Path(profile.checkpoint).resolve()))
     missing = missing_cells(root, plan, profile)
     kept = len(plan) - len(missing)
     number = workers if workers is not None else max(1, torch.cuda.device_count())
@@ -153,48 +154,50 @@ def run(
             if isinstance(result, StudyError | OutputError):
                 raise result
             if isinstance(result, Exception):  # the worker was killed again and again
-                where.fail(names[position], f"{type(result).__name__}: {result}\n")
+                directory.fail(names[position], f"{type(result).__name__}: {result}\n")
                 result = f"{type(result).__name__}: {result}"
             outcomes[cell] = result
             if progress:
                 progress(kept + len(outcomes), len(plan), str(cell))
-    by = {kind: tuple(cell for cell, outcome in outcomes.items() if outcome == kind) for kind in (DONE, KEPT, BUSY)}
-    failed = {cell: outcome for cell, outcome in outcomes.items() if outcome not in by}
-    return RunReport(by[DONE], kept + len(by[KEPT]), by[BUSY], failed)
+    by_outcome = {
+        kind: tuple(cell for cell, outcome in outcomes.items() if outcome == kind) for kind in (DONE, KEPT, BUSY)
+    }
+    failed = {cell: outcome for cell, outcome in outcomes.items() if outcome not in by_outcome}
+    return RunReport(by_outcome[DONE], kept + len(by_outcome[KEPT]), by_outcome[BUSY], failed)
 
 
 def attempt(supply: Supply, cell: Cell, profile: Profile, device: str) -> str:
-    """Compute and store one cell, unless it is there or another process has it.
+    """Compute and store one cell, unless it is finished or another process computes it.
 
     Returns:
-        "done", "kept", "busy", or the last line of the traceback that was kept.
+        "done", "kept", "busy", or the last line of the traceback that was written.
 
     Raises:
         OutputError: the study directory cannot be written.
     """
-    where, name = Directory(supply.root), identifier(identity(cell, profile))
-    with where.lock(name) as mine:
-        if not mine:
+    directory, name = Directory(supply.root), identifier(identity(cell, profile))
+    with directory.lock(name) as locked:
+        if not locked:
             return BUSY
-        if where.is_done(name):
+        if directory.is_done(name):  # by another process, since the missing cells were listed
             return KEPT
         try:
             statistics = supply.normalizer(cell.system, profile.statistics)
             files = compute(cell, profile, supply.get, statistics, _device(device))
         except Exception as error:
-            where.fail(name, traceback.format_exc())
+            directory.fail(name, traceback.format_exc())
             return f"{type(error).__name__}: {error}"
-        where.finish(name, files)
+        directory.finish(name, files)
         return DONE
 
 
 @dataclass(frozen=True)
 class Status:
-    """How far a study is.
+    """Progress of a study.
 
     Attributes:
         done: finished cells.
-        running: cells that a process has.
+        running: cells that a process computes.
         failed: cell -> last line of its traceback.
         waiting: the others.
         seconds: expected of running, failed and waiting cells, divided among the running processes; None before the
@@ -209,25 +212,25 @@ class Status:
 
 
 def status(root: Path | str, plan: Sequence[Cell], profile: Profile) -> Status:
-    """Look at a study directory; nothing is written.
+    """Return the progress of a study, without writing to its directory.
 
     Raises:
         StudyError: no study directory, or one of another version.
     """
-    where = Directory(root)
-    where.read()
-    where.check(profile.name, profile.settings())
+    directory = Directory(root)
+    directory.read()
+    directory.check(profile.name, profile.settings())
     done, running, waiting, records = [], [], [], []
     failed: dict[Cell, str] = {}
     for cell in plan:
         name = identifier(identity(cell, profile))
-        if where.is_done(name):
+        if directory.is_done(name):
             done.append(cell)
-            records.append(json.loads((where.cell(name) / RECORD).read_text()))
-        elif where.is_running(name):
+            records.append(json.loads((directory.cell(name) / RECORD).read_text()))
+        elif directory.is_running(name):
             running.append(cell)
-        elif where.traceback(name).is_file():
-            failed[cell] = where.traceback(name).read_text().strip().splitlines()[-1]
+        elif directory.traceback(name).is_file():
+            failed[cell] = directory.traceback(name).read_text().strip().splitlines()[-1]
         else:
             waiting.append(cell)
     expected = left([*running, *failed, *waiting], records)
@@ -236,7 +239,7 @@ def status(root: Path | str, plan: Sequence[Cell], profile: Profile) -> Status:
 
 
 def _device(name: str) -> torch.device:
-    """The device of a cell; of several GPUs the one whose number the worker's name ends in."""
+    """Return the device of a cell; of several GPUs the one whose number is at the end of the worker's name."""
     device = device_named(name)
     if device.type != "cuda" or device.index is not None or torch.cuda.device_count() < 2:
         return device

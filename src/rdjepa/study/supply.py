@@ -1,6 +1,6 @@
-"""What the cells of a study read: trajectories by key and the field statistics of each system.
+"""Trajectories by key and the field statistics of each system, for the cells of a study.
 
-Trajectories come from a data set where one is given and has them, and are simulated otherwise. The statistics of a
+Trajectories come from a dataset where one is given and has them, and are simulated otherwise. The statistics of a
 system are those of the first trajectories of its pool, so they are the same for all of its cells and hold no test
 trajectory (S2.6, S3.1).
 """
@@ -24,7 +24,7 @@ from rdjepa.study import protocol
 from rdjepa.study.cell import Cell
 from rdjepa.study.profiles import Profile
 
-TRAJECTORY_BYTES = 40 * 128 * 128 * 2 * 4
+TRAJECTORY_BYTES = 40 * 128 * 128 * 2 * 4  # frames, grid, components, float32
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Supply:
     """Trajectories and statistics for the cells of one study directory; small enough to be sent to a worker.
 
     Attributes:
-        root: study directory; simulated trajectories lie in its folder `data`.
-        data: data set that is read first, or None.
+        root: study directory; simulated trajectories are kept in its folder `data`.
+        data: dataset that is read first, or None.
         limit: bytes of simulated trajectories to keep.
     """
 
@@ -43,7 +43,7 @@ class Supply:
 
     @property
     def acquirer(self) -> Acquirer:
-        """Return what reads or simulates the trajectories."""
+        """The reader that simulates what no directory has."""
         return Acquirer(self.root / "data", self.data, self.limit)
 
     def get(self, key: Key) -> Trajectory:
@@ -51,14 +51,14 @@ class Supply:
         return self.acquirer.get(key)
 
     def lacks(self, keys: Iterable[Key]) -> list[Key]:
-        """Return those of the keys that lie neither in the data set nor in the study directory."""
+        """Return the keys that are neither in the dataset nor in the study directory."""
         return self.acquirer.lacks(keys)
 
     def normalizer(self, system: str, count: int) -> Normalizer:
-        """The field statistics of the first `count` trajectories of a pool, which `prepare` wrote.
+        """Read the field statistics of the first `count` trajectories of a pool, which `prepare` wrote.
 
         Raises:
-            DataError: it did not.
+            DataError: it did not write them.
         """
         path = self._statistics(system, count)
         if not self.has_statistics(system, count):
@@ -66,18 +66,18 @@ class Supply:
         return Normalizer.from_dict(json.loads(path.read_text()))
 
     def has_statistics(self, system: str, count: int) -> bool:
-        """Whether `prepare` wrote these statistics."""
+        """Return whether `prepare` wrote these statistics."""
         return self._statistics(system, count).is_file()
 
     def check(self, names: Iterable[str]) -> None:
-        """Refuse a data set, or kept trajectories, that another recipe has made.
+        """Refuse a dataset, or kept trajectories, of another recipe.
 
         Raises:
             DataError: there is no such directory, or the recipe of a system differs.
         """
         if self.data is not None and not self.data.is_dir():
             raise DataError(
-                f"expected a data set at {self.data}, got none; make it with: rdjepa data build --out {self.data}"
+                f"expected a dataset at {self.data}, got none; make it with: rdjepa data build --out {self.data}"
             )
         chosen = [systems.get(name) for name in names]
         for base in (self.data, self.root / "data"):
@@ -93,12 +93,13 @@ class Supply:
         scheduler: str | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """Make what some cells will read: statistics first, then support and test trajectories as far as they fit."""
+        """Compute the statistics that some cells need, and simulate their trajectories up to the limit."""
         names = list(dict.fromkeys(cell.system for cell in cells))
         count = profile.statistics
         pools = {name: pool_keys(name, count) for name in names if not self.has_statistics(name, count)}
         jobs = [(self.acquirer, key) for keys in pools.values() for key in keys]
         found: dict[Key, Moments] = {}
+        # More would be deleted again to keep to the limit; a cell simulates what it does not find.
         wanted = self.lacks(keys_of(cells, profile))[: self.limit // TRAJECTORY_BYTES]
         total = len(jobs) + len(wanted)
         if total:
@@ -134,15 +135,15 @@ class Supply:
 
 
 def pool_keys(system: str, count: int) -> list[Key]:
-    """The pool trajectories that a system's statistics are taken from."""
+    """Return the keys of the pool trajectories that a system's statistics are taken from."""
     return [Key(system, "pool", "id", i) for i in range(min(count, protocol.counts(system)["pool", "id"]))]
 
 
 def keys_of(cells: Iterable[Cell], profile: Profile) -> list[Key]:
-    """Support and test trajectories of some cells, each once."""
+    """Return the keys of the support and test trajectories of some cells, each once."""
     return list(dict.fromkeys(key for cell in cells for key in (*cell.support(), *cell.test(profile.test))))
 
 
 def moments(acquirer: Acquirer, key: Key) -> Moments:
-    """Return count, mean and squared deviations of one trajectory, which is not kept if it has to be simulated."""
+    """Return count, mean and squared deviations of one trajectory; one that has to be simulated is not kept."""
     return Moments.of(acquirer.get(key, keep=False).fields)

@@ -1,4 +1,4 @@
-"""Errors as pictures: against the horizon, the number of support trajectories, the system and the wavenumber."""
+"""Charts of errors by horizon, number of support trajectories, system and wavenumber."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ Known = dict[tuple, dict[str, Any]]  # what `summary.over_runs` returned, by coo
 
 
 def by_horizon(axes: Any, known: Known, system: str, k: int, forecasters: Sequence[str]) -> None:
-    """Mean relative L² error and deviation at every horizon, a line per forecaster; logarithmic."""
+    """Plot mean relative L² error and deviation at every horizon, a line per forecaster; logarithmic."""
     places = {name: [(system, k, name, "relative_l2", h, "all") for h in HORIZONS] for name in forecasters}
     _lines(axes, known, places, [int(h) for h in HORIZONS])
     axes.set_xticks([int(h) for h in HORIZONS])
@@ -25,7 +25,7 @@ def by_horizon(axes: Any, known: Known, system: str, k: int, forecasters: Sequen
 
 
 def by_budget(axes: Any, known: Known, system: str, budgets: Sequence[int], forecasters: Sequence[str]) -> None:
-    """Relative L² error at the longest horizon against K, a line per forecaster; both axes logarithmic."""
+    """Plot relative L² error at the longest horizon against K, a line per forecaster; both axes logarithmic."""
     places = {name: [(system, k, name, "relative_l2", HORIZONS[-1], "all") for k in budgets] for name in forecasters}
     _lines(axes, known, places, budgets)
     for axis in (axes.xaxis, axes.yaxis):
@@ -36,7 +36,7 @@ def by_budget(axes: Any, known: Known, system: str, budgets: Sequence[int], fore
 def reduction_bars(
     axes: Any, known: Known, systems: Sequence[str], k: int, subject: str, against: Sequence[str], metric: str
 ) -> None:
-    """Paired percentage reductions of a forecaster's error against others', a group of bars per system."""
+    """Plot paired reductions (%) of a forecaster's error against others', a group of bars per system."""
     width = 0.8 / len(against)
     for number, name in enumerate(against):
         results = [known.get((system, k, f"{subject}/{name}", metric, "mean", "all")) for system in systems]
@@ -53,16 +53,16 @@ def reduction_bars(
 def dots(
     axes: Any, known: Known, systems: Sequence[str], k: int, forecasters: Sequence[str], metric: str, horizon: str
 ) -> None:
-    """Errors of all forecasters, a row per system; the horizontal axis is logarithmic."""
+    """Plot errors of all forecasters as points, a row per system; the horizontal axis is logarithmic."""
     offsets = np.linspace(-0.3, 0.3, len(forecasters)) if len(forecasters) > 1 else [0.0]
     for name, offset in zip(forecasters, offsets, strict=True):
         results = [known.get((system, k, name, metric, horizon, "all")) for system in systems]
         shown = [(row + offset, r["mean"], r["sd"]) for row, r in enumerate(results) if r]
         if shown:
             rows, means, deviations = (np.array(column, dtype=float) for column in zip(*shown, strict=True))
-            look = line_style(name) | {"ls": "none"}
+            points = line_style(name) | {"ls": "none"}
             axes.errorbar(
-                means, rows, xerr=_below(means, deviations), label=label("forecaster", name), elinewidth=0.8, **look
+                means, rows, xerr=_below(means, deviations), label=label("forecaster", name), elinewidth=0.8, **points
             )
     axes.set_yticks(range(len(systems)), [label("system", system) for system in systems])
     axes.set_ylim(len(systems) - 0.5, -0.5)
@@ -73,7 +73,7 @@ def dots(
 
 
 def heat(axes: Any, table: np.ndarray, rows: Sequence[str], columns: Sequence[str], text: str, *, signed: bool) -> None:
-    """A table as colors with its numbers written in; signed ones around a white zero, blue where positive."""
+    """Draw a table (rows, columns) as colors with its numbers; signed ones around a white zero, blue where positive."""
     if signed:
         largest = max(float(np.nanmax(np.abs(table))), 1e-9) if np.isfinite(table).any() else 1.0
         colors: dict[str, Any] = {"cmap": "RdBu", "norm": TwoSlopeNorm(0, -largest, largest)}
@@ -83,6 +83,7 @@ def heat(axes: Any, table: np.ndarray, rows: Sequence[str], columns: Sequence[st
     for (row, column), value in np.ndenumerate(table):
         if math.isfinite(value):
             red, green, blue, _ = image.cmap(image.norm(value))
+            # luma of ITU-R BT.601: black text on light colors, white on dark ones
             dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
             axes.text(
                 column, row, format(value, text), ha="center", va="center", fontsize=7, color="w" if dark else "k"
@@ -94,7 +95,7 @@ def heat(axes: Any, table: np.ndarray, rows: Sequence[str], columns: Sequence[st
 
 
 def spectrum(axes: Any, spectra: pd.DataFrame, forecasters: Sequence[str]) -> None:
-    """Energy of the reference and of errors by radial wavenumber, mean over runs, a line per forecaster.
+    """Plot energy of the reference and of errors by radial wavenumber, mean over runs, a line per forecaster.
 
     Args:
         axes: to draw on; both axes become logarithmic.
@@ -117,17 +118,18 @@ def spectrum(axes: Any, spectra: pd.DataFrame, forecasters: Sequence[str]) -> No
         axes.plot(error.index, error, label=label("forecaster", name), **line_style(name) | {"marker": ""})
     largest = float(means.max(axis=None))
     axes.set_yscale("log")
+    # the energy of a smooth reference falls by many more decades, which would flatten the lines of the errors
     axes.set_ylim(1e-8 * largest, 3 * largest)
     logarithmic(axes.xaxis)
 
 
 def missing(axes: Any) -> None:
-    """Say in a panel that there is nothing to show yet."""
+    """Write "not computed" into a panel without results."""
     axes.text(0.5, 0.5, "not computed", ha="center", va="center", color="0.5", transform=axes.transAxes)
 
 
 def legend(figure: Any, axes: Any, **place: Any) -> None:
-    """One legend for a figure, with every forecaster that any of its axes shows, in the usual order."""
+    """Add one legend to a figure, with every forecaster that any of its axes shows, in the order of tables."""
     found: dict[str, Any] = {}
     for each in np.ravel(axes):
         handles, names = each.get_legend_handles_labels()
@@ -150,6 +152,6 @@ def _lines(axes: Any, known: Known, places: dict[str, list[tuple]], x: Sequence[
 
 
 def _below(means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
-    """(2, n) lengths of error bars that stay above zero, so that a logarithmic axis can show them."""
+    """Return lengths (2, n) of error bars that stay above zero, so that a logarithmic axis can show them."""
     known = np.nan_to_num(deviations)
     return np.stack([np.minimum(known, 0.9 * means), known])

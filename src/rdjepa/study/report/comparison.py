@@ -1,4 +1,4 @@
-"""Two forecasters on the same forecasts: paired differences with bootstrap intervals, and how often one wins."""
+"""Paired comparison of two forecasters: differences with bootstrap intervals, and the share of lower errors."""
 
 from itertools import product
 
@@ -14,7 +14,7 @@ COLUMNS = ["system", "k", "supports", "trajectories", "difference", "low", "high
 def paired(
     rows: pd.DataFrame, forecaster: str, against: str, metric: str, resamples: int = 2000, seed: int = 0
 ) -> pd.DataFrame:
-    """Mean of E_forecaster - E_against over matched forecasts, for every system and K that both have.
+    """Return the mean of E_forecaster - E_against over matched forecasts, for every system and K that both have.
 
     A matched forecast is a test trajectory under one support selection; its error is the mean over horizons. The
     interval holds the middle 95 % of the means when support selections and test trajectories are drawn again with
@@ -23,8 +23,8 @@ def paired(
 
     Args:
         rows: trajectory errors, as `summary.prepare` returns them.
-        forecaster: whose error is wanted below the other's.
-        against: the other.
+        forecaster: the first of the pair; negative differences mean that its error is lower.
+        against: the second of the pair.
         metric: which rows to take.
         resamples: number of bootstrap draws.
         seed: of the draws.
@@ -50,7 +50,7 @@ def paired(
 
 
 def against_all(rows: pd.DataFrame, forecaster: str, metrics: tuple[str, ...]) -> pd.DataFrame:
-    """`paired` of one forecaster with every other under every metric, with columns metric and against in front."""
+    """Return `paired` of one forecaster with every other under every metric; first columns are metric and against."""
     others = [name for name in ordered("forecaster", rows["forecaster"]) if name != forecaster]
     parts = [
         paired(rows, forecaster, other, metric).assign(metric=metric, against=other)
@@ -60,12 +60,12 @@ def against_all(rows: pd.DataFrame, forecaster: str, metrics: tuple[str, ...]) -
 
 
 def comparison_sheet(found: pd.DataFrame, metric: str, caption: str) -> Sheet:
-    """The differences of one metric, times 100, with their intervals, and the share won in percent.
+    """Return a table of the differences of one metric, times 100, with their intervals, and the share won in percent.
 
     Args:
         found: what `against_all` returned.
-        metric: which lines to show.
-        caption: in full.
+        metric: which rows to show.
+        caption: of the table.
     """
     lines = found[found["metric"] == metric].set_index(["system", "against", "k"])
     systems, others = ordered("system", found["system"]), ordered("forecaster", found["against"])
@@ -82,12 +82,13 @@ def comparison_sheet(found: pd.DataFrame, metric: str, caption: str) -> Sheet:
 
 
 def _means(table: np.ndarray, resamples: int, random: np.random.Generator) -> np.ndarray:
-    """(resamples,) means of the table with its rows and columns drawn again."""
+    """Return the means (resamples,) of the table with its rows and columns resampled with replacement."""
+    # Drawing n of n rows with replacement is weighting each by a multinomial count, which needs no copy of the table.
     counts = [random.multinomial(size, np.full(size, 1 / size), size=resamples) / size for size in table.shape]
     return np.einsum("rt,ts,rs->r", counts[0], table, counts[1], optimize=True)
 
 
 def _texts(line: pd.Series) -> list[Text]:
-    """Difference with its interval, bold where the interval holds no zero and the difference is negative; share won."""
+    """Return the difference with its interval, bold where the whole interval is below zero, and the share won."""
     numbers = [f"{100 * line[name]:.2f}".replace("-", "−") for name in ("difference", "low", "high")]
     return [Text(f"{numbers[0]} [{numbers[1]}, {numbers[2]}]", bool(line["high"] < 0)), Text(f"{line['won']:.0%}")]

@@ -1,4 +1,4 @@
-"""What a report of a study says: its tables and findings, before they are written in some form."""
+"""The contents of a study's report: tables and findings, independent of the format."""
 
 from dataclasses import dataclass
 
@@ -15,13 +15,13 @@ COMPARABLE = "paper"  # the profile whose sizes and updates are the paper's
 
 @dataclass(frozen=True)
 class Section:
-    """A table with its twins.
+    """A table, the published values and the differences from them.
 
     Attributes:
-        name: of its files.
-        title: its heading.
-        sheets: the table, then what the paper prints, then the differences.
-        lines: every value with the ids of its runs.
+        name: stem of its files.
+        title: heading in the report.
+        sheets: the table, the published values, the differences.
+        lines: rows of the CSV file: every value with the ids of its runs.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Contents:
 
 
 def contents(rows: pd.DataFrame, records: pd.DataFrame, study: str) -> Contents:
-    """Aggregate the rows of one study and profile and put them in their places.
+    """Aggregate the rows of one study and profile into the tables of its report.
 
     Raises:
         StudyError: unknown study.
@@ -78,7 +78,7 @@ def contents(rows: pd.DataFrame, records: pd.DataFrame, study: str) -> Contents:
 
 
 def _sheets(layout: Layout, found: dict, paper: dict, source: str, profile: str) -> tuple[Sheet, ...]:
-    """The table, what the paper prints in its place, and the differences if the profile is the paper's."""
+    """Return the table, the published values, and the differences from them if the profile is the paper's."""
     few = any(0 < len(result.seeds.split()) < layout.selections for result in found.values())
     counts = f" [n]: from n of {layout.selections} selections." if few else ""
     caption = f"{layout.caption}. {source}.{counts}"
@@ -95,7 +95,7 @@ def _sheets(layout: Layout, found: dict, paper: dict, source: str, profile: str)
 
 
 def _paired(rows: pd.DataFrame, subject: str, source: str) -> list[Section]:
-    """A section of the paired differences of one forecaster from every other forecaster, if there is one."""
+    """Return a section of the paired differences of one forecaster from every other; none without another."""
     found = comparison.against_all(rows, subject, MAIN_METRICS)
     if found.empty:
         return []

@@ -18,7 +18,7 @@ Find = Callable[[str, int, str], Example | None]  # system, K, forecaster
 
 
 def component_block(panel: Any, example: Example, component: int) -> None:
-    """Reference, forecast and absolute error of one component, a row per horizon, each error with its own scale."""
+    """Draw reference, forecast and absolute error of one component, a row per horizon; each error has its own scale."""
     reference, forecast = (example[key][..., component] for key in ("reference", "forecast"))
     low, high = float(reference.min()), float(reference.max())
     axes = panel.subplots(len(SHOWN_HORIZONS), 3)
@@ -36,7 +36,7 @@ def component_block(panel: Any, example: Example, component: int) -> None:
 
 
 def comparison_grid(panel: Any, find: Find, systems: Sequence[str], k: int, forecasters: Sequence[str]) -> None:
-    """The first component at the longest horizon: reference and forecasters, a row per system with one scale."""
+    """Draw the first component at the longest horizon: reference and forecasters, a row per system with one scale."""
     axes = panel.subplots(len(systems), 1 + len(forecasters), squeeze=False)
     for line, system in zip(axes, systems, strict=True):
         examples = [find(system, k, name) for name in forecasters]
@@ -56,9 +56,10 @@ def comparison_grid(panel: Any, find: Find, systems: Sequence[str], k: int, fore
 
 
 def horizon_strip(panel: Any, example: Example | None, title: str) -> int:
-    """Reference above forecast of the first component at h = 1, 3 and 5, one scale; the row that `transect` shows.
+    """Draw reference above forecast of the first component at h = 1, 3 and 5, with one scale.
 
-    A dashed line marks that row, the one along which the last reference varies most.
+    Returns:
+        Index of the grid row along which the last reference varies most, marked by a dashed line, for `transect`.
     """
     axes = panel.subplots(2, len(SHOWN_HORIZONS))
     panel.suptitle(title, fontsize=8)
@@ -84,7 +85,7 @@ def horizon_strip(panel: Any, example: Example | None, title: str) -> int:
 
 
 def transect(axes: Any, examples: Mapping[str, Example | None], row: int) -> None:
-    """The first component along one row at the longest horizon: reference in black, a line per forecaster."""
+    """Plot the first component along one grid row at the longest horizon: reference in black, a line per forecaster."""
     known = [example for example in examples.values() if example is not None]
     if known:
         truth = known[0]["reference"][-1, row, :, 0]
@@ -92,8 +93,8 @@ def transect(axes: Any, examples: Mapping[str, Example | None], row: int) -> Non
         axes.plot(x, truth, color="black", lw=1.4, label="Reference")
         for name, example in examples.items():
             if example is not None:
-                look = line_style(name) | {"marker": ""}
-                axes.plot(x, example["forecast"][-1, row, :, 0], label=label("forecaster", name), **look)
+                line = line_style(name) | {"marker": ""}
+                axes.plot(x, example["forecast"][-1, row, :, 0], label=label("forecaster", name), **line)
     else:
         missing(axes)
         axes.set_yticks([])
@@ -101,12 +102,12 @@ def transect(axes: Any, examples: Mapping[str, Example | None], row: int) -> Non
 
 
 def field(axes: Any, image: np.ndarray, low: float, high: float, colors: str = FIELD_COLORS) -> Any:
-    """One field as a picture without ticks; small pictures of it stay small in a vector file."""
+    """Draw one field (H, W) as an image without ticks, at its own resolution also in a vector file."""
     empty(axes)
     return axes.imshow(image, origin="lower", cmap=colors, vmin=low, vmax=high, interpolation="nearest")
 
 
 def empty(axes: Any) -> None:
-    """Axes without ticks, for a picture or where there is none."""
+    """Remove ticks and frame of axes that hold an image or nothing."""
     axes.set(xticks=[], yticks=[], aspect="equal")
     axes.spines[:].set_visible(False)

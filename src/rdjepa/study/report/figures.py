@@ -23,11 +23,11 @@ Examples = Callable[[str], Mapping[str, np.ndarray] | None]
 
 @dataclass(frozen=True)
 class Material:
-    """What the figures of a study are drawn from.
+    """The results that the figures of a study are drawn from.
 
     Attributes:
         systems: of the rows and of the published tables, in order.
-        budgets: values of K, likewise.
+        budgets: values of K of the rows and of the published tables, in order.
         forecasters: those with rows, in order.
         known: `summary.over_runs` of errors and reductions, by coordinates.
         spectra: binned energies; may be empty.
@@ -42,7 +42,7 @@ class Material:
     examples: Examples
 
     def find(self, system: str, k: int, forecaster: str) -> Mapping[str, np.ndarray] | None:
-        """The example of the first support selection of a setting, if there is one."""
+        """Return the example fields of the first support selection of a setting, if there are any."""
         result = self.known.get((system, k, forecaster, "relative_l2", "mean", "all"))
         return self.examples(result["runs"].split()[0]) if result else None
 
@@ -52,10 +52,10 @@ class Figure:
     """A figure of a study.
 
     Attributes:
-        name: of its files.
-        title: as it is referred to.
-        caption: what it shows.
-        draw: makes the matplotlib figure.
+        name: stem of its files.
+        title: heading in the report.
+        caption: sentences below the figure.
+        draw: function that returns the matplotlib figure.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Figure:
 
 
 def material(values: pd.DataFrame, spectra: pd.DataFrame, examples: Examples, study: str) -> Material:
-    """Put together what the figures of a study need.
+    """Aggregate the results that the figures of a study need.
 
     Args:
         values: as `summary.run_values` returns them.
@@ -102,7 +102,7 @@ def draw(found: Material, out: Path, study: str) -> list[tuple[Figure, list[Path
 
 
 def source_fields(found: Material) -> Any:
-    """Figure 2: FitzHugh-Nagumo in full, four systems beside two forecasters, and the errors behind them."""
+    """Draw Figure 2: FitzHugh-Nagumo in full, four systems with two other forecasters, and the errors of all."""
     k = found.budgets[0]
     figure: Any = canvas.Figure(figsize=(style.WIDTH, 7.6))
     top, bottom = figure.subfigures(2, 1, height_ratios=[1, 1.25])
@@ -125,7 +125,7 @@ def source_fields(found: Material) -> Any:
 
 
 def source_scaling(found: Material) -> Any:
-    """Figure 3: error against the horizon, against K, and both together as colors."""
+    """Draw Figure 3: error against the horizon, against K, and both together as colors."""
     figure: Any = canvas.Figure(figsize=(style.WIDTH, 7.4))
     top, middle, bottom = figure.subfigures(3, 1, height_ratios=[1, 1.5, 0.85])
     style.letter(top, "a")
@@ -158,7 +158,7 @@ def source_scaling(found: Material) -> Any:
 
 
 def transfer_fields(found: Material, forecasters: Sequence[str] = PAPER[:2]) -> Any:
-    """Figure 4: forecasts after adaptation to the fewest trajectories, and transects through them."""
+    """Draw Figure 4: forecasts after adaptation to the fewest trajectories, and transects through them."""
     k = found.budgets[0]
     figure: Any = canvas.Figure(figsize=(style.WIDTH, 4.0))
     top, bottom = figure.subfigures(2, 1, height_ratios=[1.25, 1])
@@ -176,7 +176,7 @@ def transfer_fields(found: Material, forecasters: Sequence[str] = PAPER[:2]) -> 
 
 
 def transfer_errors(found: Material, forecasters: Sequence[str] = PAPER) -> Any:
-    """Figure 5: error against the horizon for every system and K, and paired reductions at the fewest trajectories."""
+    """Draw Figure 5: error against the horizon for every system and K, and paired reductions at the smallest K."""
     figure: Any = canvas.Figure(figsize=(style.WIDTH, 7.6))
     top, bottom = figure.subfigures(2, 1, height_ratios=[2.6, 1])
     style.letter(top, "a")
@@ -200,7 +200,7 @@ def transfer_errors(found: Material, forecasters: Sequence[str] = PAPER) -> Any:
 
 
 def errors_by_horizon(found: Material) -> Any:
-    """Errors of every forecaster against the horizon: a column per system, a row per K."""
+    """Plot errors of every forecaster against the horizon: a column per system, a row per K."""
     size = (max(style.WIDTH / 2, style.WIDTH / 3 * len(found.systems)), 1.2 + 1.9 * len(found.budgets))
     figure: Any = canvas.Figure(figsize=size)
     grid = figure.subplots(len(found.budgets), len(found.systems), sharex=True, sharey=True, squeeze=False)
@@ -217,7 +217,7 @@ def errors_by_horizon(found: Material) -> Any:
 
 
 def all_forecasters(found: Material) -> Any:
-    """Errors of every forecaster, averaged over horizons: a column per K, a row per metric."""
+    """Plot errors of every forecaster, averaged over horizons: a column per K, a row per metric."""
     height = 0.9 + 2 * 0.42 * len(found.systems) + 0.12 * len(found.forecasters)
     figure: Any = canvas.Figure(figsize=(style.WIDTH, height))
     grid = figure.subplots(2, len(found.budgets), sharey=True, sharex="row", squeeze=False)
@@ -230,7 +230,7 @@ def all_forecasters(found: Material) -> Any:
 
 
 def spectra(found: Material) -> Any:
-    """Energies of reference and errors by wavenumber: a column per system, first and last horizon."""
+    """Plot energies of reference and errors by wavenumber: a column per system, rows for first and last horizon."""
     horizons = sorted(found.spectra["horizon"].unique())
     chosen, k = [horizons[0], horizons[-1]], found.budgets[0]
     figure: Any = canvas.Figure(figsize=(style.WIDTH, 4.2))
@@ -250,7 +250,7 @@ def spectra(found: Material) -> Any:
 
 
 def _mean(found: Material, k: int, forecaster: str, h: str) -> float:
-    """A mean over systems, NaN where it is not known."""
+    """Return a mean over systems, NaN where it is missing."""
     return found.known.get(("all", k, forecaster, "relative_l2", h, "all"), {"mean": float("nan")})["mean"]
 
 

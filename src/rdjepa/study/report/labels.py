@@ -1,4 +1,4 @@
-"""Names in print and their order, from the registries: systems, forecasters, metrics; and the regimes."""
+"""Labels and their order in tables, from the registries of systems, forecasters and metrics, and for regimes."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ _HEADINGS = {"system": "PDE", "forecaster": "Model", "k": "K"}
 
 
 def label(dimension: str, value: str | int) -> str:
-    """Return a coordinate of a result as a table shows it; an unknown name stands for itself.
+    """Return a coordinate of a result as a table shows it; an unknown name is returned as it is.
 
     A pair of forecasters "a/b" is the reduction of a's error against b's.
     """
@@ -36,17 +36,17 @@ def label(dimension: str, value: str | int) -> str:
 
 
 def short_label(forecaster: str) -> str:
-    """Return the title of a forecaster where there is little room."""
+    """Return the short title of a forecaster, for narrow columns."""
     return forecasters.get(forecaster).short if forecaster in forecasters.names() else forecaster
 
 
 def heading(dimension: str) -> str:
-    """Return a dimension as the head of a column of labels."""
+    """Return the column heading of a dimension."""
     return _HEADINGS.get(dimension, dimension)
 
 
 def registered(dimension: str) -> list[str]:
-    """Return the registered names of a dimension in the order of tables; of systems, their mean comes last."""
+    """Return the registered names of a dimension in the order of tables; the mean over systems comes last."""
     return {
         "system": [*systems.names(), *systems.wall_names(), "all"],
         "forecaster": forecasters.in_print(),
@@ -56,7 +56,7 @@ def registered(dimension: str) -> list[str]:
 
 
 def ordered(dimension: str, values: Iterable[str]) -> list[str]:
-    """Return distinct names in the order of tables, unknown ones behind, alphabetically."""
+    """Return distinct names in the order of tables, then unknown ones alphabetically."""
     names = registered(dimension)
     found = {str(value) for value in values}
     return sorted(found, key=lambda name: (names.index(name) if name in names else len(names), name))

@@ -1,4 +1,4 @@
-"""Which result stands where: the tables of the paper, in its order of rows and columns, and those beyond it."""
+"""Rows and columns of tables: those of the paper, in its order, and further ones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -45,17 +45,17 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the results of a table stand.
+    """The rows and columns of a table.
 
     Attributes:
-        name: of its files.
-        title: as it is referred to.
-        caption: what the values are, without a full stop.
+        name: stem of its files.
+        title: heading in the report.
+        caption: description of the values, without a full stop.
         rows: dimension -> its values, outermost first; every combination is a row.
-        columns: likewise; every combination is a column.
+        columns: dimension -> its values, outermost first; every combination is a column.
         fixed: the values of the dimensions that do not vary.
         published: study and number of the table in the paper; None for a table beyond it.
-        names: labels in place of the usual ones.
+        names: labels that replace those of `labels.label`.
         digits: format of a value.
         selections: support selections that a complete value comes from.
     """
@@ -72,7 +72,7 @@ class Layout:
     selections: int = SELECTIONS
 
     def places(self) -> list[list[Place]]:
-        """Coordinates of all results, row by row, each in the order of `summary.DIMENSIONS`."""
+        """Return the coordinates of all results, row by row, each in the order of `summary.DIMENSIONS`."""
         names = [*self.rows, *self.columns]
         rows, columns = (list(product(*axes.values())) for axes in (self.rows, self.columns))
         return [[self._place(dict(zip(names, row + column, strict=True))) for column in columns] for row in rows]
@@ -82,12 +82,12 @@ class Layout:
 
 
 def axis(study: Study, values: pd.DataFrame, dimension: str) -> tuple:
-    """Return the values of a dimension that a study's rows have, and those that the paper prints, in order.
+    """Return the values of a dimension in a study's rows and in the published tables, in order.
 
     Args:
-        study: whose.
+        study: the study.
         values: as `summary.run_values` returns them.
-        dimension: "system" without their mean, or "k".
+        dimension: "system" (without the mean over systems) or "k".
     """
     found = set(values[dimension].unique().tolist())
     if study.published is not None:
@@ -104,7 +104,7 @@ def further_tables(study: Study, values: pd.DataFrame) -> list[Layout]:
     """Return the tables beyond the paper: every forecaster under every metric, and skill against the untrained ones.
 
     Args:
-        study: whose.
+        study: the study.
         values: as `summary.run_values` returns them; the tables have the forecasters, metrics, systems and K in them.
     """
     found, metrics = ordered("forecaster", values["forecaster"]), ordered("metric", values["metric"])
@@ -132,7 +132,7 @@ def further_tables(study: Study, values: pd.DataFrame) -> list[Layout]:
 
 
 def _described(metrics: list[str]) -> str:
-    """The descriptions of metrics as the beginning of a sentence."""
+    """Return the descriptions of metrics as the beginning of a sentence."""
     texts = [METRICS[name].description if name in METRICS else name for name in metrics]
     text = ", and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
     return text[:1].upper() + text[1:]
@@ -141,14 +141,14 @@ def _described(metrics: list[str]) -> str:
 def _by_budget(
     axes: Mapping[str, tuple], name: str, title: str, caption: str, forecasters: list[str], metrics: list[str]
 ) -> Layout:
-    """A table beyond the paper: a row per system and forecaster, a column per metric and K, means over horizons."""
+    """Return a further table: a row per system and forecaster, a column per metric and K, means over horizons."""
     rows = {"system": axes["system"], "forecaster": tuple(forecasters)}
     columns = {"metric": tuple(metrics), "k": axes["k"]}
     return Layout(name, title, caption, rows, columns, {"horizon": "mean", "regime": "all"})
 
 
 def _from_paper(number: str) -> Layout:
-    """A table whose rows and columns are those of the published one."""
+    """Return a table with the rows and columns of a published one."""
     study, caption, (rows, columns) = _PAPER[number]
     values = published_table(study, number)
     axes = {name: tuple(values[name].unique().tolist()) for name in DIMENSIONS}

@@ -1,4 +1,4 @@
-"""The report of a study as one HTML page that asks for no other file."""
+"""The report of a study as one self-contained HTML page."""
 
 import base64
 from importlib import resources
@@ -17,11 +17,11 @@ from rdjepa.viz.figures import animation
 
 
 def page(content: Contents, material: Material, study: str) -> str:
-    """The text of the page; pictures stand in it as data.
+    """Return the HTML of the page, with images embedded as data URLs.
 
     Args:
         content: tables and findings.
-        material: what the figures are drawn from.
+        material: results that the figures are drawn from.
         study: name of the study.
     """
     with TemporaryDirectory() as folder:
@@ -46,7 +46,7 @@ def page(content: Contents, material: Material, study: str) -> str:
 
 
 def _animations(material: Material, folder: Path) -> list[dict[str, str]]:
-    """For each system a forecast of what the report is about beside what came, from the newest frame to h = 5."""
+    """Animate, for each system, reference and forecast of the report's subject from the newest frame to h = 5."""
     found, subject = [], focus(material.forecasters)
     for system in material.systems:
         example = material.find(system, material.budgets[0], subject)

@@ -1,4 +1,4 @@
-"""What the rows of a report come from: profile, versions, fingerprints, seconds."""
+"""Provenance of the rows of a report: profile, versions, fingerprints, seconds."""
 
 import json
 
@@ -21,7 +21,7 @@ _COSTS = {
 
 
 def of_rows(rows: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
-    """The records of the runs in the rows, with nested entries as columns of their own ("software.torch").
+    """Return the records of the runs in the rows, with nested entries as columns of their own ("software.torch").
 
     Raises:
         ArgumentError: a run of the rows is not among the records.
@@ -36,7 +36,7 @@ def of_rows(rows: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
 
 
 def sentence(rows: pd.DataFrame, records: pd.DataFrame) -> str:
-    """Profile, updates, test trajectories and support seeds behind the rows, for a caption.
+    """Return profile, updates, test trajectories and support seeds of the rows as text for a caption.
 
     Args:
         rows: trajectory errors, as `summary.prepare` returns them.
@@ -51,10 +51,10 @@ def sentence(rows: pd.DataFrame, records: pd.DataFrame) -> str:
 
 
 def facts(records: pd.DataFrame) -> list[tuple[str, str, list[str]]]:
-    """What the cells were computed with, as far as it is not in a table.
+    """Return the settings and versions of the cells that no table shows.
 
     Returns:
-        For every entry of the records: its name, a short text, and all its values where they are too many for that.
+        For every entry of the records: name, short text, and the list of all values where the text only counts them.
     """
     found: list[tuple[str, str, list[str]]] = []
     for name in records.columns:
@@ -71,20 +71,20 @@ def facts(records: pd.DataFrame) -> list[tuple[str, str, list[str]]]:
 
 
 def costs(records: pd.DataFrame) -> Sheet:
-    """Cells, sizes and mean seconds of every forecaster, as far as they were recorded."""
+    """Return a table of cells, sizes and mean seconds of every forecaster, as far as they were recorded."""
     known = {name: entry for name, entry in _COSTS.items() if name in records}
     rows = []
     for name in ordered("forecaster", records["forecaster"]):
-        mine = records[records["forecaster"] == name]
-        values = [(mine[column].agg(how), form) for column, (_, how, form) in known.items()]
+        own = records[records["forecaster"] == name]
+        values = [(own[column].agg(how), form) for column, (_, how, form) in known.items()]
         texts = [Text(MISSING if pd.isna(value) else format(value, form)) for value, form in values]
-        rows.append(((label("forecaster", name),), (Text(str(len(mine))), *texts)))
+        rows.append(((label("forecaster", name),), (Text(str(len(own))), *texts)))
     columns = (("cells",), *((head,) for head, _, _ in known.values()))
     return Sheet("Sizes and seconds of a cell, by forecaster.", (heading("forecaster"),), columns, tuple(rows))
 
 
 def _plain(value: object) -> str:
-    if isinstance(value, float):  # whole numbers too, where some cells have none
+    if isinstance(value, float):  # pandas turns whole numbers into floats where some cells have none
         return f"{value:g}"
     return value if isinstance(value, str) else json.dumps(value, default=str, sort_keys=True)
 

@@ -1,4 +1,4 @@
-"""A table of texts, and its form in Markdown, LaTeX (booktabs) and HTML."""
+"""A table of texts, written as Markdown, LaTeX (booktabs) or HTML."""
 
 import html
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _LATEX = str.maketrans(
 
 @dataclass(frozen=True)
 class Text:
-    """What stands in one place of a table."""
+    """The text of one entry of a table."""
 
     text: str
     bold: bool = False
@@ -22,12 +22,12 @@ class Text:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table as it is read.
+    """A table of formatted texts.
 
     Attributes:
         caption: sentences above the table.
-        labels: heads of the leading columns, which name the rows.
-        columns: heads of the others, outermost level first; all of equal depth.
+        labels: headings of the leading columns, which name the rows.
+        columns: headings of the other columns, outermost level first; all of equal depth.
         rows: labels of a row and its texts.
     """
 
@@ -38,7 +38,7 @@ class Sheet:
 
 
 def markdown(sheet: Sheet) -> str:
-    """Caption and a pipe table; the levels of a head are joined by commas."""
+    """Return caption and pipe table; the levels of a heading are joined by commas."""
     heads = (*sheet.labels, *(", ".join(column) for column in sheet.columns))
     lines = [heads, tuple("---" for _ in heads)]
     for labels, texts in sheet.rows:
@@ -47,7 +47,7 @@ def markdown(sheet: Sheet) -> str:
 
 
 def latex(sheet: Sheet, name: str) -> str:
-    """A table environment for booktabs; every row has a cell for every column.
+    """Return a table environment for booktabs; every row has an entry for every column.
 
     Args:
         sheet: the table.
@@ -81,7 +81,7 @@ def latex(sheet: Sheet, name: str) -> str:
 
 
 def hypertext(sheet: Sheet) -> str:
-    """A figure element with a table that scrolls on a narrow screen, and its caption."""
+    """Return a figure element with the caption and a table that scrolls on a narrow screen."""
     count = len(sheet.labels)
     depth = len(sheet.columns[0])
     head = ""
@@ -106,7 +106,7 @@ def hypertext(sheet: Sheet) -> str:
 
 
 def _spans(heads: Sequence[tuple[str, ...]]) -> list[tuple[str, int]]:
-    """Neighbors with equal heads up to this level, as one head and its width; the innermost level stays apart."""
+    """Merge neighboring columns with equal headings up to this level into pairs (heading, number of columns)."""
     return [(path[-1], len(list(group))) for path, group in groupby(heads)]
 
 

@@ -17,7 +17,7 @@ _ERROR = [*SELECTION, "forecaster", "metric", "regime"]
 
 
 def prepare(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with plain types, if they can be averaged together.
+    """Return the rows with plain types, or refuse rows that cannot be averaged together.
 
     Raises:
         ArgumentError: no rows, rows of several profiles, two runs of one cell, an error that is not finite, or
@@ -56,7 +56,7 @@ def prepare(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def run_values(rows: pd.DataFrame) -> pd.DataFrame:
-    """Run-level errors: mean over trajectories at each horizon, and the mean of those over horizons.
+    """Return run-level errors: mean over trajectories at each horizon, and the mean of those over horizons.
 
     Args:
         rows: what `prepare` returned.
@@ -64,6 +64,7 @@ def run_values(rows: pd.DataFrame) -> pd.DataFrame:
     Returns:
         `SELECTION`, forecaster, metric, regime, horizon, run, value; errors in physical units.
     """
+    # Over all regimes every trajectory counts once, so "all" is not the mean of the regimes where their sizes differ.
     everywhere = pd.concat([rows, rows.assign(regime="all")])
     values = everywhere.groupby([*_ERROR, "horizon", "run"], as_index=False)["value"].mean()
     values["horizon"] = values["horizon"].astype(str)
@@ -72,15 +73,16 @@ def run_values(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def over_systems(values: pd.DataFrame, systems: Sequence[str]) -> pd.DataFrame:
-    """Means over systems, within a selection, of run-level values; only where every one of the systems has a value."""
+    """Return means of run-level values over systems, within a selection, where every system has a value."""
     names = [name for name in values.columns if name not in ("system", "run", "value")]
     groups = values[values["system"].isin(systems)].groupby(names)
     means = groups.agg(value=("value", "mean"), run=("run", " ".join), n=("value", "size")).reset_index()
+    # a mean over fewer systems would not compare with the others
     return means[means["n"] == len(systems)].drop(columns="n").assign(system="all")
 
 
 def reductions(values: pd.DataFrame, forecaster: str, against: str) -> pd.DataFrame:
-    """Share 1 - E / E_against of every run, paired by selection, as forecaster "forecaster/against"."""
+    """Return the reduction 1 - E / E_against of every run, paired by selection, as forecaster "forecaster/against"."""
     keys = [*SELECTION, "metric", "horizon", "regime"]
     pairs = values[values["forecaster"] == forecaster].merge(values[values["forecaster"] == against], on=keys)
     pairs["value"] = 1.0 - pairs["value_x"] / pairs["value_y"]
@@ -89,7 +91,7 @@ def reductions(values: pd.DataFrame, forecaster: str, against: str) -> pd.DataFr
 
 
 def over_runs(values: pd.DataFrame) -> pd.DataFrame:
-    """Mean and sample deviation (divisor n - 1) over the support selections of run-level values.
+    """Return mean and sample deviation (divisor n - 1) over the support selections of run-level values.
 
     Returns:
         Indexed by `DIMENSIONS`: mean, sd (NaN for a single run), n, seeds ("777 778 779") and runs (ids).

@@ -16,11 +16,11 @@ _DATA = {
 
 
 def supplementary_data(values: pd.DataFrame, study: str) -> dict[int, pd.DataFrame]:
-    """Number of the paper's Supplementary Data -> run-level errors in physical units, with the id of each run.
+    """Return the paper's Supplementary Data by number: run-level errors in physical units, with the id of each run.
 
     Args:
         values: as `summary.run_values` returns them.
-        study: whose data; "heldout" has Data 4 too, which compares its RD-JEPA with the control from scratch.
+        study: the study; "heldout" has Data 4 too, which compares its RD-JEPA with the control from scratch.
     """
     found = {}
     for number, (owner, (listed, table), every) in _DATA.items():

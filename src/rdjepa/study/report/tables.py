@@ -1,4 +1,4 @@
-"""Results in their places: sheets to read, lines that lead to the runs, and who is lowest how often."""
+"""Results arranged by the layouts of tables: formatted tables, CSV rows with run ids, and counts of lowest errors."""
 
 import math
 from collections import Counter
@@ -24,7 +24,7 @@ class Result:
         sd: sample deviation over them; NaN for one selection.
         seeds: the support seeds, separated by spaces.
         runs: ids of the runs behind it, separated by spaces.
-        lowest: whether it is the lowest of its forecasters, all with the same seeds.
+        lowest: whether it is the lowest of its setting, where all forecasters have the same seeds.
     """
 
     mean: float
@@ -35,7 +35,7 @@ class Result:
 
 
 def results(values: pd.DataFrame, layout: Layout) -> dict[Place, Result]:
-    """What is known at the places of a table.
+    """Return the known results of a table, by coordinates.
 
     Args:
         values: run-level values, as `summary.run_values` returns them.
@@ -56,7 +56,7 @@ def results(values: pd.DataFrame, layout: Layout) -> dict[Place, Result]:
 
 
 def published_results(layout: Layout) -> dict[Place, Result]:
-    """What the paper prints at the places of one of its tables; empty for another table."""
+    """Return the published values of one of the paper's tables, by coordinates; none for another table."""
     if layout.published is None:
         return {}
     study, number = layout.published
@@ -65,7 +65,7 @@ def published_results(layout: Layout) -> dict[Place, Result]:
 
 
 def differences(found: dict[Place, Result], paper: dict[Place, Result]) -> dict[Place, Result]:
-    """Ours minus the paper's mean, where both are known."""
+    """Return our mean minus the paper's, where both are known."""
     return {
         place: Result(result.mean - paper[place].mean, math.nan, result.seeds, result.runs)
         for place, result in found.items()
@@ -74,12 +74,14 @@ def differences(found: dict[Place, Result], paper: dict[Place, Result]) -> dict[
 
 
 def sheet(layout: Layout, found: dict[Place, Result], caption: str, *, signed: bool = False) -> Sheet:
-    """The table to be read; a place without result holds a dash, one with fewer selections than the paper their number.
+    """Return the formatted table, with a dash for a missing result.
+
+    A result of fewer selections than the paper's has their number in brackets.
 
     Args:
         layout: the table.
         found: its results.
-        caption: in full.
+        caption: of the table.
         signed: write a sign before positive values, and no number of selections.
     """
     labels = [_names(layout, dict(layout.rows), short=True), _names(layout, dict(layout.columns), short=False)]
@@ -93,7 +95,7 @@ def sheet(layout: Layout, found: dict[Place, Result], caption: str, *, signed: b
 
 
 def lines(layout: Layout, found: dict[Place, Result], *, comparable: bool) -> pd.DataFrame:
-    """One line per place of a table: coordinates, mean and sd (times 100), published values, run ids.
+    """Return one row per entry of a table: coordinates, mean and sd (times 100), published values, run ids.
 
     Args:
         layout: the table.
@@ -120,18 +122,19 @@ def lines(layout: Layout, found: dict[Place, Result], *, comparable: bool) -> pd
 
 
 def lowest(found: dict[Place, Result], forecaster: str) -> tuple[list[Place], list[Place]]:
-    """Settings of a table with at least two forecasters: those in which one is lowest, and the others.
+    """Return the settings in which a forecaster has the lowest error, and those in which another has.
 
-    A setting is given by the place of its lowest forecaster.
+    Only settings with at least two forecasters count, this one among them. A setting is given by the coordinates of
+    its lowest result.
     """
     firsts = [place for place, result in found.items() if result.lowest]
     won = [place for place in firsts if place[_FORECASTER] == forecaster]
-    with_it = {_setting(place) for place in found if place[_FORECASTER] == forecaster}
-    return won, [place for place in firsts if place not in won and _setting(place) in with_it]
+    settings = {_setting(place) for place in found if place[_FORECASTER] == forecaster}
+    return won, [place for place in firsts if place not in won and _setting(place) in settings]
 
 
 def finding(title: str, found: dict[Place, Result], paper: dict[Place, Result], forecaster: str) -> str:
-    """One sentence: in how many settings a forecaster is lowest, in how many of the paper's, and who is elsewhere."""
+    """Say in one sentence how often a forecaster has the lowest error, here and in the paper, and which others have."""
     won, lost = lowest(found, forecaster)
     if not won and not lost:
         return f"{title}: no setting is complete enough for a comparison."
@@ -146,9 +149,10 @@ def finding(title: str, found: dict[Place, Result], paper: dict[Place, Result], 
 
 
 def _marked(found: dict[Place, Result]) -> dict[Place, Result]:
-    """The results with the lowest error of every setting marked, where its forecasters have the same support seeds."""
+    """Mark the lowest error of every setting in which all forecasters have the same support seeds."""
     settings: dict[Place, list[Place]] = {}
     for place in found:
+        # a reduction is no error; lower would be worse
         if "/" not in str(place[_FORECASTER]):
             settings.setdefault(_setting(place), []).append(place)
     best = set()
@@ -159,7 +163,7 @@ def _marked(found: dict[Place, Result]) -> dict[Place, Result]:
 
 
 def _relevant(values: pd.DataFrame, layout: Layout) -> pd.DataFrame:
-    """The run-level values that a table needs."""
+    """Return the run-level values that a table needs."""
     needed = pd.Series(True, index=values.index)
     for name in ("k", "metric", "horizon", "regime"):
         needed &= values[name].isin(_axis(layout, name))
@@ -176,7 +180,7 @@ def _axis(layout: Layout, dimension: str) -> tuple:
 
 
 def _names(layout: Layout, axes: dict[str, tuple], *, short: bool) -> list[tuple[str, ...]]:
-    """The labels of all rows or columns; a short one of K is the number alone."""
+    """Return the labels of all rows or columns; a short label of K is the number alone."""
     paths: list[tuple[str, ...]] = [()]
     for name, values in axes.items():
         shown = [layout.names.get(v) or (str(v) if short and name == "k" else label(name, v)) for v in values]

@@ -1,6 +1,6 @@
-"""A study as tables, figures and a page: what the command line calls.
+"""Write the tables, figures and page of a study.
 
-The functions take what was recorded of one study and profile. Rows are trajectory errors: study, profile, system, k,
+The functions take the results of one study and profile. Rows are trajectory errors: study, profile, system, k,
 support_seed, forecaster, regime, metric, horizon, trajectory, value, run. Records have one line per cell: id, updates
 and more. Spectra are binned energies: study to forecaster, regime, horizon, wavenumber, error, reference, run.
 """
@@ -17,7 +17,7 @@ from rdjepa.study.report.supplementary import supplementary_data
 
 
 def write_tables(rows: pd.DataFrame, records: pd.DataFrame, spectra: pd.DataFrame, out: Path, study: str) -> list[Path]:
-    """Every table of a study as Markdown, LaTeX and CSV, its Supplementary Data and its spectra as CSV.
+    """Write every table of a study as Markdown, LaTeX and CSV, its Supplementary Data and its spectra as CSV.
 
     Args:
         rows: trajectory errors.
@@ -55,7 +55,7 @@ def write_tables(rows: pd.DataFrame, records: pd.DataFrame, spectra: pd.DataFram
 def write_figures(
     rows: pd.DataFrame, records: pd.DataFrame, spectra: pd.DataFrame, examples: Examples, out: Path, study: str
 ) -> list[Path]:
-    """Every figure of a study as vector PDF and as PNG.
+    """Write every figure of a study as vector PDF and as PNG.
 
     Args:
         rows: trajectory errors.
@@ -78,7 +78,7 @@ def write_figures(
 def write_report(
     rows: pd.DataFrame, records: pd.DataFrame, spectra: pd.DataFrame, examples: Examples, out: Path, study: str
 ) -> Path:
-    """One HTML page with findings, figures, animations, tables and provenance, which needs no other file.
+    """Write one self-contained HTML page with findings, figures, animations, tables and provenance.
 
     Args:
         rows: trajectory errors.

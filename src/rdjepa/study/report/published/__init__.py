@@ -1,4 +1,4 @@
-"""The values that the paper prints, transcribed once: one CSV file a study.
+"""The values that the paper prints, transcribed: one CSV file per study.
 
 Columns: table (its number in the paper), `rdjepa.study.report.summary.DIMENSIONS`, mean and sd. As printed: 100 times
 the error; the reductions of Table S13 in percent. The lines of a table are in its order of rows and columns.
@@ -17,7 +17,7 @@ from rdjepa.study import registry
 
 @cache
 def published(study: str) -> pd.DataFrame:
-    """Table, coordinates, mean and sd (not times 100) of every value that the paper prints for a study.
+    """Return table, coordinates, mean and sd (not times 100) of every value that the paper prints for a study.
 
     Raises:
         StudyError: unknown study, or one of which the paper prints nothing.
@@ -32,6 +32,6 @@ def published(study: str) -> pd.DataFrame:
 
 
 def published_table(study: str, number: str) -> pd.DataFrame:
-    """The lines of `published` of one table, named by its number in the paper ("1", "S13")."""
+    """Return the rows of `published` of one table, named by its number in the paper ("1", "S13")."""
     values = published(study)
     return values[values["table"] == number]
