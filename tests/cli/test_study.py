@@ -62,6 +62,7 @@ def test_a_failed_cell_is_status_1(monkeypatch, capsys, tmp_path, brief_nano):
         (("run", "heldout", "--profile", "small"), "rdjepa pretrain --preset small"),
         (("run", "heldout", "--data", "nowhere"), "rdjepa data build"),
         (("run", "heldout", "--cache", "nan"), "GiB"),
+        (("run", "heldout", "--cache", "0"), "GiB"),
         (("status", "heldout", "--root", "nowhere"), "rdjepa study run"),
         (("tables", "heldout", "--root", "nowhere"), "rdjepa study run"),
     ],

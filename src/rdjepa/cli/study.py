@@ -48,8 +48,8 @@ def run(
     device: Device = "auto",
 ) -> None:
     """Compute the missing cells; a stopped run is continued. Exit status 1 if a cell failed."""
-    if not 0 <= cache < math.inf:
-        raise ArgumentError(f"expected a number of GiB to keep, got {cache}; raise --cache")
+    if not 0 < cache < math.inf:
+        raise ArgumentError(f"expected a number of GiB to keep, above 0, got {cache}; raise --cache")
     _need_packages()
     from rdjepa.study import runner
     from rdjepa.study.profiles import profile

@@ -22,6 +22,7 @@ from rdjepa.io.atomic import write_bytes
 from rdjepa.io.provenance import software
 from rdjepa.progress import Progress
 from rdjepa.study.cell import Cell, forecaster, untrained
+from rdjepa.study.directory import RECORD
 from rdjepa.study.profiles import Profile
 from rdjepa.study.supply import TRAJECTORY_BYTES, Supply, keys_of, pool_keys
 
@@ -188,7 +189,7 @@ class _Remembered:
 
 def _bytes_of_a_cell(supply: Supply) -> int:
     sizes = [path.stat().st_size for path in (supply.root / "cells").glob("*/*")]
-    folders = len(list((supply.root / "cells").glob("*/record.json")))
+    folders = len(list((supply.root / "cells").glob(f"*/{RECORD}")))
     return sum(sizes) // folders if folders else CELL_BYTES
 
 

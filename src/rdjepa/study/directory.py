@@ -8,14 +8,14 @@ data/, statistics/, timings.json   trajectories, field statistics and step times
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from filelock import BaseFileLock, FileLock, Timeout
 
 from rdjepa.errors import StudyError
 from rdjepa.io.atomic import write_bytes, writing
@@ -97,25 +97,20 @@ class Directory:
     def is_running(self, identifier: str) -> bool:
         """Return whether a process computes a cell now, on this machine or any that shares the file system's locks."""
         path = self._lock(identifier)
-        if not path.exists():
-            return False
-        with path.open() as file:
-            try:
-                # shared, so that two processes that only look do not see each other as running
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
-        return False
+        return path.exists() and not _acquired(FileLock(path), release=True)
 
     @contextlib.contextmanager
     def lock(self, identifier: str) -> Iterator[bool]:
         """Try to lock a cell until the block ends; yield whether it succeeded."""
         path = self._lock(identifier)
+        lock = FileLock(path)
         with writing(self.root):
             path.parent.mkdir(parents=True, exist_ok=True)
-            file = path.open("a")
-        with file:
-            yield _acquire(file.fileno())
+            acquired = _acquired(lock)
+        try:
+            yield acquired
+        finally:
+            lock.release()
 
     def traceback(self, identifier: str) -> Path:
         """Return the file of a failed cell's traceback."""
@@ -152,15 +147,15 @@ class Directory:
         return self.root / "locks" / f"{identifier}.lock"
 
 
-def _acquire(descriptor: int) -> bool:
-    """Take an exclusive lock and return whether it succeeded.
+def _acquired(lock: BaseFileLock, *, release: bool = False) -> bool:
+    """Take a lock and return whether it succeeded.
 
-    A second try, because `is_running` of another process may hold a shared lock for a moment.
+    It waits for a moment, because a process that only looks whether a cell is running holds the lock just as long.
     """
-    for pause in (0.1, 0.0):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            time.sleep(pause)
-    return False
+    try:
+        lock.acquire(timeout=0.1, poll_interval=0.02)
+    except Timeout:
+        return False
+    if release:
+        lock.release()
+    return True
