@@ -1,4 +1,5 @@
 import os
+import signal
 
 # One thread, in child processes too: the tests' arrays are small, and two threads that wait for each other on a busy
 # machine take ten times as long.
@@ -49,6 +50,14 @@ def registrations():
     for table, entries in zip(tables, before, strict=True):
         table.clear()
         table.update(entries)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _interruptible():
+    """Answer interrupts as a program in the foreground does: a shell starts what runs behind it deaf to them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)

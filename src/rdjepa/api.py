@@ -272,7 +272,7 @@ def adapt(
     if refusal := why_unsavable(forecaster):
         warnings.warn(refusal, UserWarning, stacklevel=2)
     given = readers.load(trajectories)
-    support = fit_fields(given, forecaster.grid)
+    support = checked_fields(given, forecaster.grid)
     if settings.steps < 1:
         raise ArgumentError(f"expected at least one update, got {settings.steps}")
     statistics = normalizer or Normalizer.fit(support, "support")
@@ -322,7 +322,7 @@ def evaluate(
     return _evaluate(function, readers.load(trajectories), metrics=tuple(metrics), progress=progress)
 
 
-def fit_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list[np.ndarray]:
+def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list[np.ndarray]:
     """Return the fields (T, H, W, 2) of the support trajectories after checking shape, values and grid.
 
     Raises:
