@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from rdjepa.forecasters import Baseline
 from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.pde.system import Box, Coefficient, InitialCondition, Numerics, Regime, System
 from rdjepa.study import collect, registry, runner
+from rdjepa.study.cell import Cell, identity
 from rdjepa.study.profiles import PROFILES
 from rdjepa.study.registry import Study
 from rdjepa.study.report import write
@@ -146,6 +148,20 @@ def test_what_is_registered_appears_everywhere(registrations, module, tmp_path):
     assert all(path.stat().st_size > 5_000 for path in figures)
     page = write.write_report(*material, examples, out, "turning-study").read_text()
     assert "<h1>Waves that turn</h1>" in page and "Two pointwise maps &amp; more" in page and "Largest" in page
+
+
+def test_an_edited_file_of_a_users_forecaster_makes_new_cells(registrations, module):
+    forecasters.register(Baseline("pointwise", "Pointwise", "users_pointwise:Pointwise"))
+    profile = PROFILES["nano"]
+    mine, known = (Cell("heldout", "barkley", 1, 777, name) for name in ("pointwise", "riesz-no"))
+    before = identity(mine, profile)
+    assert before["class"] == "users_pointwise:Pointwise" and "source" not in identity(known, profile)
+    path = Path(module.__file__)
+    path.write_text(path.read_text().replace("GELU", "SiLU"))
+    assert identity(mine, profile) == before  # what runs here is still the class that was imported
+    importlib.reload(module)
+    after = identity(mine, profile)
+    assert {key for key in before if before[key] != after[key]} == {"source"}
 
 
 def test_a_users_forecaster_is_saved_with_its_class_and_read_back(registrations, module, tmp_path):

@@ -1,8 +1,10 @@
 """One cell of a study: adapt a forecaster to a support set, evaluate it on the test trajectories (S3.1-S3.4)."""
 
 import hashlib
+import inspect
 import io
 import json
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -22,6 +24,7 @@ from rdjepa.data.splits import support
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import FORECASTING
+from rdjepa.errors import StudyError
 from rdjepa.evaluation.evaluate import Forecast, evaluate
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.evaluation.spectra import RadialSpectra
@@ -87,7 +90,7 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
         CheckpointError: the profile's checkpoint is missing (the sentence says what makes it), or of another size.
     """
     preset = profile.preset_of(cell.forecaster)
-    return {
+    return _code(cell.forecaster) | {
         "version": VERSION,
         "cell": asdict(cell),
         "profile": profile.name,
@@ -138,6 +141,27 @@ def recipe_fingerprint(system: str) -> str:
 def _settings(forecaster: str, preset: str) -> dict[str, Any]:
     with torch.device("meta"):  # sizes without weights
         return forecasters.build(forecaster, preset).settings()
+
+
+def _code(forecaster: str) -> dict[str, str]:
+    """Return the class of a user's forecaster and the SHA-256 of its file; nothing for one of the package.
+
+    The code of the package changes with its version, while a user edits the same file between two runs.
+    """
+    path = forecasters.get(forecaster).path
+    return {} if path.startswith("rdjepa.") else {"class": path, "source": _source(forecasters.model_class(forecaster))}
+
+
+@cache  # of the file as it was when the class was first asked for: one edited since is not what runs here
+def _source(kind: type[ForecastModel]) -> str:
+    try:
+        text = inspect.getsource(sys.modules[kind.__module__])
+    except (OSError, TypeError) as error:  # typed into a notebook or a prompt
+        raise StudyError(
+            f"expected a forecaster whose class is in a file, got {kind.__module__}:{kind.__qualname__}, whose source "
+            "cannot be read; move it into a module (a .py file) and import it"
+        ) from error
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, device: torch.device) -> dict[str, bytes]:

@@ -169,30 +169,45 @@ def _check_export(path: Path, table: pd.DataFrame, found: list[dict[str, Any]]) 
 
 def _refuse_mixtures(found: Iterable[dict[str, Any]]) -> None:
     """Refuse cells of one profile that were run with different settings: their means would mean nothing."""
-    cells: dict[tuple, str] = {}
+    cells: dict[tuple, dict[str, Any]] = {}
     settings: dict[tuple, tuple[str, Any]] = {}
     for record in found:
         content, run = record["identity"], record["id"]
         name = (record["profile"], *content["cell"].values())
         if name in cells:
+            first, second = sorted((cells[name], record), key=lambda each: each["created"])
             raise StudyError(
-                f"expected one run of {Cell(**content['cell'])} at {record['profile']}, got {cells[name]} and {run}; "
-                "move one of their cells away"
+                f"expected one run of {Cell(**content['cell'])} at {record['profile']}, got cells/{first['id']} of "
+                f"{first['created']} and cells/{second['id']} of {second['created']}, which differ in "
+                f"{_differing(first['identity'], second['identity'])}; move one of the two folders away"
             )
-        cells[name] = run
+        cells[name] = record
         # What must agree depends on the scope: test set and statistics over all cells of a profile, the recipe over the
         # cells of a system, sizes and weights over those of a forecaster. Other settings may differ between scopes.
+        trained = (content["settings"], content["adapt"], content["checkpoint"], content.get("source"))
         for scope, value in (
             (("protocol",), (content["test"], content["statistics"])),
             (("system", record["system"]), content["data"]),
-            (("forecaster", record["forecaster"]), (content["settings"], content["adapt"], content["checkpoint"])),
+            (("forecaster", record["forecaster"]), trained),
         ):
-            first = settings.setdefault((record["profile"], *scope), (run, value))
-            if first[1] != value:
+            known = settings.setdefault((record["profile"], *scope), (run, value))
+            if known[1] != value:
                 raise StudyError(
-                    f"expected cells of the same settings at profile {record['profile']}, got {first[0]} and {run} "
+                    f"expected cells of the same settings at profile {record['profile']}, got {known[0]} and {run} "
                     f"of different {scope[0]} settings; move the cells of one of the two away"
                 )
+
+
+def _differing(first: dict[str, Any], second: dict[str, Any]) -> str:
+    """Return the keys of two identities whose values differ, down to single settings."""
+    found = []
+    for key in sorted(first.keys() | second.keys()):
+        one, other = first.get(key), second.get(key)
+        if isinstance(one, dict) and isinstance(other, dict):
+            found += [f"{key}.{name}" for name in sorted(one.keys() | other.keys()) if one.get(name) != other.get(name)]
+        elif one != other:
+            found.append(key)
+    return ", ".join(found)
 
 
 def _foreign(folder: Path, what: str) -> StudyError:
