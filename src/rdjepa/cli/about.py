@@ -13,7 +13,7 @@ from rdjepa.io.atomic import writing
 
 def demo(
     system: Annotated[str, typer.Option(help="System to forecast.")] = "barkley",
-    model: Annotated[str, typer.Option(help="Shipped checkpoint or directory of one.")] = "nano",
+    model: Annotated[str, typer.Option(help="Shipped checkpoint, directory of one, or hub id.")] = "nano",
     k: Annotated[int, typer.Option(min=1, help="Support trajectories.")] = 1,
     updates: Annotated[int, typer.Option(min=1, help="Training updates of both models.")] = 100,
     test: Annotated[int, typer.Option(min=1, help="Unseen trajectories to evaluate on.")] = 6,

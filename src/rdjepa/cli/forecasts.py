@@ -19,7 +19,7 @@ File = Annotated[Path, typer.Argument(help="File that `rdjepa adapt` wrote.")]
 
 def adapt(
     data: Data,
-    model: Annotated[str, typer.Option(help="Shipped checkpoint or directory of one.")] = "nano",
+    model: Annotated[str, typer.Option(help="Shipped checkpoint, directory of one, or hub id.")] = "nano",
     out: Annotated[Path, typer.Option(help="File for the forecaster.")] = Path("forecaster.safetensors"),
     steps: Annotated[int | None, typer.Option(min=1, help="Updates; the preset's own by default.")] = None,
     seed: Seed = 777,
