@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import rdjepa
 from rdjepa import forecasters, systems
@@ -198,6 +199,15 @@ def test_a_class_that_nobody_can_import_is_refused_before_training(module, tmp_p
     with pytest.raises(ArgumentError, match="cannot be saved; move the class into a module"):
         adapted.save(tmp_path / "f.safetensors")
     assert list(tmp_path.glob("*.safetensors")) == []
+
+
+def test_a_network_of_a_wrong_shape_is_answered_with_the_right_one(module):
+    class Narrow(module.Pointwise):  # type: ignore[name-defined]
+        def network(self, stacked):
+            return stacked
+
+    with pytest.raises(ArgumentError, match=r"\(2, 10, 32, 32\) \(B, 5 C, H, W\).* of Narrow, got \(2, 8, 32, 32\); "):
+        Narrow.from_preset("nano")(torch.zeros(2, 4, 2, 32, 32))
 
 
 def test_files_of_the_time_before_are_read(tmp_path):

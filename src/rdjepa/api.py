@@ -107,7 +107,7 @@ def pretrain(
         InsufficientMemoryError: more memory is needed than there is; the message says what to lower.
     """
     if preset not in PRESETS:
-        raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}")
+        raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}; name one of them")
     config, run = profiles.PROFILES[preset], Path(out)
     if steps is not None:
         config = profiles.scaled(config, steps)
@@ -259,7 +259,7 @@ def adapt(
         DivergenceError: the loss is not finite.
     """
     if base not in BASES:
-        raise ArgumentError(f"expected a base among {', '.join(BASES)}, got {base!r}")
+        raise ArgumentError(f"expected a base among {', '.join(BASES)}, got {base!r}; name one of them")
     torch_device = device if isinstance(device, torch.device) else device_named(device)
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     settings = config or PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig())

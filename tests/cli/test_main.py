@@ -93,6 +93,12 @@ def test_only_one_trajectory_is_forecast(monkeypatch, capsys, adapted):
         assert "expected one trajectory to forecast, got several" in capsys.readouterr().err
 
 
+def test_a_file_that_is_no_forecaster_is_answered_with_the_command_that_writes_one(monkeypatch, capsys, adapted):
+    for command in ("forecast", "evaluate"):
+        assert run(monkeypatch, command, "nine.npy", "nine.npy", "--out", "future") == 2
+        assert "give a file that `rdjepa adapt` wrote" in " ".join(capsys.readouterr().err.split())
+
+
 def test_an_evaluation_names_the_forecaster_of_the_file(monkeypatch, capsys, adapted):
     assert not run(monkeypatch, "evaluate", "mine.safetensors", "nine.npy", "--out", "rows.jsonl")
     shown = capsys.readouterr().out
@@ -119,7 +125,10 @@ def test_adapt_evaluate_and_forecast_from_an_npz_file(monkeypatch, capsys, tmp_p
     data = tmp_path / "mine.npz"
     np.savez(data, np.random.default_rng(0).standard_normal((12, 128, 128, 2)).astype(np.float32))
     out = tmp_path / "f.safetensors"
-    assert not run(monkeypatch, "adapt", data, "--model", tmp_path / "model", "--steps", 1, "--out", out)
+    for verb in ("saved", "replaced"):
+        assert not run(monkeypatch, "adapt", data, "--model", tmp_path / "model", "--steps", 1, "--out", out)
+        shown = " ".join(capsys.readouterr().out.split())
+        assert shown.startswith("1 trajectory, loss ") and f"; {verb} " in shown
     assert not run(monkeypatch, "evaluate", out, data, "--out", tmp_path / "rows.jsonl")
     assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 3 * 2 * 5
     assert not run(monkeypatch, "forecast", out, data, "--out", tmp_path / "future.npz")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from rdjepa.evaluation.metrics import METRICS, gradient_l1, mse, relative_l2, vrmse
+from rdjepa.evaluation.metrics import METRICS, Metric, gradient_l1, mse, relative_l2, vrmse
 
 RNG = np.random.default_rng(0)
 REFERENCE = RNG.normal(1.0, 2.0, size=(3, 5, 6, 8, 2))
@@ -99,3 +99,12 @@ def test_unequal_shapes_are_refused(name: str) -> None:
             METRICS[name](prediction, REFERENCE)
     with pytest.raises(ValueError, match="at least 2 x 2"):
         METRICS[name](np.zeros((1, 4, 2)), np.zeros((1, 4, 2)))
+
+
+@pytest.mark.parametrize(
+    "function", [lambda p, t: float(np.abs(p - t).max()), lambda p, t: np.abs(p - t).mean(axis=-1)]
+)
+def test_errors_of_a_wrong_shape_are_refused_with_the_name_of_the_metric(function) -> None:
+    fields = np.zeros((4, 5, 8, 8, 2))
+    with pytest.raises(ValueError, match=r"expected errors \(4, 5\) from the metric 'mine' .*, got \(.*\); reduce"):
+        Metric("mine", "Mine", function)(fields, fields)

@@ -18,10 +18,11 @@ from rdjepa.data.splits import coinciding_seeds
 from rdjepa.errors import CheckpointError, DataError, OutputError, StudyError
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.forecasters.persistence import persistence
-from rdjepa.study import collect, protocol
+from rdjepa.study import collect, protocol, registry
 from rdjepa.study import runner as study
 from rdjepa.study.cell import identifier, identity
 from rdjepa.study.directory import Directory
+from rdjepa.study.registry import Study
 
 SCRIPT = """
 import sys
@@ -63,6 +64,34 @@ def test_the_paper_adapts_432_models():
         assert len(adapted) == len(set(adapted)) == expected
     scratch = [c for c in study.cells("scratch") if c.forecaster == "scratch"]
     assert sum(external.values()) + len(scratch) == 432
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"systems": "barkley"}, "expected systems as a tuple of names, got 'barkley'; write"),
+        ({"forecasters": "fno"}, "expected forecasters as a tuple of names, got 'fno'; write"),
+        ({"budgets": ("1",)}, r"expected budgets as a tuple of whole numbers from 1 on, got \('1',\); write"),
+        ({"seeds": 777}, "expected seeds as a tuple of whole numbers from 0 on, got 777; write"),
+    ],
+)
+def test_a_study_of_wrong_types_is_refused_when_it_is_defined(changes, words):
+    with pytest.raises(StudyError, match=words):
+        Study(**{"name": "mine", "title": "Mine", "systems": ("barkley",)} | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"systems": ("barkly",)}, "every system of the study mine among gray-scott, .*, got 'barkly'; correct"),
+        ({"forecasters": ("fna",)}, "every forecaster of the study mine among rd-jepa, .*, got 'fna'; correct"),
+        ({"forecasters": ("fno",), "subject": "lno"}, "every subject of the study mine among fno, got 'lno'; correct"),
+    ],
+)
+def test_a_study_of_unknown_names_has_no_cells(registrations, changes, words):
+    registry.register(Study(**{"name": "mine", "title": "Mine", "systems": ("barkley",)} | changes))
+    with pytest.raises(StudyError, match=words):
+        study.cells("mine")
 
 
 def test_the_most_telling_cells_come_first():

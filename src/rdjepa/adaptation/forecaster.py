@@ -15,6 +15,7 @@ from rdjepa.forecasters.base import CONTEXT, ForecastModel
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.io.tensors import load_tensors, save_tensors
 
+_REMEDY = "give a file that `rdjepa adapt` wrote"
 AT_ONCE = {"cpu": 2}  # windows per forward pass; more do not fit into the processor's cache and take 1.5 times as long
 
 
@@ -120,9 +121,9 @@ def load_forecaster(path: str | Path) -> Forecaster:
     Raises:
         CheckpointError: the file is missing, damaged or foreign, or its class cannot be imported.
     """
-    tensors, header = load_tensors(Path(path))
+    tensors, header = load_tensors(Path(path), _REMEDY)
     if header.get("kind") != "forecaster":
-        raise CheckpointError(f"expected an adapted forecaster, got a {header.get('kind')} file at {path}")
+        raise CheckpointError(f"expected an adapted forecaster, got a {header.get('kind')} file at {path}; {_REMEDY}")
     header = _upgraded(header)
     try:
         kind = (

@@ -33,12 +33,14 @@ def adapt(
     from rdjepa import api
 
     refuse_overwriting(out, [*data, Path(model)], kind="forecaster", same_kind=is_forecaster, force=force)
+    verb = "replaced" if out.exists() else "saved"
     with progress("adapt") as update:
         # `api.adapt` reads the data itself, after it has checked the cheaper arguments
         forecaster = api.adapt(model, data, steps=steps, seed=seed, base=base, device=device, progress=update)
+    count = len(forecaster.record["support"])
     console.print(
-        f"{len(forecaster.record['support'])} trajectories, loss {forecaster.losses[0]:.4f} to "
-        f"{forecaster.losses[-1]:.4f}; saved {forecaster.save(out)}"
+        f"{count} {'trajectory' if count == 1 else 'trajectories'}, loss {forecaster.losses[0]:.4f} to "
+        f"{forecaster.losses[-1]:.4f}; {verb} {forecaster.save(out)}"
     )
 
 

@@ -70,7 +70,10 @@ def validate(fields: np.ndarray, minimum_frames: int = FORECASTING.length, multi
         raise DataError(f"expected {rule}, got {height} x {width}; resample or crop the fields")
     bad = int(np.count_nonzero(~np.isfinite(fields)))
     if bad:
-        raise DataError(f"expected finite fields, got {bad} values that are NaN or infinite; remove those frames")
+        raise DataError(
+            f"expected finite fields, got {bad} values that are NaN or infinite; "
+            "fill them, or cut the trajectory there, since frames must stay equally spaced in time"
+        )
     with np.errstate(over="ignore"):
         single = np.ascontiguousarray(fields, dtype=np.float32)
     if single is not fields and not np.isfinite(single).all():

@@ -70,8 +70,19 @@ class Metric:
         object.__setattr__(self, "description", self.description or self.title)
 
     def __call__(self, prediction: Any, reference: Any) -> np.ndarray:
-        """Return the errors (...) of a prediction (..., H, W, C)."""
-        return self.function(prediction, reference)
+        """Return the errors (...) of a prediction (..., H, W, C).
+
+        Raises:
+            ArgumentError: the function returned errors of another shape.
+        """
+        errors = self.function(prediction, reference)
+        expected = tuple(reference.shape[:-3])
+        if np.shape(errors) != expected:
+            raise ArgumentError(
+                f"expected errors {expected} from the metric {self.name!r} for fields {tuple(reference.shape)}, got "
+                f"{np.shape(errors)}; reduce the last three axes (H, W, C) alone"
+            )
+        return np.asarray(errors)
 
 
 METRICS: dict[str, Metric] = {}

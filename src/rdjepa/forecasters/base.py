@@ -84,5 +84,5 @@ def preset_of(presets: Mapping[str, Any], preset: Any) -> Any:
     if not isinstance(preset, str):
         return preset
     if preset not in presets:
-        raise ArgumentError(f"expected a preset among {', '.join(presets)}, got {preset!r}")
+        raise ArgumentError(f"expected a preset among {', '.join(presets)}, got {preset!r}; name one of them")
     return presets[preset]

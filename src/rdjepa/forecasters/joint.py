@@ -62,7 +62,8 @@ class JointForecaster(ForecastModel):
         """Forecast (B, 5, C, H, W) from the context (B, 4, C, H, W).
 
         Raises:
-            ArgumentError: another number of frames or components, or another grid than the model was built for.
+            ArgumentError: another number of frames or components, or another grid than the model was built for, or an
+                output of the network of another shape.
         """
         (context,) = features
         wanted = (CONTEXT, self.components, self.grid, self.grid)
@@ -71,7 +72,14 @@ class JointForecaster(ForecastModel):
                 f"expected a context (B, {', '.join(map(str, wanted))}), got {tuple(context.shape)}; "
                 "build the model for that grid or resample the fields"
             )
-        return self.network(context.flatten(1, 2)).unflatten(1, (HORIZONS, self.components))
+        stacked = self.network(context.flatten(1, 2))
+        expected = (len(context), self.channels_out, self.grid, self.grid)
+        if tuple(stacked.shape) != expected:
+            raise ArgumentError(
+                f"expected {expected} (B, 5 C, H, W) from the network of {type(self).__name__}, got "
+                f"{tuple(stacked.shape)}; return channels_out channels on the grid of the input"
+            )
+        return stacked.unflatten(1, (HORIZONS, self.components))
 
     def parameter_groups(self) -> list[dict]:
         """Return one group of all parameters that require gradients."""

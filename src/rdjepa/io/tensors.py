@@ -41,8 +41,12 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], record: Mapping) -> 
     return checksum
 
 
-def read_record(path: Path) -> dict:
+def read_record(path: Path, remedy: str = "fetch it again") -> dict:
     """Read the record of a file that `save_tensors` wrote, without its tensors; the digest is under "sha256".
+
+    Args:
+        path: the file.
+        remedy: end of the sentence that refuses a file that is no whole safetensors file: what to do.
 
     Raises:
         CheckpointError: the file is missing, foreign or truncated.
@@ -53,18 +57,22 @@ def read_record(path: Path) -> dict:
         with safetensors.safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
     except (safetensors.SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"expected a whole safetensors file, got {path}: {error}; fetch it again") from error
+        raise CheckpointError(f"expected a whole safetensors file, got {path}: {error}; {remedy}") from error
     if "rdjepa" not in metadata:
         raise CheckpointError(f"expected a checkpoint written by rdjepa, got a foreign file at {path}; check the path")
     try:
         header = json.loads(metadata["rdjepa"])
         return header["record"] | {"sha256": header["sha256"]}
     except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"expected a record in {path}, got one that cannot be read; fetch it again") from error
+        raise CheckpointError(f"expected a record in {path}, got one that cannot be read; {remedy}") from error
 
 
-def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
+def load_tensors(path: Path, remedy: str = "fetch it again") -> tuple[dict[str, Tensor], dict]:
     """Read what `save_tensors` wrote, whole or not at all.
+
+    Args:
+        path: the file.
+        remedy: as for `read_record`.
 
     Returns:
         The tensors and the record, with the digest under "sha256".
@@ -72,13 +80,13 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
     Raises:
         CheckpointError: the file is missing, foreign, truncated, or a byte has changed.
     """
-    record = read_record(path)
+    record = read_record(path, remedy)
     try:
         tensors = load_file(path)
     except (safetensors.SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"expected a whole safetensors file, got {path}: {error}; fetch it again") from error
+        raise CheckpointError(f"expected a whole safetensors file, got {path}: {error}; {remedy}") from error
     if digest(tensors) != record["sha256"]:
-        raise CheckpointError(f"expected checksum {record['sha256'][:12]}, got another in {path}; fetch it again")
+        raise CheckpointError(f"expected checksum {record['sha256'][:12]}, got another in {path}; {remedy}")
     return tensors, record
 
 

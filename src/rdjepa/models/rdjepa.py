@@ -121,7 +121,7 @@ def build(preset: str | ModelConfig, seed: int | None = None) -> RDJEPA:
         ArgumentError: unknown preset.
     """
     if isinstance(preset, str) and preset not in PRESETS:
-        raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}")
+        raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}; name one of them")
     config, name = (PRESETS[preset], preset) if isinstance(preset, str) else (preset, "custom")
     if seed is None:
         return RDJEPA(config, name)

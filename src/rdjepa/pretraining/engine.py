@@ -32,9 +32,9 @@ class Engine:
     def __post_init__(self) -> None:
         """Refuse unknown values, and CUDA graphs with accumulated passes."""
         if self.compile not in MODES:
-            raise ArgumentError(f"expected compile among {', '.join(MODES)}, got {self.compile!r}")
+            raise ArgumentError(f"expected compile among {', '.join(MODES)}, got {self.compile!r}; name one of them")
         if self.frames not in PLACES:
-            raise ArgumentError(f"expected frames among {', '.join(PLACES)}, got {self.frames!r}")
+            raise ArgumentError(f"expected frames among {', '.join(PLACES)}, got {self.frames!r}; name one of them")
         if self.accumulate < 1:
             raise ArgumentError(f"expected at least one accumulated pass, got {self.accumulate}")
         if self.compile == "graphs" and self.accumulate > 1:

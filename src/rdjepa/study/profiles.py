@@ -56,5 +56,5 @@ def profile(name: str, checkpoint: str | None = None) -> Profile:
         ArgumentError: unknown name.
     """
     if name not in PROFILES:
-        raise ArgumentError(f"expected a profile among {', '.join(PROFILES)}, got {name!r}")
+        raise ArgumentError(f"expected a profile among {', '.join(PROFILES)}, got {name!r}; name one of them")
     return PROFILES[name] if checkpoint is None else replace(PROFILES[name], checkpoint=checkpoint)

@@ -23,6 +23,8 @@ class Study:
         seeds: support seeds; None for those that the protocol gives each system.
         figures: names in `rdjepa.study.report.figures.FIGURES`; errors by wavenumber follow where there are spectra.
         published: numbers of the paper's tables that it fills; None where nothing was published.
+        subject: the forecaster that findings and paired differences are about; the first pretrained one, or else the
+            first, by default.
     """
 
     name: str
@@ -34,9 +36,30 @@ class Study:
     seeds: tuple[int, ...] | None = None
     figures: tuple[str, ...] = ("errors-by-horizon", "all-forecasters")
     published: tuple[str, ...] | None = None
+    subject: str = ""
 
     def __post_init__(self) -> None:
-        """Set `cells` to the study's own name where no other is given."""
+        """Set `cells` to the study's own name where no other is given; refuse values of a wrong type.
+
+        Names of systems and forecasters are looked up in `runner.cells`, since a study may be registered before them.
+
+        Raises:
+            StudyError: a string instead of a tuple of names, or budgets or seeds that are no whole numbers.
+        """
+        for field in ("systems", "forecasters", "figures", "published"):
+            value = getattr(self, field)
+            if isinstance(value, str):
+                raise StudyError(f"expected {field} as a tuple of names, got {value!r}; write ({value!r},)")
+        for field, least in (("budgets", 1), ("seeds", 0)):
+            value = getattr(self, field)
+            whole = value is None or (
+                isinstance(value, tuple | list) and all(isinstance(each, int) and each >= least for each in value)
+            )
+            if not whole:
+                raise StudyError(
+                    f"expected {field} as a tuple of whole numbers from {least} on, got {value!r}; "
+                    f"write for example ({least},)"
+                )
         object.__setattr__(self, "cells", self.cells or self.name)
 
     def compared(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from rdjepa import systems
 from rdjepa.data.parallel import completed
 from rdjepa.data.splits import coinciding_seeds
 from rdjepa.errors import OutputError, StudyError
@@ -37,9 +38,11 @@ def cells(study: str, only: Sequence[str] = (), seeds: Sequence[int] | None = No
         seeds: support seeds, instead of the study's.
 
     Raises:
-        StudyError: an unknown study, key or value, or seeds that select the same trajectory at K = 1.
+        StudyError: an unknown study, key or value, a study of an unknown system or forecaster or about one that it does
+            not compare, or seeds that select the same trajectory at K = 1.
     """
     plan = registry.get(study)
+    _check(plan)
     found = []
     for system in plan.systems:
         chosen = tuple(seeds or plan.seeds_of(system))
@@ -54,6 +57,22 @@ def cells(study: str, only: Sequence[str] = (), seeds: Sequence[int] | None = No
     return select([cell for _, cell in found], only)
 
 
+def _check(plan: registry.Study) -> None:
+    """Refuse a study that names an unknown system or forecaster, or whose subject it does not compare."""
+    every = (*systems.names(), *systems.wall_names())
+    for kind, chosen, known in (
+        ("system", plan.systems, every),
+        ("forecaster", plan.compared(), forecasters.names()),
+        ("subject", (plan.subject,) if plan.subject else (), plan.compared()),
+    ):
+        unknown = [name for name in chosen if name not in known]
+        if unknown:
+            raise StudyError(
+                f"expected every {kind} of the study {plan.name} among {', '.join(known)}, got {unknown[0]!r}; "
+                "correct the name, or register it first"
+            )
+
+
 def select(every: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
     """Return the cells that meet all conditions; see `cells`."""
     wanted: dict[str, set[str]] = {}
@@ -65,7 +84,7 @@ def select(every: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
             )
         known = dict.fromkeys(str(getattr(cell, key)) for cell in every)
         if value not in known:
-            raise StudyError(f"expected {key} among {', '.join(known)}, got {value!r}")
+            raise StudyError(f"expected {key} among {', '.join(known)}, got {value!r}; name one of them")
         wanted.setdefault(key, set()).add(value)
     return [cell for cell in every if all(str(getattr(cell, key)) in values for key, values in wanted.items())]
 

@@ -67,6 +67,13 @@ def test_without_a_common_selection_there_is_no_comparison():
     assert against_all(table[table["forecaster"] == "a"], "a", ("mse",)).empty
 
 
+def test_a_single_forecast_has_no_interval_and_is_not_marked():
+    found = against_all(rows({"a": [[1.0]], "b": [[2.0]]}), "a", ("mse",))
+    assert found[["low", "high"]].isna().all(axis=None)
+    text = comparison_sheet(found, "mse", "caption").rows[0][1][0]
+    assert (text.text, text.bold) == ("−100.00 [—]", False)
+
+
 def test_the_sheet_marks_what_lies_below_zero():
     found = against_all(rows({"a": [[1.0, 1.1]], "b": [[2.0, 2.3]], "c": [[1.0, 1.2]]}), "a", ("mse",))
     sheet = comparison_sheet(found, "mse", "caption")

@@ -3,7 +3,9 @@ import re
 import pandas as pd
 import pytest
 
-from rdjepa.study.report import runs, summary
+from rdjepa.study import registry
+from rdjepa.study.registry import CONTROL, Study
+from rdjepa.study.report import figures, runs, summary
 from rdjepa.study.report.write import write_figures, write_report, write_tables
 
 
@@ -93,6 +95,27 @@ def test_a_run_without_a_record_is_refused(made_study, tmp_path):
     with pytest.raises(ValueError, match=f"expected a record of every run, got none of {records['id'].iloc[0]};"):
         write_tables(rows, records[1:], spectra, tmp_path / "x", "scratch")
     assert not (tmp_path / "x").exists()
+
+
+def test_one_of_a_thing_is_counted_in_the_singular(made_study):
+    rows, records, _ = made_study("scratch", trajectories=1)
+    one = rows["support_seed"] == 777
+    text = runs.sentence(rows[one], records.assign(updates=1))
+    assert text == "Profile nano, 1 update, 1 test trajectory per system, support seed 777"
+
+
+def test_a_study_is_about_the_subject_that_it_names(registrations, made_study, made_example, tmp_path):
+    registry.register(Study("mine", "From scratch", ("barkley",), CONTROL, cells="heldout", subject="scratch"))
+    rows, records, spectra = made_study("scratch", trajectories=2)
+    rows = rows[rows["system"] == "barkley"]
+    tables = write_tables(rows, records, spectra[:0], tmp_path, "mine")[0].read_text()
+    assert tables.startswith("# Tables: From scratch\n")
+    assert "All forecasters: Architecture-matched scratch is lowest in" in tables
+    assert "of Architecture-matched scratch minus that of another" in tables
+    page = write_report(rows, records, spectra[:0], made_example, tmp_path, "mine").read_text(encoding="utf-8")
+    assert "<title>From scratch</title>" in page
+    animated = figures.material(summary.run_values(summary.prepare(rows)), spectra[:0], made_example, "mine")
+    assert animated.subject == "scratch" and ("barkley", 1, "scratch/rd-jepa") in {key[:3] for key in animated.known}
 
 
 def test_provenance_joins_what_is_the_same_and_lists_what_is_not(made_study):

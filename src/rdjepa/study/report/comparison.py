@@ -30,7 +30,8 @@ def paired(
         seed: of the draws.
 
     Returns:
-        system, k, supports, trajectories, difference, low, high in the metric's units, won: the share of matched
+        system, k, supports, trajectories, difference, low, high in the metric's units (low and high are NaN for a
+        single matched forecast, which has no interval), won: the share of matched
         forecasts in which the forecaster's error is lower, and runs: ids of all runs behind them.
     """
     chosen = rows[(rows["metric"] == metric) & rows["forecaster"].isin([forecaster, against])]
@@ -43,7 +44,9 @@ def paired(
     found = []
     for (system, k), part in differences.groupby(level=["system", "k"], sort=False):
         table = part.droplevel(["system", "k"]).unstack("support_seed").to_numpy()  # (trajectories, supports)
-        low, high = np.quantile(_means(table, resamples, random), [0.025, 0.975])
+        # draws of a single forecast are all the same, which says nothing about the choice of it
+        single = table.size == 1
+        low, high = (np.nan, np.nan) if single else np.quantile(_means(table, resamples, random), [0.025, 0.975])
         runs = " ".join(chosen.loc[(chosen["system"] == system) & (chosen["k"] == k), "run"].unique())
         found.append((system, k, table.shape[1], table.shape[0], table.mean(), low, high, (table < 0).mean(), runs))
     return pd.DataFrame(found, columns=COLUMNS)
@@ -89,6 +92,10 @@ def _means(table: np.ndarray, resamples: int, random: np.random.Generator) -> np
 
 
 def _texts(line: pd.Series) -> list[Text]:
-    """Return the difference with its interval, bold where the whole interval is below zero, and the share won."""
+    """Return the difference with its interval, bold where the whole interval is below zero, and the share won.
+
+    A dash replaces the interval of a single matched forecast.
+    """
     numbers = [f"{100 * line[name]:.2f}".replace("-", "−") for name in ("difference", "low", "high")]
-    return [Text(f"{numbers[0]} [{numbers[1]}, {numbers[2]}]", bool(line["high"] < 0)), Text(f"{line['won']:.0%}")]
+    interval = MISSING if np.isnan(line["high"]) else f"{numbers[1]}, {numbers[2]}"
+    return [Text(f"{numbers[0]} [{interval}]", bool(line["high"] < 0)), Text(f"{line['won']:.0%}")]

@@ -63,7 +63,7 @@ def contents(rows: pd.DataFrame, records: pd.DataFrame, study: str) -> Contents:
     records = runs.of_rows(rows, records)
     values = summary.run_values(rows)
     source = runs.sentence(rows, records)
-    profile, subject = rows["profile"].iloc[0], focus(rows["forecaster"].unique())
+    profile, subject = rows["profile"].iloc[0], focus(rows["forecaster"].unique(), plan.subject)
     sections, findings = [], []
     for layout in [*paper_tables(plan), *further_tables(plan, values)]:
         found, paper = tables.results(values, layout), tables.published_results(layout)

@@ -29,6 +29,7 @@ class Material:
         systems: of the rows and of the published tables, in order.
         budgets: values of K of the rows and of the published tables, in order.
         forecasters: those with rows, in order.
+        subject: the forecaster that the report is about.
         known: `summary.over_runs` of errors and reductions, by coordinates.
         spectra: binned energies; may be empty.
         examples: id of a run -> its fields, or None.
@@ -37,6 +38,7 @@ class Material:
     systems: tuple[str, ...]
     budgets: tuple[int, ...]
     forecasters: tuple[str, ...]
+    subject: str
     known: charts.Known
     spectra: pd.DataFrame
     examples: Examples
@@ -79,11 +81,11 @@ def material(values: pd.DataFrame, spectra: pd.DataFrame, examples: Examples, st
     shown = values[values["regime"] == "all"]
     parts = [shown, summary.over_systems(shown, systems)]
     everything = pd.concat(parts, ignore_index=True)
-    subject = focus(forecasters)
+    subject = focus(forecasters, plan.subject)
     others = [name for name in forecasters if name != subject]
     parts = [everything, *(summary.reductions(everything, subject, name) for name in others)]
     known = summary.over_runs(pd.concat(parts, ignore_index=True)).to_dict("index")
-    return Material(systems, axis(plan, values, "k"), forecasters, known, spectra, examples)
+    return Material(systems, axis(plan, values, "k"), forecasters, subject, known, spectra, examples)
 
 
 def draw(found: Material, out: Path, study: str) -> list[tuple[Figure, list[Path]]]:
@@ -95,7 +97,9 @@ def draw(found: Material, out: Path, study: str) -> list[tuple[Figure, list[Path
     names = registry.get(study).figures
     unknown = [name for name in names if name not in FIGURES]
     if unknown:
-        raise StudyError(f"expected figures among {', '.join(FIGURES)}, got {unknown[0]!r} of the study {study}")
+        raise StudyError(
+            f"expected figures among {', '.join(FIGURES)}, got {unknown[0]!r} of the study {study}; name one of them"
+        )
     chosen = [FIGURES[name] for name in names] + ([] if found.spectra.empty else [_SPECTRA])
     with style.print_style():
         return [(figure, style.save(figure.draw(found), out, figure.name)) for figure in chosen]

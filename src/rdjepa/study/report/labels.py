@@ -62,8 +62,10 @@ def ordered(dimension: str, values: Iterable[str]) -> list[str]:
     return sorted(found, key=lambda name: (names.index(name) if name in names else len(names), name))
 
 
-def focus(names: Iterable[str]) -> str:
-    """Return the forecaster that a report is about: the first pretrained one, or else the first."""
+def focus(names: Iterable[str], subject: str = "") -> str:
+    """Return the forecaster that a report is about: the study's subject, or the first pretrained one, or the first."""
+    if subject:
+        return subject
     order = ordered("forecaster", names)
     known = set(forecasters.names())
     return next((name for name in order if name in known and forecasters.get(name).pretrained), order[0])

@@ -12,7 +12,7 @@ from rdjepa.study import registry
 from rdjepa.study.report import figures, runs, sheet
 from rdjepa.study.report.contents import Contents
 from rdjepa.study.report.figures import Material
-from rdjepa.study.report.labels import focus, label
+from rdjepa.study.report.labels import label
 from rdjepa.viz.figures import animation
 
 
@@ -47,7 +47,7 @@ def page(content: Contents, material: Material, study: str) -> str:
 
 def _animations(material: Material, folder: Path) -> list[dict[str, str]]:
     """Animate, for each system, reference and forecast of the report's subject from the newest frame to h = 5."""
-    found, subject = [], focus(material.forecasters)
+    found, subject = [], material.subject
     for system in material.systems:
         example = material.find(system, material.budgets[0], subject)
         if example is not None:

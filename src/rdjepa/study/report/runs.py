@@ -43,10 +43,12 @@ def sentence(rows: pd.DataFrame, records: pd.DataFrame) -> str:
         records: as `of_rows` returns them.
     """
     tests = rows.drop_duplicates(["system", "regime", "trajectory"]).groupby("system").size()
-    seeds = ", ".join(map(str, sorted(rows["support_seed"].unique())))
+    seeds = sorted(rows["support_seed"].unique())
+    updates = records.loc[records["updates"] > 0, "updates"]
     return (
-        f"Profile {rows['profile'].iloc[0]}, {_span(records.loc[records['updates'] > 0, 'updates'])} updates, "
-        f"{_span(tests)} test trajectories per system, support seeds {seeds}"
+        f"Profile {rows['profile'].iloc[0]}, {_counted(updates, 'update', 'updates')}, "
+        f"{_counted(tests, 'test trajectory', 'test trajectories')} per system, "
+        f"support seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
     )
 
 
@@ -87,6 +89,12 @@ def _plain(value: object) -> str:
     if isinstance(value, float):  # pandas turns whole numbers into floats where some cells have none
         return f"{value:g}"
     return value if isinstance(value, str) else json.dumps(value, default=str, sort_keys=True)
+
+
+def _counted(values: pd.Series, one: str, many: str) -> str:
+    """Return the span of counts and what is counted."""
+    span = _span(values)
+    return f"{span} {one if span == '1' else many}"
 
 
 def _span(values: pd.Series) -> str:

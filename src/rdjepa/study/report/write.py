@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from rdjepa.io.atomic import write_bytes
+from rdjepa.study import registry
 from rdjepa.study.report import figures, page, runs, sheet, summary
 from rdjepa.study.report.contents import contents
 from rdjepa.study.report.figures import Examples
@@ -37,7 +38,7 @@ def write_tables(rows: pd.DataFrame, records: pd.DataFrame, spectra: pd.DataFram
     content = contents(rows, records, study)
     paths, text = (
         [],
-        [f"# Tables of the {study} study", f"{content.source}.", "\n".join(f"- {f}" for f in content.findings)],
+        [f"# {_heading(study)}", f"{content.source}.", "\n".join(f"- {f}" for f in content.findings)],
     )
     for section in content.sections:
         body = "\n".join(map(sheet.markdown, section.sheets)) + f"\nRun ids and exact values: `{section.name}.csv`.\n"
@@ -95,6 +96,12 @@ def write_report(
     out = Path(out)
     material = figures.material(content.values, spectra, examples, study)
     return _write(out / f"{study}.html", page.page(content, material, study))
+
+
+def _heading(study: str) -> str:
+    """Return the heading of all tables: the paper's studies are known by name, others by title."""
+    plan = registry.get(study)
+    return f"Tables: {plan.title}" if plan.published is None else f"Tables of the {study} study"
 
 
 def _write(path: Path, text: str) -> Path:
