@@ -128,7 +128,7 @@ def test_adapt_evaluate_and_forecast_from_an_npz_file(monkeypatch, capsys, tmp_p
     for verb in ("saved", "replaced"):
         assert not run(monkeypatch, "adapt", data, "--model", tmp_path / "model", "--steps", 1, "--out", out)
         shown = " ".join(capsys.readouterr().out.split())
-        assert shown.startswith("1 trajectory, loss ") and f"; {verb} " in shown
+        assert " 1 trajectory, loss " in shown and f"; {verb} " in shown
     assert not run(monkeypatch, "evaluate", out, data, "--out", tmp_path / "rows.jsonl")
     assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 3 * 2 * 5
     assert not run(monkeypatch, "forecast", out, data, "--out", tmp_path / "future.npz")
