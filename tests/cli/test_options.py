@@ -11,8 +11,10 @@ from rdjepa.errors import ArgumentError
 from rdjepa.evaluation.probe import ProbeConfig
 from rdjepa.models import rdjepa as models
 from rdjepa.pretraining import engine
-from rdjepa.study import profiles
+from rdjepa.study import profiles, registry
 from rdjepa.study.supply import Supply
+
+PAPER_STUDIES = registry.names()
 
 
 @pytest.mark.parametrize(
@@ -24,6 +26,7 @@ from rdjepa.study.supply import Supply
         (options.BASES, api.BASES),
         (options.COMPILE_MODES, engine.MODES),
         (options.FRAME_PLACES, engine.PLACES),
+        (options.STUDIES, PAPER_STUDIES),
         (options.PROFILES, profiles.PROFILES),
     ],
 )

@@ -17,6 +17,7 @@ PRESETS = ("paper", "small", "nano")
 BASES = ("none", "linear")
 COMPILE_MODES = ("no", "yes", "graphs")
 FRAME_PLACES = ("memory", "mapped", "device")
+STUDIES = ("heldout", "source", "boundary", "scratch")
 PROFILES = ("paper", "small", "nano")
 
 Device = Annotated[str, typer.Option(help="Where to compute: auto (a GPU when there is one), cpu or cuda.")]

@@ -10,16 +10,15 @@ import typer
 from rich.table import Table
 
 from rdjepa.cli.console import console, progress
-from rdjepa.cli.options import PROFILES, Device, Scheduler
+from rdjepa.cli.options import PROFILES, STUDIES, Device, Scheduler
 from rdjepa.errors import ArgumentError, StudyError
-from rdjepa.study import registry
 
 app = typer.Typer(no_args_is_help=True, help="Run the paper's studies cell by cell, and set them beside the paper.")
 
 GIB = 2**30
 NEEDED = ("pandas", "pyarrow", "jinja2")  # the extra `study`
 
-Name = Annotated[str, typer.Argument(help=f"Study: {', '.join(registry.names())}.", metavar="STUDY")]
+Name = Annotated[str, typer.Argument(help=f"Study: {', '.join(STUDIES)}.", metavar="STUDY")]
 Root = Annotated[Path, typer.Option(help="Study directory.")]
 ProfileName = Annotated[str, typer.Option("--profile", help=f"Size of the study: {', '.join(PROFILES)}.")]
 Model = Annotated[str | None, typer.Option(help="Pretrained checkpoint; the profile's own by default.")]
