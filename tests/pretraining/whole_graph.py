@@ -1,0 +1,34 @@
+"""One pretraining step plain and one compiled, each network as one graph; prints both results as JSON."""
+
+import json
+
+import torch
+from noise import CONFIG, source
+
+from rdjepa.models.jepa import JEPA
+from rdjepa.models.rdjepa import PRESETS, ModelConfig
+from rdjepa.pretraining.engine import Engine
+from rdjepa.pretraining.state import Pretraining
+
+PRESETS["tiny"] = ModelConfig(32, 1, (1, 1, 1, 1, 1), temporal_blocks=1, predictor_blocks=1, decoder_width=8)
+
+
+def prepare(engine: Engine, jepa: JEPA) -> None:
+    """Compile the networks of a compiled engine without generating code."""
+    for module in (jepa.encoder, jepa.predictor, jepa.target_encoder) if engine.compiled else ():
+        module.compile(backend="aot_eager", dynamic=False, fullgraph=True)
+
+
+def main() -> None:
+    """Print loss, gradient norm and names of the state of both."""
+    setattr(Engine, "prepare", prepare)  # noqa: B010 - a method of a frozen class
+    batch = source().batch(0, 0, 2, 16, CONFIG.targets)
+    found = []
+    for engine in (Engine(), Engine("yes")):
+        training = Pretraining("tiny", CONFIG, torch.device("cpu"), engine)
+        found.append(training.update([batch]) | {"tensors": sorted(training.tensors())})
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
