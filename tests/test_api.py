@@ -33,6 +33,14 @@ def test_forecast_is_in_physical_units_and_of_five_frames(forecaster):
     assert abs(future.mean() - 1) < 3  # near the data's mean, not the standardized one's scale alone
 
 
+def test_errors_on_the_support_itself_come_with_a_warning(forecaster, tmp_path, recwarn):
+    assert rdjepa.evaluate(forecaster, trajectory(seed=1))
+    assert not [each for each in recwarn if issubclass(each.category, UserWarning)]
+    loaded = rdjepa.load_forecaster(forecaster.save(tmp_path / "f.safetensors"))
+    with pytest.warns(UserWarning, match="got 1 of 2 that it was adapted to"):
+        rdjepa.evaluate(loaded, [trajectory(), trajectory(seed=1)])
+
+
 def test_saved_forecaster_forecasts_the_same_bits(forecaster, tmp_path):
     path = forecaster.save(tmp_path / "f.safetensors")
     loaded = rdjepa.load_forecaster(path)

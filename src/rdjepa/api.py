@@ -15,10 +15,11 @@ import torch
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
 from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
 from rdjepa.data import readers
-from rdjepa.data.fields import channels_first, validate
+from rdjepa.data.fields import block_means, channels_first, validate
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Trajectory
+from rdjepa.data.well import checksum
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.evaluation.evaluate import Row
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
@@ -80,7 +81,8 @@ def pretrain(
 ) -> RDJEPA:
     """Pretrain on stored trajectories of several systems (S2.3-S2.5).
 
-    Under torchrun every process calls this function; the process of rank 0 writes files and reports progress.
+    Stored frames that are finer than the preset's grid are averaged over blocks of points. Under torchrun every
+    process calls this function; the process of rank 0 writes files and reports progress.
 
     Args:
         preset: "paper", "small" or "nano".
@@ -125,8 +127,9 @@ def pretrain(
         mapped = run / "frames" if engine.frames == "mapped" else None
         # The leader writes the memory-mapped frames; the other processes then only open them.
         with ranks.leader_first():
-            dataset = Dataset.open(data, list(files), dtype=dtype, mapped=mapped)
-            validation = Dataset.open(data, list(files), "validation", dtype=dtype)
+            grid = PRESETS[preset].grid
+            dataset = Dataset.open(data, list(files), dtype=dtype, mapped=mapped, grid=grid)
+            validation = Dataset.open(data, list(files), "validation", dtype=dtype, grid=grid)
         # Only training data: validation is read for diagnostics, a few batches in all.
         if engine.frames == "device":
             dataset = Dataset(dataset.frames.to(torch_device), dataset.normalizers, dataset.checksums)
@@ -212,7 +215,10 @@ def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer], files: Ma
     files = files or {}
     checked = [name for name in CHECKED if name in normalizers] or list(normalizers)[:1]
     physical = {name: simulate(files.get(name, name), split="validation").fields for name in checked}
-    fields = {name: [channels_first(normalizers[name].standardize(each))] for name, each in physical.items()}
+    fields = {
+        name: [channels_first(normalizers[name].standardize(block_means(each, model.config.grid)))]
+        for name, each in physical.items()
+    }
     # A checkpoint has no target encoder; a copy of the online one makes the loss a function of the stored weights.
     jepa = JEPA(copy.deepcopy(model.encoder), model.predictor).to(next(model.parameters()).device)
     batch = Dataset(Frames.of(fields), normalizers).batch(0, 0, 16, model.config.side, TargetConfig())
@@ -291,6 +297,7 @@ def adapt(
         "settings": forecaster.settings(),
         "config": dataclasses.asdict(settings),
         "support": [str(trajectory.key or "without a key") for trajectory in given],
+        "checksums": [checksum(fields) for fields in support],
         "seconds": {
             "features": round(prepared - started, 3),
             "adapt": round(time.perf_counter() - prepared, 3),
@@ -309,6 +316,8 @@ def evaluate(
 ) -> list[Row]:
     """Evaluate a forecaster on every window of whole trajectories, in physical units (S3.4).
 
+    Trajectories that the forecaster was adapted to are evaluated too, with a warning.
+
     Args:
         forecaster: an adapted forecaster, or any function from (B, 4, H, W, C) to (B, 5, H, W, C).
         trajectories: as for `adapt`.
@@ -319,7 +328,18 @@ def evaluate(
         One row per metric, horizon and trajectory: the mean over its windows.
     """
     function = forecaster.forecast if isinstance(forecaster, Forecaster) else forecaster
-    return _evaluate(function, readers.load(trajectories), metrics=tuple(metrics), progress=progress)
+    given = readers.load(trajectories)
+    if isinstance(forecaster, Forecaster):
+        seen = set(forecaster.record.get("checksums", ()))
+        known = sum(checksum(trajectory.fields) in seen for trajectory in given)
+        if known:
+            warnings.warn(
+                f"expected trajectories that the forecaster has not seen, got {known} of {len(given)} that it was "
+                "adapted to; its errors on those say nothing about new ones",
+                UserWarning,
+                stacklevel=2,
+            )
+    return _evaluate(function, given, metrics=tuple(metrics), progress=progress)
 
 
 def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list[np.ndarray]:

@@ -131,10 +131,13 @@ def test_adapt_evaluate_and_forecast_from_an_npz_file(monkeypatch, capsys, tmp_p
         assert " 1 trajectory, loss " in shown and f"; {verb} " in shown
     assert not run(monkeypatch, "evaluate", out, data, "--out", tmp_path / "rows.jsonl")
     assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 3 * 2 * 5
+    shown = capsys.readouterr()
+    assert "relative_l2" in shown.out
+    assert shown.err.startswith("warning: expected trajectories that the forecaster has not seen, got 1 of 1 ")
+    assert shown.err.count("\n") == 1
     assert not run(monkeypatch, "forecast", out, data, "--out", tmp_path / "future.npz")
     with np.load(tmp_path / "future.npz") as stored:
         assert stored["forecast"].shape == (5, 128, 128, 2)
-    assert "relative_l2" in capsys.readouterr().out
 
 
 def test_an_interrupt_says_that_the_work_is_kept(monkeypatch, capsys, tmp_path):

@@ -3,8 +3,9 @@
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 # OpenMP threads spin while they wait; on a machine that is busy with other work this takes most of the time.
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")
@@ -50,7 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     settings: dict[str, bool] = {}
     interrupts = Interrupts()
     try:
-        with interrupts:
+        with interrupts, warnings.catch_warnings():
+            warnings.showwarning = _warn  # type: ignore[assignment]
             app(None if arguments is None else list(arguments), obj=settings)
         status = 0
     except SystemExit as stopped:
@@ -60,6 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if status == INTERRUPTED:
         print("interrupted; what was finished is kept, run the same command again to go on", file=sys.stderr)
     raise SystemExit(status)
+
+
+def _warn(message: Warning | str, category: type[Warning], *place: Any) -> None:
+    """Print a warning as one line, without the place in the code that it comes from."""
+    print(f"warning: {message}", file=sys.stderr)
 
 
 def _report(error: BaseException, debug: bool) -> int:
