@@ -1,10 +1,13 @@
+from typing import cast
+
 import pytest
 import torch
+import torch.nn.functional as F
 
-from rdjepa.models.decoder import Decoder
-from rdjepa.models.encoder import AdaptiveNorm
+from rdjepa.models.decoder import Decoder, Fusion
+from rdjepa.models.encoder import AdaptiveNorm, to_grid
 from rdjepa.models.jepa import JEPA
-from rdjepa.models.rdjepa import PRESETS, ModelConfig, build, parameter_count
+from rdjepa.models.rdjepa import PRESETS, REVISION, ModelConfig, build, parameter_count
 
 
 def test_paper_preset_has_the_six_printed_parameter_counts():
@@ -19,19 +22,35 @@ def test_paper_preset_has_the_six_printed_parameter_counts():
     assert predictor + decoder == 96_904_454
 
 
-def test_small_weights_fit_forty_megabytes_and_nano_fifteen_in_half_precision():
-    for preset, limit in (("small", 40e6), ("nano", 15e6)):
-        with torch.device("meta"):
-            model = build(preset)
-        assert 2 * (parameter_count(model.encoder) + parameter_count(model.predictor)) <= limit
-    assert 10e6 <= parameter_count(build("small").encoder) + parameter_count(build("small").predictor) <= 25e6
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets_have_the_proportions_of_the_paper(preset):
+    config = PRESETS[preset]
+    with torch.device("meta"):
+        decoder = build(preset).decoder
+    values = config.patch**2 * config.components
+    assert config.side == 16
+    assert config.width >= 3 * values
+    assert decoder.fuse.width >= 2 * values
+    assert len(decoder.down) == config.patch.bit_length() - 1
+
+
+def test_nano_fits_fifteen_megabytes_in_half_precision():
+    with torch.device("meta"):
+        model = build("nano")
+    assert 2 * (parameter_count(model.encoder) + parameter_count(model.predictor)) <= 15e6
 
 
 def test_configurations_survive_a_round_trip_and_refuse_unknown_keys():
     for config in PRESETS.values():
         assert ModelConfig.from_dict(config.to_dict()) == config
     with pytest.raises(ValueError, match="another version"):
-        ModelConfig.from_dict({"width": 3})
+        ModelConfig.from_dict({"width": 3, "revision": REVISION})
+
+
+def test_a_model_of_the_first_revision_is_refused_with_the_version_that_reads_it():
+    former = {key: value for key, value in PRESETS["nano"].to_dict().items() if key != "revision"}
+    with pytest.raises(ValueError, match=r"got one of revision 1, .*; use rdjepa 0.1.0 for it"):
+        ModelConfig.from_dict(former)
 
 
 def test_unknown_preset_lists_the_known_ones():
@@ -52,6 +71,23 @@ def test_decoder_treats_horizons_apart():
     together = decoder(latent, frame)
     assert together.shape == (2, 3, 2, 128, 128)
     assert torch.allclose(together[:, 1:2], decoder(latent[:, 1:2], frame), atol=1e-5)
+
+
+@pytest.mark.parametrize("patch", [2, 4, 8])
+def test_decoder_equals_convolutions_over_concatenated_channels(patch):
+    """The horizons share the pyramid, so its part of every convolution is computed once; the sum is the same."""
+    decoder = Decoder(24, 8, patch=patch)
+    blocks = [cast(Fusion, block) for block in decoder.up]
+    latent, frame = torch.randn(2, 3, 16, 24), torch.randn(2, 2, 4 * patch, 4 * patch)
+    *finer, coarsest = (level.repeat_interleave(3, 0) for level in decoder.features(frame))
+    x = torch.cat([to_grid(decoder.latent(latent).flatten(0, 1)), coarsest], dim=1)
+    x = decoder.fuse.branch(x) + decoder.fuse.skip(x)
+    for block, level in zip(blocks, reversed(finer), strict=True):
+        x = F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
+        x = torch.cat([x, level], dim=1)
+        x = block.branch(x) + block.skip(x)
+    expected = decoder.head(x).unflatten(0, (2, 3))
+    assert torch.allclose(decoder(latent, frame), expected, atol=1e-5)
 
 
 def test_every_pretrained_parameter_gets_a_gradient(tiny):

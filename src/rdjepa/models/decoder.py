@@ -1,10 +1,13 @@
 """The dense decoder: predicted latent grid and newest frame to the future field (S2.6)."""
 
-import torch
+import itertools
+from typing import cast
+
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from rdjepa.errors import ArgumentError
 from rdjepa.models.encoder import to_grid
 
 
@@ -28,34 +31,82 @@ class ResidualBlock(nn.Module):
         return self.branch(x) + self.skip(x)
 
 
+class Fusion(ResidualBlock):
+    """A residual block over [upsampled features, features that N consecutive samples share], without the copies.
+
+    A convolution over concatenated channels is a sum of two, of which the shared one is computed once for the N
+    samples. A 1x1 map commutes with interpolation, so that of the skip connection is computed on the coarse grid.
+
+    Args:
+        width: features of the samples.
+        shared: features that samples share, and of the output.
+        groups: groups of the group normalizations.
+    """
+
+    def __init__(self, width: int, shared: int, groups: int) -> None:
+        super().__init__(width + shared, shared, groups)
+        self.width = width
+
+    def forward(  # type: ignore[override]
+        self, x: Float[Tensor, "BN width h w"], shared: Float[Tensor, "B shared H W"]
+    ) -> Float[Tensor, "BN shared H W"]:
+        """Map (B N, width, h, w) and (B, shared, H, W) to (B N, shared, H, W), where H is h or 2 h."""
+
+        def finer(y: Tensor) -> Tensor:
+            if y.shape[-1] == shared.shape[-1]:
+                return y
+            return F.interpolate(y, scale_factor=2, mode="bilinear", align_corners=False)
+
+        def over_samples(y: Tensor, once: Tensor) -> Tensor:
+            return (y.unflatten(0, (len(shared), -1)) + once[:, None]).flatten(0, 1)
+
+        first, skip = cast(nn.Conv2d, self.branch[0]), cast(nn.Conv2d, self.skip)
+        own, common = first.weight.split((self.width, first.in_channels - self.width), dim=1)
+        branch = over_samples(F.conv2d(finer(x), own, padding=1), F.conv2d(shared, common, first.bias, padding=1))
+        own, common = skip.weight.split((self.width, skip.in_channels - self.width), dim=1)
+        skipped = over_samples(finer(F.conv2d(x, own)), F.conv2d(shared, common, skip.bias))
+        return self.branch[1:](branch) + skipped
+
+
 class Decoder(nn.Module):
     """D: latent tokens (B, N, S, d) and the newest frame (B, C, H, W) to fields (B, N, C, H, W).
 
-    A pyramid of features at 128, 64, 32 and 16 points per side is computed from the newest frame once and shared by
-    the N horizons; the latent grid enters at the coarsest level. Widths are (1, 2, 4, 4) times `width`.
+    A pyramid of features is computed from the newest frame once and shared by the N horizons: one level for every
+    halving from the fields' points to the latent grid's, which enters at the coarsest. Widths are `width` times
+    1, 2, 4, 4: at 128, 64, 32 and 16 points per side for the paper's patches of 8 x 8.
 
     Args:
         latent: width d of the latent tokens.
         width: features at full resolution; a multiple of `groups`.
         components: field components C.
         groups: groups of the group normalizations.
+        patch: points per side of a patch, a power of two.
+
+    Raises:
+        ArgumentError: another size of a patch.
     """
 
-    def __init__(self, latent: int, width: int, components: int = 2, groups: int = 8) -> None:
+    def __init__(self, latent: int, width: int, components: int = 2, groups: int = 8, patch: int = 8) -> None:
         super().__init__()
-        w0, w1, w2, w3 = width, 2 * width, 4 * width, 4 * width
-        self.stem = ResidualBlock(components, w0, groups)
-        self.down = nn.ModuleList(nn.Conv2d(a, b, 4, stride=2, padding=1) for a, b in ((w0, w1), (w1, w2), (w2, w3)))
-        self.pyramid = nn.ModuleList(ResidualBlock(w, w, groups) for w in (w1, w2, w3))
-        self.latent = nn.Sequential(nn.LayerNorm(latent), nn.Linear(latent, w3))
-        self.fuse = ResidualBlock(2 * w3, w3, groups)
-        self.up = nn.ModuleList(ResidualBlock(a + b, b, groups) for a, b in ((w3, w2), (w2, w1), (w1, w0)))
+        if patch < 2 or patch & (patch - 1):
+            raise ArgumentError(f"expected a patch of 2, 4, 8, ... points per side, got {patch}; name one of them")
+        widths = [width * min(2**level, 4) for level in range(patch.bit_length())]
+        steps = list(itertools.pairwise(widths))
+        self.stem = ResidualBlock(components, widths[0], groups)
+        self.down = nn.ModuleList(nn.Conv2d(a, b, 4, stride=2, padding=1) for a, b in steps)
+        self.pyramid = nn.ModuleList(ResidualBlock(w, w, groups) for w in widths[1:])
+        self.latent = nn.Sequential(nn.LayerNorm(latent), nn.Linear(latent, widths[-1]))
+        self.fuse = Fusion(widths[-1], widths[-1], groups)
+        self.up = nn.ModuleList(Fusion(b, a, groups) for a, b in reversed(steps))
         self.head = nn.Sequential(
-            nn.Conv2d(w0, w0, 3, padding=1), nn.GroupNorm(groups, w0), nn.SiLU(), nn.Conv2d(w0, components, 1)
+            nn.Conv2d(width, width, 3, padding=1),
+            nn.GroupNorm(groups, width),
+            nn.SiLU(),
+            nn.Conv2d(width, components, 1),
         )
 
     def features(self, frame: Float[Tensor, "B C H W"]) -> list[Float[Tensor, "B _ _ _"]]:
-        """Return the pyramid F0..F3 of the newest frame, finest first, each (B, width_i, H / 2^i, W / 2^i)."""
+        """Return the pyramid F0, F1, ... of the newest frame, finest first, each (B, width_i, H / 2^i, W / 2^i)."""
         levels = [self.stem(frame)]
         for down, block in zip(self.down, self.pyramid, strict=True):
             levels.append(block(down(levels[-1])))
@@ -63,16 +114,8 @@ class Decoder(nn.Module):
 
     def forward(self, latent: Float[Tensor, "B N S d"], frame: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N C H W"]:
         """Decode N latent grids (B, N, S, d) given the newest frame (B, C, H, W)."""
-        batch, horizons = latent.shape[:2]
-
-        def shared(level: Tensor) -> Tensor:
-            # Horizons join the batch only here: the pyramid depends on the newest frame alone, so it is computed once.
-            return level[:, None].expand(-1, horizons, -1, -1, -1).flatten(0, 1)
-
         *finer, coarsest = self.features(frame)
-        x = to_grid(self.latent(latent).flatten(0, 1))
-        x = self.fuse(torch.cat([x, shared(coarsest)], dim=1))
+        x = self.fuse(to_grid(self.latent(latent).flatten(0, 1)), coarsest)
         for block, level in zip(self.up, reversed(finer), strict=True):
-            x = F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
-            x = block(torch.cat([x, shared(level)], dim=1))
-        return self.head(x).unflatten(0, (batch, horizons))
+            x = block(x, level)
+        return self.head(x).unflatten(0, latent.shape[:2])

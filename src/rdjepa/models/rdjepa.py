@@ -12,6 +12,10 @@ from rdjepa.models.decoder import Decoder
 from rdjepa.models.encoder import Encoder
 from rdjepa.models.predictor import Predictor
 
+# To be raised when the same weights no longer give the same function. 2: spectral layers see both diagonals, and the
+# decoder's levels follow from the patch.
+REVISION = 2
+
 
 @dataclass(frozen=True)
 class ModelConfig:
@@ -47,16 +51,24 @@ class ModelConfig:
         return self.grid // self.patch
 
     def to_dict(self) -> dict:
-        """Return the sizes as JSON values."""
-        return asdict(self) | {"depths": list(self.depths)}
+        """Return the sizes and the revision of the architecture as JSON values."""
+        return asdict(self) | {"depths": list(self.depths), "revision": REVISION}
 
     @classmethod
     def from_dict(cls, values: Mapping) -> "ModelConfig":
         """Restore a configuration from what `to_dict` returned.
 
         Raises:
-            ArgumentError: unknown or missing keys.
+            ArgumentError: unknown or missing keys, or sizes of another revision of the architecture.
         """
+        values = dict(values)
+        revision = values.pop("revision", 1)
+        if revision != REVISION:
+            reader = "use rdjepa 0.1.0 for it" if revision == 1 else "use the version of rdjepa that wrote it"
+            raise ArgumentError(
+                f"expected a model of revision {REVISION}, got one of revision {revision}, whose weights give another "
+                f"function here; {reader}, or pretrain and adapt again"
+            )
         expected = set(cls.__dataclass_fields__)
         if set(values) != expected:
             raise ArgumentError(
@@ -68,8 +80,12 @@ class ModelConfig:
 
 PRESETS = {
     "paper": ModelConfig(),
-    "small": ModelConfig(192, 6, (1, 2, 3, 2, 1), predictor_blocks=6, decoder_width=32),
-    "nano": ModelConfig(128, 4, (1, 1, 2, 1, 1), temporal_blocks=2, predictor_blocks=3, decoder_width=16),
+    # A patch of the paper has 128 values, its token 512 numbers and the decoder's coarsest level 384. The smaller
+    # presets keep three or four numbers and at least two features for each value of a patch.
+    "small": ModelConfig(384, 6, (1, 2, 3, 2, 1), predictor_blocks=6, decoder_width=64),
+    "nano": ModelConfig(
+        128, 4, (1, 1, 2, 1, 1), temporal_blocks=2, predictor_blocks=3, decoder_width=16, grid=64, patch=4
+    ),
 }
 
 
@@ -102,7 +118,7 @@ class RDJEPA(nn.Module):
             config.components,
         )
         self.predictor = Predictor(config.width, config.heads, config.predictor_blocks, config.side)
-        self.decoder = Decoder(config.width, config.decoder_width, config.components)
+        self.decoder = Decoder(config.width, config.decoder_width, config.components, patch=config.patch)
 
 
 def parameter_count(module: nn.Module) -> int:
@@ -135,5 +151,6 @@ def with_fresh_decoder(model: RDJEPA, seed: int) -> RDJEPA:
     fresh = copy.deepcopy(model)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        fresh.decoder = Decoder(model.config.width, model.config.decoder_width, model.config.components)
+        config = model.config
+        fresh.decoder = Decoder(config.width, config.decoder_width, config.components, patch=config.patch)
     return fresh

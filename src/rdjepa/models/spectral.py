@@ -1,7 +1,11 @@
 """The spectral branch: learned complex weights on the lowest Fourier modes of each feature (S2.2 ii).
 
+The paper keeps at most eight modes per spatial direction and does not say which. Here they are the wavenumbers -4..3
+along the rows and 0..7 along the columns of the real transform, so that a wave along (1, 1) and one along (1, -1) are
+both seen; wavenumbers 0..7 in both directions would be blind to the second.
+
 The grids are at most 16 points per side and the modes at most 8, so the truncated transform and its inverse are
-written as two small dense matrices. They equal `torch.fft.rfft2`, a slice, and the real inverse in which the
+written as two small dense matrices. They equal `torch.fft.rfft2`, a selection, and the real inverse in which the
 imaginary parts of the zero and Nyquist columns are dropped after the row transform; unlike the library inverse
 they therefore agree on every device, and no FFT kernel is launched.
 """
@@ -13,19 +17,27 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 
+def kept_rows(side: int, modes: int) -> list[int]:
+    """Return the kept wavenumbers along the rows, in the order of `torch.fft.fftfreq`: 0, 1, ..., -2, -1."""
+    count = min(modes, side)
+    return [*range((count + 1) // 2), *range(-(count // 2), 0)]
+
+
 @lru_cache(maxsize=32)
 def dft_matrices(side: int, modes: int) -> tuple[Tensor, Tensor]:
     """Compute the forward and inverse real matrices of the truncated transform on a side x side grid.
 
-    The kept block is rows 0..min(modes, side)-1 and columns 0..min(modes, side//2+1)-1 of the real transform.
+    The kept block is the rows `kept_rows(side, modes)` and the columns 0..min(modes, side//2+1)-1 of the real
+    transform.
 
     Returns:
         forward: (2 R Q, side^2), real parts of the R x Q coefficients first, then imaginary parts.
         inverse: (side^2, 2 R Q), from the same order back to the grid.
     """
-    rows, columns = min(modes, side), min(modes, side // 2 + 1)
+    wavenumbers = kept_rows(side, modes)
+    rows, columns = len(wavenumbers), min(modes, side // 2 + 1)
     points = torch.arange(side, dtype=torch.float64)
-    ky = torch.arange(rows, dtype=torch.float64)[:, None, None, None]
+    ky = torch.tensor(wavenumbers, dtype=torch.float64)[:, None, None, None]
     kx = torch.arange(columns, dtype=torch.float64)[None, :, None, None]
     angle = 2 * torch.pi * (ky * points[None, None, :, None] + kx * points[None, None, None, :]) / side
     cosine = angle.cos().reshape(rows * columns, side * side)
@@ -57,8 +69,9 @@ def matrices_on(side: int, modes: int, device: torch.device) -> tuple[Tensor, Te
 class SpectralConvolution(nn.Module):
     """Per-feature multiplication of low Fourier modes by complex weights, then a map over features.
 
-    Weights are stored as real pairs (d, modes, modes, 2), allocated at `modes` for every stage and sliced to what
-    the stage's grid has; there is one bias per feature. Always computed in float32.
+    Weights are stored as real pairs (d, modes, modes, 2), allocated at `modes` for every stage, of which a stage takes
+    what its grid has: row k belongs to the wavenumber k, or k - modes from the middle on. There is one bias per
+    feature. Always computed in float32.
 
     Args:
         width: number of features d.
@@ -76,11 +89,11 @@ class SpectralConvolution(nn.Module):
         """Filter tokens (B, side * side, d), row-major on a square grid."""
         side = round(tokens.shape[-2] ** 0.5)
         forward, inverse = matrices_on(side, self.modes, tokens.device)
-        rows, columns = min(self.modes, side), min(self.modes, side // 2 + 1)
+        rows, columns = kept_rows(side, self.modes), min(self.modes, side // 2 + 1)
         with torch.autocast(tokens.device.type, enabled=False):
             real, imaginary = (forward @ tokens.float()).chunk(2, dim=-2)
             # A coarser stage has fewer modes and takes the low ones of the same weights.
-            weight = self.weight[:, :rows, :columns].float().reshape(-1, rows * columns, 2).transpose(0, 1)
+            weight = self.weight[:, rows, :columns].float().flatten(1, 2).transpose(0, 1)
             a, b = weight.unbind(-1)
             product = torch.cat([real * a - imaginary * b, real * b + imaginary * a], dim=-2)
             filtered = inverse @ product + self.bias

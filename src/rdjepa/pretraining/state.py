@@ -3,9 +3,10 @@
 import contextlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -54,7 +55,7 @@ class Pretraining:
         self.preset, self.config, self.device, self.step = preset, config, device, 0
         self.engine, self.ranks, self.queue = engine, ranks, TargetQueue()
         model = build(preset, seed=config.seed)
-        self.side = model.config.side
+        self.model_config, self.side = model.config, model.config.side
         self.jepa = JEPA(model.encoder, model.predictor).to(device)
         self.engine.prepare(self.jepa)
         self.online = ranks.wrap(self.jepa)
@@ -126,7 +127,11 @@ class Pretraining:
 
     def save(self, path: Path) -> None:
         """Write the complete state as one file, atomically."""
-        save_tensors(path, self.tensors(), {"step": self.step, "preset": self.preset, "config": asdict(self.config)})
+        save_tensors(path, self.tensors(), {"step": self.step, **self._settings()})
+
+    def _settings(self) -> dict[str, Any]:
+        """Return what a state belongs to: preset, sizes and optimization settings."""
+        return {"preset": self.preset, "model": self.model_config.to_dict(), "config": asdict(self.config)}
 
     def load(self, path: Path) -> None:
         """Restore a state written by `save`.
@@ -137,8 +142,8 @@ class Pretraining:
         """
         tensors, record = load_tensors(path)
         # Through JSON, which turns tuples into lists, as the file did.
-        own = json.loads(json.dumps({"preset": self.preset, **asdict(self.config)}))
-        stored = {"preset": record["preset"], **record["config"]}
+        own = _flat(json.loads(json.dumps(self._settings())))
+        stored = _flat(record)
         differing = sorted(k for k in own.keys() | stored.keys() if k not in FREE and own.get(k) != stored.get(k))
         if differing:
             raise ArgumentError(
@@ -153,6 +158,11 @@ class Pretraining:
                 "exp_avg_sq": tensors[f"exp_avg_sq.{name}"].to(self.device),
             }
         self.step = record["step"]
+
+
+def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return preset, sizes and each optimization setting by name; a state of the first revision has no sizes."""
+    return {"preset": settings["preset"], "model": settings.get("model"), **settings["config"]}
 
 
 def newest_state(run: Path) -> list[Path]:
