@@ -94,6 +94,33 @@ def test_batch_entries_do_not_influence_each_other(tiny):
         assert torch.allclose(model(torch.cat([a, b]))[:1], model(a), atol=1e-5)
 
 
+def test_averaged_weights_are_kept_and_both_are_observed_without_a_change_of_the_training(tiny):
+    data = windows(forecaster(), [fields(12)], UNIT, CPU)
+    plain = forecaster()
+    losses = train(plain, data, AdaptConfig(steps=4, batch=2))
+    seen = {}
+
+    def observe(updates, weights, model):
+        assert not model.training
+        seen[updates, weights] = [p.clone() for p in model.decoder.parameters()]
+
+    averaged = forecaster()
+    assert train(averaged, data, AdaptConfig(steps=4, batch=2, averaging=0.5), None, observe, (1, 2, 4)) == losses
+    assert list(seen) == [(n, weights) for n in (1, 2, 4) for weights in ("last", "averaged")]
+    assert all(torch.equal(*pair) for pair in zip(seen[1, "last"], seen[1, "averaged"], strict=True))
+    # the coefficient of the second update is 2/11, below the given one
+    for first, last, mean in zip(seen[1, "last"], seen[2, "last"], seen[2, "averaged"], strict=True):
+        assert torch.allclose(mean, first * 2 / 11 + last * 9 / 11, atol=1e-6)
+    for model, weights in ((plain, "last"), (averaged, "averaged")):
+        assert all(torch.equal(*pair) for pair in zip(model.decoder.parameters(), seen[4, weights], strict=True))
+
+
+@pytest.mark.parametrize("averaging", [-0.1, 1.0])
+def test_averaging_that_never_moves_or_overshoots_is_refused(averaging):
+    with pytest.raises(ValueError, match="below 1"):
+        AdaptConfig(averaging=averaging)
+
+
 def test_window_order_passes_over_all_windows_before_it_repeats_one():
     order = WindowOrder(6, 4, np.random.default_rng(0))
     drawn = np.concatenate([order.next() for _ in range(6)])

@@ -1,21 +1,27 @@
 """Adaptation to a few trajectories: one loop and one objective for every forecaster (S2.6, S3.3)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel
 
-from rdjepa.adaptation.loss import forecast_loss
+from rdjepa.adaptation.loss import forecast_loss, log_magnitude
 from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
-from rdjepa.errors import DivergenceError
+from rdjepa.errors import ArgumentError, DivergenceError
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.models.device import autocast
 from rdjepa.progress import Progress
+
+LAST, AVERAGED = "last", "averaged"  # weights of an observed model
+
+Observer = Callable[[int, str, ForecastModel], None]
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,12 @@ class AdaptConfig:
         betas: of AdamW.
         clip: global norm that gradients are clipped to.
         seed: of fresh weights and of the order of windows.
-        precision: "float32", or "bfloat16" for autocast, twice as fast on processors that have it.
+        precision: "float32", or "bfloat16" for autocast, faster on processors that have it.
+        averaging: coefficient of an exponential average of the weights, which is kept instead of the last weights: at
+            constant rates the last ones are noisy. 0, as in the paper, keeps the last.
+
+    Raises:
+        ArgumentError: an averaging outside [0, 1).
     """
 
     steps: int = 5_000
@@ -39,12 +50,18 @@ class AdaptConfig:
     clip: float = 1.0
     seed: int = 777
     precision: str = "float32"
+    averaging: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the averaging."""
+        if not 0 <= self.averaging < 1:
+            raise ArgumentError(f"expected an averaging of at least 0 and below 1, got {self.averaging}")
 
 
 PROFILES = {
     "paper": AdaptConfig(),
     "small": AdaptConfig(),
-    "nano": AdaptConfig(steps=400, batch=2),
+    "nano": AdaptConfig(steps=2_000, averaging=0.99),
 }
 
 
@@ -55,10 +72,12 @@ class Windows:
     Attributes:
         features: outputs of the forecaster's `features`, (n, ...) each, computed once.
         targets: (n, 5, C, H, W) future fields in standardized units.
+        magnitudes: (n, 5, C, H, W // 2 + 1) logarithmic spectra of the targets, as the loss takes them.
     """
 
     features: tuple[Tensor, ...]
     targets: Tensor
+    magnitudes: Tensor
 
 
 def windows(
@@ -77,7 +96,8 @@ def windows(
         # Features do not depend on trained parameters, so one pass over the windows serves all updates.
         with torch.no_grad():
             features.extend(model.features(part) for part in window.context.to(device).split(8))
-    return Windows(tuple(torch.cat(parts) for parts in zip(*features, strict=True)), torch.cat(targets))
+    future = torch.cat(targets)
+    return Windows(tuple(torch.cat(parts) for parts in zip(*features, strict=True)), future, log_magnitude(future))
 
 
 class WindowOrder:
@@ -98,19 +118,39 @@ class WindowOrder:
         return drawn
 
 
+def average_of(model: ForecastModel, coefficient: float) -> AveragedModel:
+    """Return an exponential average of a model's weights, to be updated after every step.
+
+    The coefficient grows from 2/11 to its value, so that the first weights, which are random, are soon forgotten.
+    """
+
+    def follow(averaged: Sequence[Tensor], current: Sequence[Tensor], updates: Tensor | int) -> None:
+        count = int(updates)
+        torch._foreach_lerp_(list(averaged), list(current), 1 - min(coefficient, (1 + count) / (10 + count)))
+
+    return AveragedModel(model, multi_avg_fn=follow)
+
+
 def train(
     model: ForecastModel,
     data: Windows,
     config: AdaptConfig,
     progress: Progress | None = None,
+    observe: Observer | None = None,
+    at: Collection[int] = (),
 ) -> list[float]:
     """Train a forecaster in place for `config.steps` updates.
+
+    With averaging, the model has the averaged weights in the end.
 
     Args:
         model: any forecaster, on the device of `data`.
         data: the support windows.
         config: optimization settings.
         progress: called after every update with its number, the total number and the loss as text.
+        observe: called after the updates `at` with their number, "last" and the model; with averaging once more, with
+            "averaged" and a model of the averaged weights.
+        at: numbers of updates.
 
     Returns:
         The loss of every update; empty for a model without parameters.
@@ -125,12 +165,13 @@ def train(
     trained = [p for group in optimizer.param_groups for p in group["params"]]
     order = WindowOrder(len(data.targets), config.batch, np.random.default_rng(config.seed))
     losses: list[float] = []
+    average = average_of(model, config.averaging) if config.averaging else None
     model.train()
     for step in range(1, config.steps + 1):
         index = torch.from_numpy(order.next()).to(data.targets.device)
         with autocast(data.targets.device, config.precision):  # the loss itself stays in float32
             prediction = model.predict(*(part[index] for part in data.features))
-        loss = forecast_loss(prediction, data.targets[index])
+        loss = forecast_loss(prediction, data.targets[index], data.magnitudes[index])
         value = float(loss.detach())
         if not math.isfinite(value):
             raise DivergenceError(f"expected a finite loss, got {value} at update {step}; lower the learning rates")
@@ -139,7 +180,16 @@ def train(
         nn.utils.clip_grad_norm_(trained, config.clip)
         optimizer.step()
         losses.append(value)
+        if average:
+            average.update_parameters(model)
+        if observe and step in at:
+            observe(step, LAST, model.eval())
+            if average:
+                observe(step, AVERAGED, cast(ForecastModel, average.module).eval())
+            model.train()
         if progress:
             progress(step, config.steps, f"loss {value:.4f}")
+    if average:
+        model.load_state_dict(average.module.state_dict())
     model.eval()
     return losses

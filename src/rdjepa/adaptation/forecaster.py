@@ -67,7 +67,10 @@ class Forecaster:
         height, width = (grid, grid) if grid is not None else context.shape[-3:-1]
         frame = (CONTEXT, height, width, components)
         if context.shape[-4:] != frame or context.ndim not in (4, 5):
-            raise DataError(f"expected a context of shape {frame}, got {context.shape}; give four whole frames")
+            raise DataError(
+                f"expected a context of shape {frame}, got {context.shape}; give four whole frames on the model's grid "
+                "(--resample averages finer ones over blocks of points)"
+            )
         if not np.isfinite(context).all():
             raise DataError("expected a finite context, got NaN or infinite values; clean the frames first")
         batched = context if context.ndim == 5 else context[None]
