@@ -7,7 +7,7 @@ import pytest
 from rdjepa.cli import main as cli
 from rdjepa.data import store
 from rdjepa.data.trajectory import Key, Trajectory
-from rdjepa.evaluation.probe import FEATURES, LEADS, ProbeConfig, probe
+from rdjepa.evaluation.probe import FEATURES, LEADS, PATCH_LEADS, ProbeConfig, probe
 from rdjepa.evaluation.probe_table import probe_markdown
 from rdjepa.models.rdjepa import build
 
@@ -46,6 +46,8 @@ def test_probe_covers_systems_regimes_and_features_and_reads_what_is_there(tiny,
         ("barkley", "excitability", "id"),
         *((name, f"change h={lead}", "id") for name in PLACE for lead in LEADS),
         *(("gray-scott", f"change h={lead}", "coeff-ood") for lead in LEADS),
+        *((name, f"patch h={lead}", "id") for name in PLACE for lead in PATCH_LEADS),
+        *(("gray-scott", f"patch h={lead}", "coeff-ood") for lead in PATCH_LEADS),
         ("all", "system", "id"),
         ("all", "system", "coeff-ood"),
     }
@@ -56,6 +58,8 @@ def test_probe_covers_systems_regimes_and_features_and_reads_what_is_there(tiny,
     assert read["pretrained"] > 0.5
     waves = {row.features: row.value for row in rows if row.target == "change h=1" and row.regime == "id"}
     assert waves["pca"] > 0.95  # four frames of a travelling wave say linearly how it goes on
+    own = {row.features: row.value for row in rows if row.target == "patch h=0" and row.regime == "id"}
+    assert own["pca"] > 0.95  # the principal components of a patch hold the patch
     markdown = probe_markdown([vars(row) for row in rows])
     assert len(markdown.splitlines()) == 2 + len(places)
 

@@ -44,8 +44,9 @@ def evaluate(
     progress: Progress | None = None,
     window: WindowSpec = FORECASTING,
     observe: Observer | None = None,
+    stride: int = 1,
 ) -> list[Row]:
-    """Forecast every window of every trajectory and average the errors within each trajectory.
+    """Forecast the windows of every trajectory and average the errors within each trajectory.
 
     Args:
         forecast: context (B, 4, H, W, C) to forecasts (B, 5, H, W, C), both in physical units.
@@ -55,6 +56,7 @@ def evaluate(
         progress: called with the number of trajectories done, their total and the key of the latest.
         window: numbers of context and forecast frames.
         observe: called with the regime and with every batch of forecasts and references (B, 5, H, W, C).
+        stride: take every `stride`-th window, from the first; all by default.
 
     Returns:
         One row per metric, horizon and trajectory.
@@ -67,6 +69,8 @@ def evaluate(
         raise ArgumentError(f"expected metrics among {', '.join(METRICS)}, got {', '.join(metrics)!r}; name known ones")
     if batch_size < 1:
         raise ArgumentError(f"expected a batch of at least one window, got {batch_size}; raise batch_size")
+    if stride < 1:
+        raise ArgumentError(f"expected a stride of at least one window, got {stride}; raise it")
     if not len(trajectories):
         raise ArgumentError("expected at least one trajectory to evaluate, got none; give some")
     rows: list[Row] = []
@@ -74,7 +78,7 @@ def evaluate(
         key = trajectory.key
         regime, index = (key.regime, key.index) if key else ("", position)
         see = None if observe is None else partial(observe, regime)
-        errors = _errors(forecast, trajectory, batch_size, metrics, window, see)
+        errors = _errors(forecast, trajectory, batch_size, metrics, window, see, stride)
         for name, by_horizon in errors.items():
             rows.extend(Row(name, h, regime, index, float(value)) for h, value in enumerate(by_horizon, start=1))
         if progress is not None:
@@ -89,10 +93,11 @@ def _errors(
     metrics: Sequence[str],
     window: WindowSpec,
     see: Callable[[np.ndarray, np.ndarray], None] | None,
+    stride: int,
 ) -> dict[str, np.ndarray]:
-    """Return metric -> (horizons,) means of the errors over all windows of one trajectory."""
+    """Return metric -> (horizons,) means of the errors over every `stride`-th window of one trajectory."""
     fields = trajectory.fields
-    starts = window.starts(len(fields))
+    starts = window.starts(len(fields))[::stride]
     totals = {name: np.zeros(window.max_offset) for name in metrics}
     for begin in range(0, len(starts), batch_size):
         context, targets = window.stack(fields, starts[begin : begin + batch_size])

@@ -6,11 +6,15 @@ system and tested on that system's test trajectories; a prediction is the mean o
 references are an encoder with random weights, and as many principal components of the raw fields as the encoder has
 features. System identification is a ridge regression to one-hot names, over all systems together.
 
-A forecast depends most on local information: how a patch will change. So a second regression goes from single tokens
-to the change of their own patch's mean over the next h frames. Its reference is as many principal components of that
-patch in the four frames as a token has components.
+A forecast depends most on local information: what a patch holds, and how it will change. So further regressions go from
+single tokens to the change of their own patch's mean over the next h frames, to the values of their own patch in the
+newest frame (h = 0), and to its values h frames later. Their reference is as many principal components of that patch
+in the four frames as a token has components.
+
+Fields are averaged over blocks of points to the grid of the model.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,6 +37,7 @@ REGIMES = ("id", "coeff-ood")
 FEATURES = ("pretrained", "random", "pca")
 IDENTIFICATION = "system"
 LEADS = (1, 5)  # lead times h of the changes, in frames
+PATCH_LEADS = (0, 1, 5)  # those of a patch's values
 COARSE = 4  # points per side of the blocks over which raw fields are averaged before their principal components
 
 
@@ -63,10 +68,11 @@ class ProbeRow:
 
     Attributes:
         system: name of the system; "all" for system identification.
-        target: a coefficient, "change h=1" or "change h=5", or "system" for identification.
+        target: a coefficient, "change h=1" or "change h=5", "patch h=0" to "patch h=5", or "system" for identification.
         regime: of the test trajectories.
         features: "pretrained", "random" or "pca".
-        value: R^2 of a coefficient or of a change (mean over components); accuracy for system identification.
+        value: R^2 of a coefficient, of a change (mean over components) or of a patch's values (all of them together);
+            accuracy for system identification.
     """
 
     system: str
@@ -85,14 +91,15 @@ class Part:
         groups: (n,) trajectory of each window.
         coefficients: (n, q) coefficients of that trajectory.
         tokens: (n m, p) tokens of the m drawn patches of each window, by kind.
-        changes: (n m, leads C) change of the patch means over the next h frames, in standardized units.
+        local: target -> (n m, q) values in standardized units: the change of a patch's C means over the next h frames,
+            and all its values h frames later.
     """
 
     features: dict[str, np.ndarray]
     groups: np.ndarray
     coefficients: np.ndarray
     tokens: dict[str, np.ndarray]
-    changes: np.ndarray
+    local: dict[str, np.ndarray]
 
     def per_trajectory(self, values: np.ndarray) -> np.ndarray:
         """Return the means over the windows of each trajectory: (n, ...) to (trajectories, ...)."""
@@ -123,19 +130,25 @@ def probe(
     parts: dict[tuple[str, str], Part] = {}
     names: dict[str, list[str]] = {}
     for number, system in enumerate(config.systems):
-        learning = [acquirer.get(Key(system, "pool", "id", i)) for i in range(config.train)]
+
+        def get_all(split: str, regime: str, count: int, system: str = system) -> list[Trajectory]:
+            keys = [Key(system, split, regime, i) for i in range(count)]
+            return [acquirer.get(key).coarsened(model.config.grid) for key in keys]
+
+        learning = get_all("pool", "id", config.train)
         normalizer = Normalizer.fit([trajectory.fields for trajectory in learning])
         names[system] = [n for n in learning[0].coefficients if len({t.coefficients[n] for t in learning}) > 1]
         parts[system, "train"] = _part(learning, names[system], encoders, normalizer, config, device)
         for regime in (r for r in REGIMES if r in get(system).regimes):
-            unseen = [acquirer.get(Key(system, "test", regime, i)) for i in range(config.test)]
-            parts[system, regime] = _part(unseen, names[system], encoders, normalizer, config, device)
+            parts[system, regime] = _part(
+                get_all("test", regime, config.test), names[system], encoders, normalizer, config, device
+            )
         if progress:
             progress(number + 1, len(config.systems), system)
     _add_principal_components(parts)
     rows = _coefficients(parts, names)
     for system in config.systems:
-        rows += _changes(system, {split: part for (name, split), part in parts.items() if name == system})
+        rows += _local(system, {split: part for (name, split), part in parts.items() if name == system})
     return rows + _identification(parts, config.systems)
 
 
@@ -150,7 +163,7 @@ def _part(
     """Cut windows and encode them with every encoder; under "raw", take coarse fields and patches themselves."""
     found: dict[str, list[np.ndarray]] = {name: [] for name in (*encoders, "raw")}
     tokens: dict[str, list[np.ndarray]] = {name: [] for name in (*encoders, "raw")}
-    changes: list[np.ndarray] = []
+    local: dict[str, list[np.ndarray]] = defaultdict(list)
     cut = next(iter(encoders.values())).tokenizer.patches
     rng = np.random.default_rng(config.seed)
     for trajectory in trajectories:
@@ -166,16 +179,20 @@ def _part(
             tokens[name].append(latent[:, drawn].flatten(0, 1).numpy())
         found["raw"].append(torch.nn.functional.avg_pool2d(context.flatten(1, 2), COARSE).flatten(1).numpy())
         tokens["raw"].append(patches[:, :, :, drawn].permute(0, 3, 1, 2, 4).flatten(0, 1).flatten(1).numpy())
-        means = cut(standard).mean(-1)[:, :, drawn]  # (frames, C, m)
-        change = torch.stack([means[FORECASTING.at(starts, lead)] - means[FORECASTING.at(starts, 0)] for lead in LEADS])
-        changes.append(change.permute(1, 3, 0, 2).flatten(0, 1).flatten(1).numpy())
+        own = cut(standard)[:, :, drawn].permute(0, 2, 1, 3)  # (frames, m, C, patch^2)
+        now = own[FORECASTING.at(starts, 0)]
+        for lead in LEADS:
+            change = (own[FORECASTING.at(starts, lead)] - now).mean(-1)
+            local[f"change h={lead}"].append(change.flatten(0, 1).numpy())
+        for lead in PATCH_LEADS:
+            local[f"patch h={lead}"].append(own[FORECASTING.at(starts, lead)].flatten(0, 1).flatten(1).numpy())
     values = np.array([[t.coefficients[name] for name in names] for t in trajectories])
     return Part(
         {name: np.concatenate(each) for name, each in found.items()},
         np.repeat(np.arange(len(trajectories)), config.windows),
         np.repeat(values, config.windows, axis=0),
         {name: np.concatenate(each) for name, each in tokens.items()},
-        np.concatenate(changes),
+        {name: np.concatenate(each) for name, each in local.items()},
     )
 
 
@@ -202,24 +219,30 @@ def _add_principal_components(parts: dict[tuple[str, str], Part]) -> None:
         part.features["pca"] = (part.features.pop("raw") - mean) @ axes
 
 
-def _changes(system: str, parts: dict[str, Part]) -> list[ProbeRow]:
-    """Return the R^2 of the change of a patch's mean, by lead, regime and features."""
+def _local(system: str, parts: dict[str, Part]) -> list[ProbeRow]:
+    """Return the R^2 of every local target, by regime and features."""
     train = parts["train"]
-    raw, patches = train.tokens["raw"], len(train.changes) // len(train.groups)
+    raw = train.tokens["raw"]
+    groups = np.repeat(train.groups, len(raw) // len(train.groups))
     mean = raw.mean(axis=0)
     axes = _principal_axes(raw - mean, min(train.tokens["pretrained"].shape[1], raw.shape[1]))
     for part in parts.values():
         part.tokens["pca"] = (part.tokens.pop("raw") - mean) @ axes
     rows = []
     for kind in FEATURES:
-        ridge = fit_cross_validated(train.tokens[kind], train.changes, np.repeat(train.groups, patches))
+        ridge = fit_cross_validated(train.tokens[kind], np.concatenate([*train.local.values()], axis=1), groups)
+        ends = np.cumsum([values.shape[1] for values in train.local.values()])[:-1]
         for regime in (r for r in REGIMES if r in parts):
-            scores = r_squared(ridge.predict(parts[regime].tokens[kind]), parts[regime].changes)
-            rows += [
-                ProbeRow(system, f"change h={lead}", regime, kind, float(each.mean()))
-                for lead, each in zip(LEADS, np.split(scores, len(LEADS)), strict=True)
-            ]
+            predicted = np.split(ridge.predict(parts[regime].tokens[kind]), ends, axis=1)
+            for (target, true), each in zip(parts[regime].local.items(), predicted, strict=True):
+                score = _together(each, true) if target.startswith("patch") else r_squared(each, true).mean()
+                rows.append(ProbeRow(system, target, regime, kind, float(score)))
     return rows
+
+
+def _together(predicted: np.ndarray, true: np.ndarray) -> float:
+    """Return one R^2 of all targets (n, q) together: each counts by its variance."""
+    return 1 - ((predicted - true) ** 2).sum() / ((true - true.mean(axis=0)) ** 2).sum()
 
 
 def _coefficients(parts: dict[tuple[str, str], Part], names: dict[str, list[str]]) -> list[ProbeRow]:
