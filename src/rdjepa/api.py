@@ -5,7 +5,7 @@ import dataclasses
 import json
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -234,8 +234,11 @@ def adapt(
     config: AdaptConfig | None = None,
     normalizer: Normalizer | None = None,
     base: str = "none",
+    resample: bool = False,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
+    observe: Callable[[int, str, Forecaster], None] | None = None,
+    at: Collection[int] = (),
 ) -> Forecaster:
     """Adapt a pretrained model to one or a few trajectories of a system (S2.6), or train a control on them.
 
@@ -251,8 +254,13 @@ def adapt(
         normalizer: field statistics; taken from the trajectories themselves when None.
         base: "none", the network forecasts the field, as in the paper; or "linear", it corrects a linear forecast of
             every point from its last four values, fitted to the trajectories: for fields that change slowly.
+        resample: average fields that are finer than the model's grid over blocks of points, instead of refusing them;
+            the forecaster then takes and makes fields on its own grid.
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
+        observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
+            weights are averaged once more, with "averaged". It is valid during the call alone.
+        at: numbers of updates.
 
     Returns:
         A forecaster in physical units. Its record holds the settings, and under "seconds" what computing the constant
@@ -274,10 +282,10 @@ def adapt(
         steps=settings.steps if steps is None else steps,
         seed=settings.seed if seed is None else seed,
     )
-    forecaster, weights = _forecaster(start, settings.seed)
+    forecaster, pretrained = _forecaster(start, settings.seed)
     if refusal := why_unsavable(forecaster):
         warnings.warn(refusal, UserWarning, stacklevel=2)
-    given = readers.load(trajectories)
+    given = readers.load(trajectories, grid=forecaster.grid if resample else None)
     support = checked_fields(given, forecaster.grid)
     if settings.steps < 1:
         raise ArgumentError(f"expected at least one update, got {settings.steps}")
@@ -289,11 +297,16 @@ def adapt(
     started = time.perf_counter()
     data = windows(forecaster, support, statistics, torch_device)
     prepared = time.perf_counter()
-    losses = train(forecaster, data, settings, progress)
+
+    def observed(updates: int, weights: str, model: ForecastModel) -> None:
+        if observe:
+            observe(updates, weights, Forecaster(model, statistics, {}))
+
+    losses = train(forecaster, data, settings, progress, observed, at)
     record = {
         "forecaster": forecaster.name,
         "preset": forecaster.preset,
-        "fingerprint": weights,
+        "fingerprint": pretrained,
         "settings": forecaster.settings(),
         "config": dataclasses.asdict(settings),
         "support": [str(trajectory.key or "without a key") for trajectory in given],
@@ -312,6 +325,7 @@ def evaluate(
     trajectories: Any,
     *,
     metrics: Sequence[str] = ("relative_l2", "gradient_l1"),
+    resample: bool = False,
     progress: Progress | None = None,
 ) -> list[Row]:
     """Evaluate a forecaster on every window of whole trajectories, in physical units (S3.4).
@@ -322,13 +336,15 @@ def evaluate(
         forecaster: an adapted forecaster, or any function from (B, 4, H, W, C) to (B, 5, H, W, C).
         trajectories: as for `adapt`.
         metrics: names from `rdjepa.metrics.METRICS`.
+        resample: as for `adapt`; the errors are those on the grid of the forecaster.
         progress: called with the number of trajectories done, their total and the key of the latest.
 
     Returns:
         One row per metric, horizon and trajectory: the mean over its windows.
     """
     function = forecaster.forecast if isinstance(forecaster, Forecaster) else forecaster
-    given = readers.load(trajectories)
+    grid = forecaster.model.grid if resample and isinstance(forecaster, Forecaster) else None
+    given = readers.load(trajectories, grid=grid)
     if isinstance(forecaster, Forecaster):
         seen = set(forecaster.record.get("checksums", ()))
         known = sum(checksum(trajectory.fields) in seen for trajectory in given)
@@ -355,7 +371,7 @@ def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list
         if grid is not None and fields.shape[1:3] != (grid, grid):
             raise DataError(
                 f"expected fields on a {grid} x {grid} grid, got {fields.shape[1]} x {fields.shape[2]}; "
-                "resample them to the grid that the model was pretrained on"
+                "average finer ones over blocks of points with --resample (resample=True), or resample them yourself"
             )
     return support
 

@@ -81,7 +81,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
     with bar(f"simulate {config.system}") as update:
         for number, key in enumerate(keys):
             update(number, len(keys), str(key))
-            data.append(acquirer.get(key))
+            data.append(acquirer.get(key).coarsened(checkpoint["model"]["grid"]))
         update(len(keys), len(keys), "")
     seconds["simulate"] = time.perf_counter() - started
     support_trajectories, unseen = data[: config.k], data[config.k :]

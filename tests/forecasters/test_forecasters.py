@@ -10,7 +10,7 @@ from rdjepa.adaptation.adapt import AdaptConfig, train, windows
 from rdjepa.data.statistics import Normalizer
 from rdjepa.forecasters import cnext_unet, fno, lno, no_latent, registry, revit, riesz_no
 from rdjepa.forecasters.base import ForecastModel
-from rdjepa.models.rdjepa import ModelConfig
+from rdjepa.models.rdjepa import PRESETS, ModelConfig
 
 TINY = ModelConfig(
     32, 1, (1, 1, 1, 1, 1), modes=4, temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=64, patch=8
@@ -129,7 +129,7 @@ def test_an_adapted_forecaster_is_saved_and_forecasts_the_same_bits(name, tmp_pa
 def test_presets_take_the_fields_of_the_benchmark(name, preset):
     with torch.device("meta"):
         model = forecasters.build(name, preset)
-    assert (model.grid, model.components, model.preset) == (128, 2, preset)
+    assert (model.grid, model.components, model.preset) == (PRESETS[preset].grid, 2, preset)
 
 
 @pytest.mark.parametrize("name", TRAINED)

@@ -33,8 +33,8 @@ def test_paper_profile_is_table_s4():
     assert paper.ema == (0.996, 0.99995)
 
 
-def test_smaller_profiles_change_only_length_batch_rate_and_how_often_is_written():
-    free = {"steps", "batch", "peak", "warmup", "precision", "save_every", "log_every", "diagnose_every"}
+def test_smaller_profiles_change_only_length_batch_rate_averaging_and_how_often_is_written():
+    free = {"steps", "batch", "peak", "warmup", "ema", "precision", "save_every", "log_every", "diagnose_every"}
     paper = vars(PROFILES["paper"])
     for name in ("small", "nano"):
         assert {key for key, value in vars(PROFILES[name]).items() if value != paper[key]} <= free

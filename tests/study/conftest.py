@@ -10,7 +10,7 @@ from rdjepa.study.profiles import PROFILES
 def brief():
     """A profile that adapts for one update and evaluates on one trajectory."""
     nano = PROFILES["nano"]
-    return replace(nano, adapt=replace(nano.adapt, steps=1), test=1, statistics=1)
+    return replace(nano, adapt=replace(nano.adapt, steps=1), test=1, statistics=1, curve=(1, 5), stride=1)
 
 
 @pytest.fixture(scope="session")

@@ -38,6 +38,8 @@ def name(cell, profile):
         {"name": "other"},
         {"external_preset": "paper"},
         {"test": 2},
+        {"curve": ()},
+        {"stride": 2},
         {"statistics": 2},
         {"adapt": {"steps": 2}},
         {"adapt": {"batch": 3}},
@@ -80,12 +82,12 @@ def test_the_place_of_a_checkpoint_is_no_setting(brief):
 def test_the_record_says_what_the_cell_was_made_of(finished, brief):
     records = {record["forecaster"]: record for record in collect.read_records(finished)}
     riesz, trivial = records["riesz-no"], records["persistence"]
-    learning, unseen = simulate("lambda-omega", 678), simulate("lambda-omega", 0, split="test")
+    learning, unseen = (simulate("lambda-omega", *key).coarsened(64) for key in ((678,), (0, "id", "test")))
     assert riesz["support"] == [str(learning.key)] and riesz["test"] == {"id": 1}
     checksums = {str(t.key): store.checksum(t.fields) for t in (learning, unseen)}
     assert riesz["trajectories"] == fingerprint(checksums)
     assert (riesz["updates"], trivial["updates"]) == (1, 0) and riesz["parameters"] == 339_533
-    assert set(riesz["seconds"]) == {"support", "features", "adapt", "test", "evaluate"}
+    assert set(riesz["seconds"]) == {"support", "features", "adapt", "curve", "test", "evaluate"}
     assert {"rdjepa", "torch", "device"} <= set(riesz["software"]) and riesz["threads"] >= 1
 
 
@@ -93,7 +95,7 @@ def test_the_record_says_what_the_cell_was_made_of(finished, brief):
 def test_a_cell_is_build_windows_train_and_evaluate_to_the_bit(brief, forecaster):
     """What the public `adapt` does for a cell, step by step."""
     cpu, profile = torch.device("cpu"), replace(brief, adapt=replace(brief.adapt, steps=2, seed=5))
-    learning, unseen = simulate("lambda-omega", 678), simulate("lambda-omega", 0, split="test")
+    learning, unseen = (simulate("lambda-omega", *key).coarsened(64) for key in ((678,), (0, "id", "test")))
     known, normalizer = {t.key: t for t in (learning, unseen)}, Normalizer((0.1, -0.2), (0.5, 0.7))
     files = cells.compute(replace(CELL, forecaster=forecaster), profile, known.__getitem__, normalizer, cpu)
     model: ForecastModel
@@ -110,7 +112,8 @@ def test_a_cell_is_build_windows_train_and_evaluate_to_the_bit(brief, forecaster
 
 def test_the_example_is_the_middle_window(finished):
     run = next(r["id"] for r in collect.read_records(finished) if r["forecaster"] == "persistence")
-    shown, fields = collect.example(finished, run), simulate("lambda-omega", 0, split="test").fields
+    shown = collect.example(finished, run)
+    fields = simulate("lambda-omega", 0, split="test").coarsened(64).fields
     assert shown is not None
     assert (shown["newest"] == fields[16 + 3]).all() and (shown["reference"] == fields[20:25]).all()
     assert (shown["forecast"] == fields[19]).all() and shown["forecast"].dtype == "float32"

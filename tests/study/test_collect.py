@@ -42,6 +42,16 @@ def test_spectra_add_up_to_the_mean_square_error(finished):
         assert mse / high * 0.999 <= part.error.sum() <= mse / low * 1.001
 
 
+def test_a_curve_has_the_errors_of_last_and_averaged_weights_and_ends_with_those_of_the_rows(finished):
+    curve, rows = collect.curve(finished), collect.collect(finished)
+    assert set(curve.forecaster) == {"riesz-no"} and set(curve.updates) == {1}
+    places = ["forecaster", "metric", "horizon", "trajectory", "regime"]
+    final = rows.set_index(places)["value"]
+    for weights in ("last", "averaged"):  # the average of one update is its weights
+        part = curve[curve.weights == weights].set_index(places)["value"]
+        assert len(part) == 2 * 5 and part.eq(final.reindex(part.index)).all()
+
+
 def test_the_scratch_study_is_a_view_of_the_held_out_cells(registrations, finished):
     scratch = registry.get("scratch")
     assert scratch.forecasters == ("rd-jepa", "scratch") and scratch.cells == "heldout"
@@ -54,7 +64,7 @@ def test_the_scratch_study_is_a_view_of_the_held_out_cells(registrations, finish
 
 def test_exported_rows_read_the_same(tmp_path, finished):
     collect.export(finished, tmp_path)
-    for read in (collect.collect, collect.spectra):
+    for read in (collect.collect, collect.curve, collect.spectra):
         kept, small = read(finished), read(tmp_path)
         pd.testing.assert_frame_equal(kept, small, check_dtype=False, rtol=1e-6)
     assert collect.read_records(tmp_path) == collect.read_records(finished)

@@ -141,7 +141,7 @@ def test_a_cell_has_the_errors_that_evaluation_gives(finished):
     rows = collect.collect(finished)
     assert len(rows) == 2 * len(METRICS) * 5 and rows.notna().all(axis=None)
     mine = rows[rows.forecaster == "persistence"].set_index(["metric", "horizon"])["value"]
-    trajectory = rdjepa.simulate("lambda-omega", split="test")
+    trajectory = rdjepa.simulate("lambda-omega", split="test").coarsened(64)
     for row in rdjepa.evaluate(persistence, trajectory, metrics=tuple(METRICS)):
         assert mine[row.metric, row.horizon] == row.value
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rdjepa.cli.console import console, error_table, progress
-from rdjepa.cli.options import BASES, Data, Device, Force, Seed
+from rdjepa.cli.options import BASES, Data, Device, Force, Resample, Seed
 from rdjepa.cli.outputs import is_forecast, is_forecaster, is_rows, refuse_overwriting
 from rdjepa.errors import DataError
 from rdjepa.io.atomic import write_arrays, write_bytes
@@ -26,6 +26,7 @@ def adapt(
     base: Annotated[
         str, typer.Option(help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast (slow fields).")
     ] = "none",
+    resample: Resample = False,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -36,7 +37,9 @@ def adapt(
     verb = "replaced" if out.exists() else "saved"
     with progress("adapt") as update:
         # `api.adapt` reads the data itself, after it has checked the cheaper arguments
-        forecaster = api.adapt(model, data, steps=steps, seed=seed, base=base, device=device, progress=update)
+        forecaster = api.adapt(
+            model, data, steps=steps, seed=seed, base=base, resample=resample, device=device, progress=update
+        )
     count = len(forecaster.record["support"])
     console.print(
         f"{count} {'trajectory' if count == 1 else 'trajectories'}, loss {forecaster.losses[0]:.4f} to "
@@ -48,6 +51,7 @@ def evaluate(
     forecaster: File,
     data: Data,
     out: Annotated[Path | None, typer.Option(help="Write every row as JSON lines.")] = None,
+    resample: Resample = False,
     force: Force = False,
 ) -> None:
     """Measure a forecaster on unseen trajectories; compare with persistence and extrapolation."""
@@ -60,8 +64,8 @@ def evaluate(
 
     if out is not None:
         refuse_overwriting(out, [forecaster, *data], kind="rows", same_kind=is_rows, force=force)
-    trajectories = readers.load(data)
     adapted = load_forecaster(forecaster)
+    trajectories = readers.load(data, grid=adapted.model.grid if resample else None)
     own = adapted.model.name
     baselines = {"persistence": persistence, "extrapolation": extrapolation}
     compared = {own: adapted} | {name: forecast for name, forecast in baselines.items() if name != own}
@@ -87,6 +91,7 @@ def forecast(
     data: Data,
     out: Annotated[Path, typer.Option(help="File for the forecast (npz: context, forecast).")] = Path("forecast.npz"),
     start: Annotated[int | None, typer.Option(min=0, help="First context frame; the last four by default.")] = None,
+    resample: Resample = False,
     force: Force = False,
 ) -> None:
     """Forecast the next five frames from four frames of one trajectory."""
@@ -95,7 +100,9 @@ def forecast(
     from rdjepa.forecasters.base import CONTEXT
 
     refuse_overwriting(out, [forecaster, *data], kind="forecast", same_kind=is_forecast, force=force)
-    trajectories = readers.load(data, limit=2, minimum_frames=CONTEXT)
+    adapted = load_forecaster(forecaster)
+    grid = adapted.model.grid if resample else None
+    trajectories = readers.load(data, limit=2, minimum_frames=CONTEXT, grid=grid)
     if len(trajectories) > 1:
         given = ", ".join(map(str, data))
         raise DataError(f"expected one trajectory to forecast, got several in {given}; give a file that holds one")
@@ -104,6 +111,6 @@ def forecast(
     if first + CONTEXT > len(fields):
         raise DataError(f"expected a start up to {len(fields) - CONTEXT}, got {first}; the trajectory ends there")
     context = fields[first : first + CONTEXT]
-    future = load_forecaster(forecaster).forecast(context)
+    future = adapted.forecast(context)
     write_arrays(out, context=context, forecast=future)
     console.print(f"frames {first + CONTEXT} to {first + CONTEXT + len(future) - 1} in {out}, shape {future.shape}")

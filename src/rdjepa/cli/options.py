@@ -26,6 +26,9 @@ Seed = Annotated[
     int, typer.Option(min=0, max=LAST_SEED, help="Seed of fresh weights and of the order of training windows.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file in --out that another command made.")]
+Resample = Annotated[
+    bool, typer.Option("--resample", help="Average fields that are finer than the model's grid over blocks of points.")
+]
 Data = Annotated[
     list[Path],
     typer.Argument(help="Trajectories: HDF5 (ours, The Well, PDEBench), .npz or .npy files, or directories of ours."),

@@ -1,5 +1,6 @@
 """Field arrays: the order of their axes, and the checks of every array that a user gives."""
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,6 +28,35 @@ def channels_last(x: Array) -> Array:
     if hasattr(x, "movedim"):
         return x.movedim(-3, -1)
     return np.ascontiguousarray(np.moveaxis(x, -3, -1))  # type: ignore[return-value]
+
+
+def require_multiples(sides: Sequence[int], size: int) -> None:
+    """Refuse sides of a grid that blocks of points do not divide.
+
+    Raises:
+        DataError: a side is not a multiple of `size`.
+    """
+    if any(side % size for side in sides):
+        raise DataError(
+            f"expected fields whose sides are multiples of {size}, got {' x '.join(map(str, sides))}; "
+            "interpolate or crop them first"
+        )
+
+
+def block_means(fields: np.ndarray, size: int) -> np.ndarray:
+    """Average fields (..., H, W, C) over blocks of points, so that they have `size` points per side.
+
+    The mean over a domain is kept; structures below the new grid are lost.
+
+    Raises:
+        DataError: a side is not a multiple of `size`.
+    """
+    height, width, components = fields.shape[-3:]
+    require_multiples((height, width), size)
+    if (height, width) == (size, size):
+        return fields
+    blocks = fields.reshape(*fields.shape[:-3], size, height // size, size, width // size, components)
+    return blocks.mean(axis=(-4, -2), dtype=np.float64).astype(fields.dtype)
 
 
 def validate(fields: np.ndarray, minimum_frames: int = FORECASTING.length, multiple_of: int = 1) -> np.ndarray:

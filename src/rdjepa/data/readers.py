@@ -27,7 +27,11 @@ ZIP_START = b"PK\x03\x04"
 
 
 def load(
-    source: Any, limit: int | None = None, minimum_frames: int = FORECASTING.length, multiple_of: int = 1
+    source: Any,
+    limit: int | None = None,
+    minimum_frames: int = FORECASTING.length,
+    multiple_of: int = 1,
+    grid: int | None = None,
 ) -> list[Trajectory]:
     """Read trajectories from a file, a directory, arrays or a mixed list of these.
 
@@ -39,6 +43,7 @@ def load(
         minimum_frames: smallest number of frames per trajectory: one forecasting window by default, which adaptation
             and evaluation need; a forecast needs its context only.
         multiple_of: the sides of the grid have to be multiples of this.
+        grid: average the fields over blocks of points, so that they have this many per side; as they are when None.
 
     Returns:
         At least one trajectory; fields are finite float32 (T, H, W, 2).
@@ -55,7 +60,8 @@ def load(
                 f"expected one time per frame, got times of shape {np.shape(times)} for {len(fields)} frames; "
                 "give each frame its time, or leave times out"
             )
-        found.append(trajectory if fields is trajectory.fields else replace(trajectory, fields=fields))
+        whole = trajectory if fields is trajectory.fields else replace(trajectory, fields=fields)
+        found.append(whole if grid is None else whole.coarsened(grid))
     if not found:
         raise DataError(f"expected at least one trajectory, got none in {_describe(source)}; give {KNOWN}")
     return found

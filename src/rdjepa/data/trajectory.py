@@ -1,10 +1,11 @@
 """A trajectory: the saved fields of one simulation or measurement, and what is needed to simulate it again."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from rdjepa.data.fields import block_means
 from rdjepa.errors import ArgumentError
 
 SPLITS = ("pool", "validation", "test")
@@ -71,3 +72,12 @@ class Trajectory:
     length: float = 1.0
     boundary: str = "periodic"
     software: Mapping[str, str] = field(default_factory=dict)
+
+    def coarsened(self, size: int) -> "Trajectory":
+        """Return it with fields averaged over blocks of points to `size` points per side; itself if they are not finer.
+
+        Raises:
+            DataError: a side is not a multiple of `size`.
+        """
+        finer = max(self.fields.shape[1:3]) > size
+        return replace(self, fields=block_means(self.fields, size)) if finer else self

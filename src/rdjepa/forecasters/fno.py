@@ -43,7 +43,7 @@ class Config:
     components: int = 2
 
 
-PRESETS = {"paper": Config(), "nano": Config(width=24, modes=12, readout=64, rate=3e-3)}
+PRESETS = {"paper": Config(), "nano": Config(width=24, modes=12, readout=64, rate=3e-3, grid=64)}
 
 
 class FNO(JointForecaster):

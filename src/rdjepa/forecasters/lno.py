@@ -41,7 +41,7 @@ class Config:
     components: int = 2
 
 
-PRESETS = {"paper": Config(), "nano": Config(width=16, readout=64, rate=1e-2)}
+PRESETS = {"paper": Config(), "nano": Config(width=16, readout=64, rate=1e-2, grid=64)}
 
 
 def _complex(parameter: Tensor) -> Tensor:

@@ -41,8 +41,8 @@ class Config:
 
 PRESETS = {
     "paper": Config(),
-    "small": Config(192, 32, conditioner_rate=3e-4, decoder_rate=5e-4),
-    "nano": Config(128, 16, conditioner_rate=5e-4, decoder_rate=1e-3),
+    "small": Config(384, 64, conditioner_rate=3e-4, decoder_rate=5e-4),
+    "nano": Config(128, 16, patch=4, conditioner_rate=5e-4, decoder_rate=1e-3, grid=64),
 }
 
 
@@ -53,7 +53,7 @@ class NoLatent(ForecastModel):
         super().__init__()
         self.config, self.grid, self.components = config, config.grid, config.components
         self.conditioner = LeadTimeEmbedding(config.width)
-        self.decoder = Decoder(config.width, config.decoder_width, config.components)
+        self.decoder = Decoder(config.width, config.decoder_width, config.components, patch=config.patch)
 
     @classmethod
     def from_preset(cls, preset: str | Config) -> Self:

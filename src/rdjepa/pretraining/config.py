@@ -53,7 +53,16 @@ class PretrainConfig:
 PROFILES = {
     "paper": PretrainConfig(precision="bfloat16"),
     "small": PretrainConfig(precision="bfloat16", peak=3e-4, batch=16, steps=100_000, warmup=2_000),
-    "nano": PretrainConfig(peak=8e-4, batch=8, steps=12_000, warmup=600, save_every=500, diagnose_every=500),
+    "nano": PretrainConfig(
+        precision="bfloat16",
+        peak=8e-4,
+        batch=8,
+        steps=37_500,
+        warmup=1_200,
+        ema=(0.999, 0.9999),
+        save_every=500,
+        diagnose_every=500,
+    ),
 }
 
 

@@ -95,6 +95,7 @@ class Dataset:
         *,
         dtype: torch.dtype = torch.float32,
         mapped: Path | None = None,
+        grid: int | None = None,
     ) -> "Dataset":
         """Read the in-distribution trajectories of `split` ("pool" or "validation") of several systems.
 
@@ -105,6 +106,7 @@ class Dataset:
             limit: at most this many trajectories of each system, the first ones.
             dtype: as for `read_frames`.
             mapped: as for `read_frames`.
+            grid: as for `read_frames`.
 
         Raises:
             ArgumentError: the test split is asked for, or a system has no trajectory there.
@@ -120,7 +122,7 @@ class Dataset:
                     f"expected trajectories of {name} ({split}) under {data}, got none; "
                     f"make some with: rdjepa simulate {name} --split {split} --count 100 --out {data}"
                 )
-        opened = read_frames(data, keys, dtype, mapped)
+        opened = read_frames(data, keys, dtype, mapped, grid)
         return cls(opened.frames, opened.normalizers, opened.checksums)
 
     def plan(self, seed: int, index: int, size: int, side: int, config: TargetConfig, part: slice = ALL) -> Plan:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from rdjepa.data import store
-from rdjepa.data.fields import COMPONENTS, channels_first
+from rdjepa.data.fields import COMPONENTS, block_means, channels_first, require_multiples
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key
 from rdjepa.data.windows import PRETRAINING
@@ -77,7 +77,11 @@ def spans_of(lengths: Mapping[str, Sequence[int]]) -> dict[str, list[tuple[int, 
 
 
 def read_frames(
-    data: Path | str, keys: Mapping[str, Sequence[Key]], dtype: torch.dtype, mapped: Path | None = None
+    data: Path | str,
+    keys: Mapping[str, Sequence[Key]],
+    dtype: torch.dtype,
+    mapped: Path | None = None,
+    grid: int | None = None,
 ) -> Opened:
     """Read stored trajectories and standardize each system with the statistics of these trajectories alone.
 
@@ -87,20 +91,27 @@ def read_frames(
         dtype: of the table; bfloat16 loses nothing where the first layer works in bfloat16 anyway.
         mapped: directory for a file that the table is mapped from instead of being held in memory; a file made
             earlier of the same trajectories is used again, and processes of one machine share its pages.
+        grid: points per side of the table; stored frames that are finer are averaged over blocks. The stored grid
+            when None.
 
     Raises:
-        DataError: a trajectory is too short for a window, or of another grid than the first.
+        DataError: a trajectory is too short for a window, of another grid than the first, or its sides are no
+            multiples of `grid`.
         InsufficientMemoryError: the machine has less memory than the table takes.
     """
     records = {key: store.read_record(store.path_of(data, key)) for each in keys.values() for key in each}
-    grid = next(iter(records.values())).shape[1:]
+    stored = next(iter(records.values())).shape[1:]
     for key, record in records.items():
         PRETRAINING.count(record.shape[0])
-        if record.shape[1:] != grid:
-            raise DataError(f"expected trajectories on one grid {grid}, got {record.shape[1:]} in {key}; resample them")
+        if record.shape[1:] != stored:
+            raise DataError(
+                f"expected trajectories on one grid {stored}, got {record.shape[1:]} in {key}; resample them"
+            )
+        require_multiples(record.shape[1:], grid or 1)
     spans = spans_of({name: [records[key].shape[0] for key in each] for name, each in keys.items()})
     checksums = {str(key): record.checksum for key, record in records.items()}
-    shape = (sum(record.shape[0] for record in records.values()), COMPONENTS, *grid)
+    sides = stored if grid is None else (grid, grid)
+    shape = (sum(record.shape[0] for record in records.values()), COMPONENTS, *sides)
     if mapped is None:
         refuse_if_too_large(shape, dtype)
         table = torch.empty(shape, dtype=dtype)
@@ -128,7 +139,7 @@ def _fill(table: Tensor, data: Path | str, keys: Mapping[str, Sequence[Key]], sp
     """Read, standardize and store one system after the other; return the statistics of each."""
     normalizers = {}
     for name, each in keys.items():
-        physical = [store.read(store.path_of(data, key)).fields for key in each]
+        physical = [block_means(store.read(store.path_of(data, key)).fields, table.shape[-1]) for key in each]
         normalizers[name] = Normalizer.fit(physical)
         for fields, (row, count) in zip(physical, spans[name], strict=True):
             table[row : row + count] = torch.from_numpy(channels_first(normalizers[name].standardize(fields)))
@@ -143,7 +154,8 @@ def _mapped(
     fill: Callable[[Tensor], dict[str, Normalizer]],
 ) -> tuple[Tensor, dict[str, Normalizer]]:
     """Map the table from a file named after its content, made first if there is none; return it with the statistics."""
-    name = hashlib.sha256(json.dumps([sorted(checksums.items()), str(dtype)]).encode()).hexdigest()[:16]
+    content = [sorted(checksums.items()), str(dtype), list(shape)]
+    name = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
     path, record = folder / f"{name}.frames", folder / f"{name}.json"
     if not record.exists() or not path.exists() or path.stat().st_size != math.prod(shape) * dtype.itemsize:
         folder.mkdir(parents=True, exist_ok=True)

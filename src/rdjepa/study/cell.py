@@ -36,7 +36,8 @@ from rdjepa.study import protocol
 from rdjepa.study.directory import RECORD, VERSION
 from rdjepa.study.profiles import Profile
 
-ROWS, SPECTRA, EXAMPLE = "rows.parquet", "spectra.parquet", "example.npz"
+ROWS, CURVE, SPECTRA, EXAMPLE = "rows.parquet", "curve.parquet", "spectra.parquet", "example.npz"
+CURVE_METRICS = ("relative_l2", "gradient_l1")
 
 Get = Callable[[Key], Trajectory]
 
@@ -98,6 +99,8 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
         "settings": _settings(cell.forecaster, preset),
         # through JSON, so that tuples are lists as in a record that was read back
         "adapt": json.loads(json.dumps(asdict(profile.adapt))) if cell.trained else {},
+        "curve": [*profile.observed, profile.stride] if cell.trained else [],
+        "grid": profile.grid,
         "test": profile.test,
         "statistics": profile.statistics,
         "checkpoint": checkpoint_fingerprint(profile) if forecasters.get(cell.forecaster).pretrained else "",
@@ -184,17 +187,37 @@ def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, devi
 
     support_trajectories = read(cell.support())
     watch.lap("support")
+    tests = cell.test(profile.test)
     forecast: Forecast
+    curve: list[dict[str, Any]] = []
     if cell.trained:
+        measuring = 0.0
+
+        def measure(updates: int, weights: str, snapshot: Forecaster) -> None:
+            nonlocal measuring
+            started = time.perf_counter()
+            for key in tests:
+                found = evaluate(snapshot.forecast, [get(key)], metrics=CURVE_METRICS, stride=profile.stride)
+                curve.extend({"updates": updates, "weights": weights} | vars(row) for row in found)
+            measuring += time.perf_counter() - started
+
         start = forecaster(cell.forecaster, profile)
-        adapted = api.adapt(start, support_trajectories, config=profile.adapt, normalizer=normalizer, device=device)
+        adapted = api.adapt(
+            start,
+            support_trajectories,
+            config=profile.adapt,
+            normalizer=normalizer,
+            device=device,
+            observe=measure,
+            at=profile.observed,
+        )
         forecast, made = adapted.forecast, _made(adapted)
         watch.lap("features")
-        # `api.adapt` computes features and updates in one call, and records how long the updates took
-        watch.move("features", "adapt", adapted.record["seconds"]["adapt"])
+        # `api.adapt` computes features, updates and the curve in one call, and says how long all but the first took.
+        watch.move("features", "curve", measuring)
+        watch.move("features", "adapt", adapted.record["seconds"]["adapt"] - measuring)
     else:
         forecast, made = untrained(cell.forecaster, profile, normalizer, device), {"parameters": 0, "trained": 0}
-    tests = cell.test(profile.test)
     spectra = RadialSpectra(normalizer.mean, normalizer.scale)
     rows = []
     for key in tests:  # one at a time, so that memory does not grow with their number
@@ -204,6 +227,7 @@ def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, devi
         watch.lap("evaluate")
     files = {
         ROWS: _parquet([vars(row) for row in rows]),
+        CURVE: _parquet(curve),
         SPECTRA: _parquet([vars(row) for row in spectra.rows()]),
         EXAMPLE: _example(forecast, get(tests[0])),
     }

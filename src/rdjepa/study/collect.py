@@ -1,7 +1,7 @@
-"""The rows of a study, from its cells or from the three files of an export.
+"""The rows of a study, from its cells or from the four files of an export.
 
-<root>/cells/<id>/...                                  a study directory
-<root>/rows.parquet, records.json, spectra.parquet     what `export` makes of it
+<root>/cells/<id>/...                                                a study directory
+<root>/rows.parquet, curve.parquet, records.json, spectra.parquet    what `export` makes of it
 """
 
 import hashlib
@@ -16,14 +16,15 @@ import pandas as pd
 
 from rdjepa.io.atomic import write_bytes
 from rdjepa.study import registry
-from rdjepa.study.cell import EXAMPLE, ROWS, SPECTRA, Cell, identifier
+from rdjepa.study.cell import CURVE, EXAMPLE, ROWS, SPECTRA, Cell, identifier
 from rdjepa.study.directory import RECORD, VERSION, Directory, StudyError
 
 CELL = ["study", "profile", "system", "k", "support_seed", "forecaster"]
 RECORDS = "records.json"
 ROW_COLUMNS = [*CELL, "regime", "metric", "horizon", "trajectory", "value", "run"]
+CURVE_COLUMNS = [*CELL, "updates", "weights", "regime", "metric", "horizon", "trajectory", "value", "run"]
 SPECTRUM_COLUMNS = [*CELL, "regime", "horizon", "wavenumber", "error", "reference", "run"]
-CATEGORIES = ("study", "profile", "system", "forecaster", "regime", "metric", "run")
+CATEGORIES = ("study", "profile", "system", "forecaster", "weights", "regime", "metric", "run")
 
 
 def collect(root: Path | str, study: str | None = None, profile: str | None = None) -> pd.DataFrame:
@@ -50,6 +51,15 @@ def spectra(root: Path | str, study: str | None = None, profile: str | None = No
         Columns study, profile, system, k, support_seed, forecaster, regime, horizon, wavenumber, error, reference, run.
     """
     return _table(root, SPECTRA, SPECTRUM_COLUMNS, study, profile)
+
+
+def curve(root: Path | str, study: str | None = None, profile: str | None = None) -> pd.DataFrame:
+    """Return the errors that were measured during the adaptation of every trained cell; arguments as for `collect`.
+
+    Returns:
+        Columns of `collect`, and updates and weights ("last" or "averaged").
+    """
+    return _table(root, CURVE, CURVE_COLUMNS, study, profile)
 
 
 def records(root: Path | str) -> pd.DataFrame:
@@ -105,19 +115,19 @@ def read_records(root: Path | str) -> list[dict[str, Any]]:
 
 
 def export(root: Path | str, out: Path | str) -> None:
-    """Write the rows, spectra and records of a study as three small files.
+    """Write the rows, curves, spectra and records of a study as four small files.
 
     Names are stored as categories, values in single precision.
 
     Args:
         root: study directory.
-        out: directory for rows.parquet, spectra.parquet and records.json.
+        out: directory for rows.parquet, curve.parquet, spectra.parquet and records.json.
     """
     out = Path(out)
-    for name, table in ((ROWS, collect(root)), (SPECTRA, spectra(root))):
+    for name, table in ((ROWS, collect(root)), (CURVE, curve(root)), (SPECTRA, spectra(root))):
         kinds = {column: "category" for column in CATEGORIES if column in table}
         kinds |= {column: "float32" for column in ("value", "error", "reference") if column in table}
-        kinds |= {column: "int16" for column in ("k", "support_seed", "horizon", "trajectory", "wavenumber")}
+        kinds |= {column: "int16" for column in ("k", "support_seed", "updates", "horizon", "trajectory", "wavenumber")}
         small = table.astype({column: kind for column, kind in kinds.items() if column in table})
         stream = io.BytesIO()
         small.to_parquet(stream, index=False, compression="zstd")
@@ -135,7 +145,8 @@ def _table(root: Path | str, name: str, columns: list[str], study: str | None, p
         table = table.reindex(columns=columns)
     else:
         table = pd.read_parquet(root / name)
-        _check_export(root / name, table, found)
+        # The curve holds the cells that were trained, where a profile measures one.
+        _check_export(root / name, table, found if name != CURVE else [each for each in found if _curved(each)])
         chosen = [record["id"] for record in found if _belongs(record, study, profile)]
         table = table[table["run"].isin(chosen)].astype({column: str for column in CATEGORIES if column in table})
     if study is not None:
@@ -150,6 +161,11 @@ def _of_cell(root: Path, record: dict[str, Any], name: str) -> pd.DataFrame:
     if name == ROWS and hashlib.sha256(content).hexdigest() != record["rows"]:
         raise _foreign(folder, "other rows than its record was written with")
     return pd.read_parquet(io.BytesIO(content)).assign(run=record["id"], **{key: record[key] for key in CELL})
+
+
+def _curved(record: dict[str, Any]) -> bool:
+    """Return whether errors were measured during the adaptation of a cell."""
+    return len(record["identity"].get("curve", ())) > 1  # the last entry is the stride
 
 
 def _belongs(record: dict[str, Any], study: str | None, profile: str | None) -> bool:

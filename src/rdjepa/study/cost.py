@@ -130,7 +130,7 @@ def cost(
 def measure(name: str, profile: Profile, device: torch.device) -> dict[str, float]:
     """Return the seconds of a `Step`, timed on a few windows of noise after a warm-up update."""
     frames = FORECASTING.frames(TIMED_WINDOWS)
-    fields = np.random.default_rng(0).standard_normal((frames, 128, 128, 2)).astype(np.float32)
+    fields = np.random.default_rng(0).standard_normal((frames, profile.grid, profile.grid, 2)).astype(np.float32)
     share = FORECASTING.count(FRAMES) / TIMED_WINDOWS  # windows of a whole trajectory over the timed ones
     normalizer = Normalizer((0.0, 0.0), (1.0, 1.0))
     support = update = 0.0

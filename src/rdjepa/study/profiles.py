@@ -7,6 +7,7 @@ from rdjepa.adaptation import adapt
 from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters import registry as forecasters
+from rdjepa.models.rdjepa import PRESETS
 
 POOL = 1_000
 
@@ -23,6 +24,9 @@ class Profile:
         adapt: optimization; its `steps` are the updates of every cell, its `seed` the model-training seed (S3.3).
         test: number of test trajectories of a system, shared equally among its regimes.
         statistics: number of pool trajectories that a system's field statistics are taken from, at most the whole pool.
+        curve: numbers of updates after which the errors are measured on the way, with the last and, where weights are
+            averaged, with the averaged weights.
+        stride: on the way every `stride`-th window of a test trajectory is evaluated; in the end all are.
     """
 
     name: str
@@ -32,6 +36,18 @@ class Profile:
     adapt: AdaptConfig
     test: int = 300
     statistics: int = POOL
+    curve: tuple[int, ...] = ()
+    stride: int = 4
+
+    @property
+    def grid(self) -> int:
+        """Points per side of the fields of every forecaster; stored frames that are finer are averaged over blocks."""
+        return PRESETS[self.preset].grid
+
+    @property
+    def observed(self) -> tuple[int, ...]:
+        """The numbers of updates of the curve that a run of this length reaches."""
+        return tuple(updates for updates in self.curve if updates <= self.adapt.steps)
 
     def preset_of(self, forecaster: str) -> str:
         """Return the name of the preset of a forecaster."""
@@ -45,7 +61,7 @@ class Profile:
 PROFILES = {
     "paper": Profile("paper", "runs/paper/model", "paper", "paper", adapt.PROFILES["paper"]),
     "small": Profile("small", "runs/small/model", "small", "paper", adapt.PROFILES["small"]),
-    "nano": Profile("nano", "nano", "nano", "nano", replace(adapt.PROFILES["nano"], steps=40), test=2, statistics=50),
+    "nano": Profile("nano", "nano", "nano", "nano", adapt.PROFILES["nano"], test=30, curve=(100, 400, 1_000, 2_000)),
 }
 
 

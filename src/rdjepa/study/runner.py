@@ -145,7 +145,7 @@ def run(
         CheckpointError: the checkpoint is missing or of another size.
     """
     directory = Directory(root)
-    supply = Supply(directory.root, None if data is None else Path(data).resolve(), limit)
+    supply = Supply(directory.root, None if data is None else Path(data).resolve(), limit, profile.grid)
     supply.check(dict.fromkeys(cell.system for cell in plan))
     device_named(device)
     pretrained = [name for name in dict.fromkeys(c.forecaster for c in plan) if forecasters.get(name).pretrained]

@@ -35,11 +35,13 @@ class Supply:
         root: study directory; simulated trajectories are kept in its folder `data`.
         data: dataset that is read first, or None.
         limit: bytes of simulated trajectories to keep.
+        grid: points per side; stored frames that are finer are averaged over blocks.
     """
 
     root: Path
     data: Path | None = None
     limit: int = 20 * 2**30
+    grid: int = 128
 
     @property
     def acquirer(self) -> Acquirer:
@@ -48,7 +50,7 @@ class Supply:
 
     def get(self, key: Key) -> Trajectory:
         """Return the trajectory of a key."""
-        return self.acquirer.get(key)
+        return self.acquirer.get(key).coarsened(self.grid)
 
     def lacks(self, keys: Iterable[Key]) -> list[Key]:
         """Return the keys that are neither in the dataset nor in the study directory."""
@@ -97,7 +99,7 @@ class Supply:
         names = list(dict.fromkeys(cell.system for cell in cells))
         count = profile.statistics
         pools = {name: pool_keys(name, count) for name in names if not self.has_statistics(name, count)}
-        jobs = [(self.acquirer, key) for keys in pools.values() for key in keys]
+        jobs = [(self.acquirer, key, self.grid) for keys in pools.values() for key in keys]
         found: dict[Key, Moments] = {}
         # More would be deleted again to keep to the limit; a cell simulates what it does not find.
         wanted = self.lacks(keys_of(cells, profile))[: self.limit // TRAJECTORY_BYTES]
@@ -105,7 +107,7 @@ class Supply:
         if total:
             manifest.claim(self.root / "data", map(systems.get, names))
         with completed(
-            moments, jobs, [f"moments {key}" for _, key in jobs], workers=workers, scheduler=scheduler
+            moments, jobs, [f"moments {key}" for _, key, _ in jobs], workers=workers, scheduler=scheduler
         ) as results:
             for position, result in results:
                 if isinstance(result, Exception):
@@ -127,7 +129,7 @@ class Supply:
             raise DataError(f"expected every trajectory to be made, got none for {key} ({reason}); check the system")
 
     def _statistics(self, system: str, count: int) -> Path:
-        return self.root / "statistics" / f"{system}-{count}.json"
+        return self.root / "statistics" / f"{system}-{count}-{self.grid}.json"
 
     def _write_statistics(self, path: Path, parts: Sequence[Moments]) -> None:
         normalizer = Normalizer.of(fold(parts))
@@ -144,6 +146,6 @@ def keys_of(cells: Iterable[Cell], profile: Profile) -> list[Key]:
     return list(dict.fromkeys(key for cell in cells for key in (*cell.support(), *cell.test(profile.test))))
 
 
-def moments(acquirer: Acquirer, key: Key) -> Moments:
-    """Return count, mean and squared deviations of one trajectory; one that has to be simulated is not kept."""
-    return Moments.of(acquirer.get(key, keep=False).fields)
+def moments(acquirer: Acquirer, key: Key, grid: int) -> Moments:
+    """Return the moments of one trajectory on a grid; one that has to be simulated is not kept."""
+    return Moments.of(acquirer.get(key, keep=False).coarsened(grid).fields)
