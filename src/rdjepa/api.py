@@ -182,6 +182,7 @@ def _finish(
         "config": dataclasses.asdict(config),
         "steps": metrics[-1]["step"],
         "systems": list(files),
+        "grid": model.config.grid,
         "trajectories": dataset.frames.counts,
         "validation_trajectories": validation.frames.counts,
         "diagnostics": next((m for m in reversed(metrics) if "latent_loss" in m), {}),

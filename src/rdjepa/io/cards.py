@@ -59,5 +59,6 @@ target of each position and the newest frame's own target. A collapsed model has
 
 ## Limits
 
-Two components, 128 x 128 points, four frames in, up to eight frames ahead, fields standardized per system.
+Two components, {record["grid"]} x {record["grid"]} points (finer frames are averaged over blocks), four frames in, up
+to eight frames ahead, fields standardized per system.
 """

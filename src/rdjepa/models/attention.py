@@ -9,7 +9,7 @@ from rdjepa.errors import ArgumentError
 
 
 class Attention(nn.Module):
-    """Scaled dot-product attention from `query` tokens (…, M, d) to `context` tokens (…, S, d).
+    """Scaled dot-product attention from `query` tokens (B, M, d), or (1, M, d), to `context` tokens (B, S, d).
 
     Args:
         width: latent width d.
@@ -26,14 +26,14 @@ class Attention(nn.Module):
         self.value = nn.Linear(width, width)
         self.output = nn.Linear(width, width)
 
-    def forward(self, query: Float[Tensor, "B M d"], context: Float[Tensor, "B S d"]) -> Float[Tensor, "B M d"]:
-        """Return the attended values, of the shape of `query` (B, M, d)."""
+    def forward(self, query: Float[Tensor, "#B M d"], context: Float[Tensor, "B S d"]) -> Float[Tensor, "B M d"]:
+        """Return the attended values (B, M, d); queries (1, M, d) are the same for all samples."""
 
         def split(tokens: Tensor) -> Tensor:
             return tokens.unflatten(-1, (self.heads, -1)).transpose(-3, -2)
 
         q, k, v = split(self.query(query)), split(self.key(context)), split(self.value(context))
-        return self.output(_attend(q, k, v).transpose(-3, -2).flatten(-2))
+        return self.output(_attend(q.expand(len(k), -1, -1, -1), k, v).transpose(-3, -2).flatten(-2))
 
 
 def _attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from rdjepa.errors import ArgumentError
 from rdjepa.models.encoder import to_grid
+from rdjepa.models.upsampling import double
 
 
 class ResidualBlock(nn.Module):
@@ -53,9 +54,7 @@ class Fusion(ResidualBlock):
         """Map (B N, width, h, w) and (B, shared, H, W) to (B N, shared, H, W), where H is h or 2 h."""
 
         def finer(y: Tensor) -> Tensor:
-            if y.shape[-1] == shared.shape[-1]:
-                return y
-            return F.interpolate(y, scale_factor=2, mode="bilinear", align_corners=False)
+            return y if y.shape[-1] == shared.shape[-1] else double(y)
 
         def over_samples(y: Tensor, once: Tensor) -> Tensor:
             return (y.unflatten(0, (len(shared), -1)) + once[:, None]).flatten(0, 1)
@@ -115,7 +114,8 @@ class Decoder(nn.Module):
     def forward(self, latent: Float[Tensor, "B N S d"], frame: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N C H W"]:
         """Decode N latent grids (B, N, S, d) given the newest frame (B, C, H, W)."""
         *finer, coarsest = self.features(frame)
-        x = self.fuse(to_grid(self.latent(latent).flatten(0, 1)), coarsest)
+        # A grid of tokens lies in memory with channels last, for which group normalization is several times slower.
+        x = self.fuse(to_grid(self.latent(latent).flatten(0, 1)).contiguous(), coarsest)
         for block, level in zip(self.up, reversed(finer), strict=True):
             x = block(x, level)
         return self.head(x).unflatten(0, latent.shape[:2])

@@ -20,8 +20,9 @@ def latent_laplacian(latent: Float[Tensor, "B S d"]) -> Float[Tensor, "B S d"]:
 class PredictorBlock(nn.Module):
     """Query self-attention, context cross-attention, diffusion, reaction and output updates.
 
-    Queries are (B, G, M, d): the M queries of one group attend to each other; all groups share one context. The
-    two gates are unconstrained scalars that start at 0.25.
+    Queries are (B, G, M, d): the M queries of one group attend to each other; all groups share one context. Queries
+    that are still the same for all samples, as a full grid's are in the first block, may be (1, G, M, d). The two gates
+    are unconstrained scalars that start at 0.25.
     """
 
     def __init__(self, width: int, heads: int) -> None:
@@ -40,10 +41,10 @@ class PredictorBlock(nn.Module):
 
     def forward(
         self,
-        query: Float[Tensor, "B G M d"],
+        query: Float[Tensor, "#B G M d"],
         context: Float[Tensor, "B S d"],
         local: Float[Tensor, "B G M 3*d+1"],
-        lead: Float[Tensor, "B G M d"],
+        lead: Float[Tensor, "#B G #M d"],
     ) -> Float[Tensor, "B G M d"]:
         """Update queries.
 
@@ -55,13 +56,12 @@ class PredictorBlock(nn.Module):
         """
         # Self-attention stays within a group, so groups join the batch; the context is shared by all groups, so in
         # cross-attention they join the queries.
-        shape = query.shape
         normed = self.norm_self(query).flatten(0, 1)
-        query = query + self.self_attention(normed, normed).view(shape)
+        query = query + self.self_attention(normed, normed).view(query.shape)
         attended = self.cross_attention(self.norm_cross(query).flatten(1, 2), self.norm_context(context))
-        query = query + attended.view(shape)
+        query = query + attended.unflatten(1, query.shape[1:3])
         query = query + self.gate_diffusion * self.diffusion(local)
-        reacted = self.reaction(torch.cat([self.norm_reaction(query), lead.expand(shape)], dim=-1))
+        reacted = self.reaction(torch.cat([self.norm_reaction(query), lead.expand(query.shape)], dim=-1))
         query = query + self.gate_reaction * reacted
         return query + self.output(query)
 
@@ -104,23 +104,36 @@ class Predictor(nn.Module):
         grouped = patches.ndim == 3
         if not grouped:
             patches, offsets = patches[:, None], offsets[:, None]
-        batch, groups, count = patches.shape
-        width = context.shape[-1]
-        lead = self.lead_time(offsets)
-        index = patches.reshape(batch, groups * count, 1).expand(-1, -1, width)
-        around = torch.cat([context, latent_laplacian(context)], dim=-1)
-        here = around.gather(1, index.repeat(1, 1, 2)).view(batch, groups, count, 2 * width)
-        tau = (offsets / MAX_OFFSET)[..., None].to(here.dtype)
-        local = torch.cat([here, lead.to(here.dtype), tau], dim=-1)
-        query = self.norm_input(F.embedding(patches, self.grid + self.space) + lead + self.embedding)
-        for block in self.blocks:
-            query = block(query, context, local, lead)
-        query = self.norm_output(query)
-        return query if grouped else query[:, 0]
+        around = _around(context)
+        index = patches.flatten(1)[..., None].expand(-1, -1, around.shape[-1])
+        here = around.gather(1, index).unflatten(1, patches.shape[1:])
+        predicted = self._predict(context, here, F.embedding(patches, self.grid + self.space), offsets)
+        return predicted if grouped else predicted[:, 0]
 
     def full_grid(self, context: Float[Tensor, "B S d"], horizons: int) -> Float[Tensor, "B {horizons} S d"]:
         """Predict every patch at offsets 1..horizons, one group of queries each: (B, S, d) to (B, horizons, S, d)."""
-        batch, tokens = context.shape[:2]
-        patches = torch.arange(tokens, device=context.device).expand(batch, horizons, tokens)
-        offsets = torch.arange(1, horizons + 1, device=context.device)[None, :, None].expand_as(patches)
-        return self(context, patches, offsets)
+        offsets = torch.arange(1, horizons + 1, device=context.device)[None, :, None]
+        here = _around(context)[:, None].expand(-1, horizons, -1, -1)
+        return self._predict(context, here, self.grid + self.space, offsets)
+
+    def _predict(self, context: Tensor, here: Tensor, place: Tensor, offsets: Tensor) -> Tensor:
+        """Predict (B, G, M, d) from what belongs to the queries.
+
+        Args:
+            context: (B, S, d) context tokens.
+            here: (B, G, M, 2 d) context token of each query, and its Laplacian.
+            place: (B, G, M, d) embedding of its patch.
+            offsets: (B, G, M) offset; an axis of `place` or `offsets` along which nothing changes may have length 1.
+        """
+        lead, tau = self.lead_time(offsets), (offsets / MAX_OFFSET)[..., None].to(here.dtype)
+        shape = here.shape[:-1]
+        local = torch.cat([here, lead.to(here.dtype).expand(*shape, -1), tau.expand(*shape, -1)], dim=-1)
+        query = self.norm_input(place + lead + self.embedding)
+        for block in self.blocks:
+            query = block(query, context, local, lead)
+        return self.norm_output(query)
+
+
+def _around(context: Tensor) -> Tensor:
+    """Return every context token and its Laplacian, (B, S, 2 d)."""
+    return torch.cat([context, latent_laplacian(context)], dim=-1)
