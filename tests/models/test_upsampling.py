@@ -12,5 +12,5 @@ def test_doubling_and_its_gradient_are_those_of_the_library(shape):
     found = double(x)
     assert torch.allclose(found.view_as(expected), expected, atol=1e-12)
     weight = torch.randn_like(found)
-    gradients = [torch.autograd.grad((y.reshape(weight.shape) * weight).sum(), x)[0] for y in (found, expected)]
-    assert torch.allclose(*gradients, atol=1e-12)
+    ours, theirs = (torch.autograd.grad((y.reshape(weight.shape) * weight).sum(), x)[0] for y in (found, expected))
+    assert torch.allclose(ours, theirs, atol=1e-12)
