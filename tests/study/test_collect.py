@@ -4,6 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -62,13 +63,23 @@ def test_the_scratch_study_is_a_view_of_the_held_out_cells(registrations, finish
     assert collect.collect(finished, "elsewhere").empty
 
 
+def test_exported_examples_are_those_of_the_cells_in_half_precision(tmp_path, finished):
+    collect.export(finished, tmp_path)
+    for record in collect.read_records(finished):
+        kept, small = (collect.example(root, record["id"]) for root in (finished, tmp_path))
+        assert kept is not None and small is not None and kept.keys() == small.keys()
+        for name, fields in kept.items():
+            assert small[name].dtype == np.float32
+            np.testing.assert_allclose(small[name], fields, rtol=1e-3, atol=1e-3)
+    assert collect.example(tmp_path, "0" * 16) is None
+
+
 def test_exported_rows_read_the_same(tmp_path, finished):
     collect.export(finished, tmp_path)
     for read in (collect.collect, collect.curve, collect.spectra):
         kept, small = read(finished), read(tmp_path)
         pd.testing.assert_frame_equal(kept, small, check_dtype=False, rtol=1e-6)
     assert collect.read_records(tmp_path) == collect.read_records(finished)
-    assert collect.example(tmp_path, kept.run[0]) is None
     assert pd.read_parquet(tmp_path / "rows.parquet").metric.dtype == "category"
 
 

@@ -1,7 +1,7 @@
 """Bilinear interpolation to twice the points per side, as two products with a small matrix.
 
-It equals torch.nn.functional.interpolate (scale_factor=2, mode="bilinear", align_corners=False) up to rounding. On a CPU
-its gradient takes a fifth of the time of the library's, and on a GPU it is the same in every run.
+It equals torch.nn.functional.interpolate (scale_factor=2, mode="bilinear", align_corners=False) up to rounding. On a
+CPU its gradient takes a fifth of the time of the library's, and on a GPU it is the same in every run.
 """
 
 from functools import lru_cache

@@ -1,26 +1,27 @@
-"""The rows of a study, from its cells or from the four files of an export.
+"""The rows of a study, from its cells or from the files of an export.
 
-<root>/cells/<id>/...                                                a study directory
-<root>/rows.parquet, curve.parquet, records.json, spectra.parquet    what `export` makes of it
+<root>/cells/<id>/...                                                              a study directory
+<root>/rows.parquet, curve.parquet, spectra.parquet, records.json, examples.npz    what `export` makes of it
 """
 
 import hashlib
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from rdjepa.io.atomic import write_bytes
+from rdjepa.io.atomic import write_arrays, write_bytes
 from rdjepa.study import registry
 from rdjepa.study.cell import CURVE, EXAMPLE, ROWS, SPECTRA, Cell, identifier
 from rdjepa.study.directory import RECORD, VERSION, Directory, StudyError
 
 CELL = ["study", "profile", "system", "k", "support_seed", "forecaster"]
-RECORDS = "records.json"
+RECORDS, EXAMPLES = "records.json", "examples.npz"
+SHARED = ("newest", "reference")  # fields of an example that do not depend on the forecaster
 ROW_COLUMNS = [*CELL, "regime", "metric", "horizon", "trajectory", "value", "run"]
 CURVE_COLUMNS = [*CELL, "updates", "weights", "regime", "metric", "horizon", "trajectory", "value", "run"]
 SPECTRUM_COLUMNS = [*CELL, "regime", "horizon", "wavenumber", "error", "reference", "run"]
@@ -71,13 +72,21 @@ def example(root: Path | str, run: str) -> dict[str, np.ndarray] | None:
     """Return the fields of one window of a cell in physical units; None where they were not kept.
 
     Returns:
-        newest (H, W, C), reference and forecast (5, H, W, C), float32.
+        newest (H, W, C), reference and forecast (5, H, W, C), float32; of an export, rounded to half precision.
     """
-    path = Path(root) / "cells" / run / EXAMPLE
-    if not path.is_file():
+    root = Path(root)
+    path = root / "cells" / run / EXAMPLE
+    if path.is_file():
+        with np.load(path) as arrays:
+            return dict(arrays)
+    if not (root / EXAMPLES).is_file():
         return None
-    with np.load(path) as arrays:
-        return dict(arrays)
+    with np.load(root / EXAMPLES) as arrays:
+        if f"{run} forecast" not in arrays:
+            return None
+        record = next(record for record in read_records(root) if record["id"] == run)
+        names = {name: f"{_window(record)} {name}" for name in SHARED} | {"forecast": f"{run} forecast"}
+        return {name: arrays[key].astype(np.float32) for name, key in names.items()}
 
 
 def read_records(root: Path | str) -> list[dict[str, Any]]:
@@ -115,13 +124,14 @@ def read_records(root: Path | str) -> list[dict[str, Any]]:
 
 
 def export(root: Path | str, out: Path | str) -> None:
-    """Write the rows, curves, spectra and records of a study as four small files.
+    """Write the rows, curves, spectra, records and example fields of a study as five small files.
 
-    Names are stored as categories, values in single precision.
+    Names are stored as categories, values in single precision, and of the example fields, in half precision, those of
+    the first support selection, which figures show.
 
     Args:
         root: study directory.
-        out: directory for rows.parquet, curve.parquet, spectra.parquet and records.json.
+        out: directory for rows.parquet, curve.parquet, spectra.parquet, records.json and examples.npz.
     """
     out = Path(out)
     for name, table in ((ROWS, collect(root)), (CURVE, curve(root)), (SPECTRA, spectra(root))):
@@ -132,7 +142,28 @@ def export(root: Path | str, out: Path | str) -> None:
         stream = io.BytesIO()
         small.to_parquet(stream, index=False, compression="zstd")
         write_bytes(out / name, stream.getvalue())
-    write_bytes(out / RECORDS, json.dumps(read_records(root), indent=1).encode())
+    found = read_records(root)
+    write_bytes(out / RECORDS, json.dumps(found, indent=1).encode())
+    write_arrays(out / EXAMPLES, **_examples(root, found))
+
+
+def _examples(root: Path | str, found: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
+    """Return the fields of the first support selection of every setting, what its cells share once."""
+    arrays: dict[str, np.ndarray] = {}
+    shown = set()
+    for record in sorted(found, key=lambda record: record["support_seed"]):
+        setting = tuple(record[key] for key in CELL if key != "support_seed")
+        fields = None if setting in shown else example(root, record["id"])
+        if fields is not None:
+            shown.add(setting)
+            arrays[f"{record['id']} forecast"] = fields["forecast"].astype(np.float16)
+            arrays |= {f"{_window(record)} {name}": fields[name].astype(np.float16) for name in SHARED}
+    return arrays
+
+
+def _window(record: dict[str, Any]) -> str:
+    """Return the name of the example window that all cells of a system share."""
+    return f"{record['study']} {record['profile']} {record['system']}"
 
 
 def _table(root: Path | str, name: str, columns: list[str], study: str | None, profile: str | None) -> pd.DataFrame:
