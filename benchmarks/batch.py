@@ -22,6 +22,7 @@ import torch
 
 import rdjepa
 from rdjepa.evaluation.aggregate import horizon_average
+from rdjepa.models.rdjepa import PRESETS
 from rdjepa.pretraining.config import PROFILES, scaled
 from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.loop import pretrain
@@ -71,10 +72,11 @@ def run(arguments: argparse.Namespace) -> None:
     todo = [each for each in asked if tuple(str(each[name]) for name in IDENTITY) not in known]
     if not todo:
         return
-    source = Dataset.open(arguments.data, SOURCES, limit=arguments.trajectories)
-    validation = Dataset.open(arguments.data, SOURCES, "validation")
-    learning = rdjepa.simulate(arguments.system)
-    unseen = [rdjepa.simulate(arguments.system, seed=i, split="test") for i in range(arguments.test)]
+    grid = PRESETS[arguments.preset].grid
+    source = Dataset.open(arguments.data, SOURCES, limit=arguments.trajectories, grid=grid)
+    validation = Dataset.open(arguments.data, SOURCES, "validation", grid=grid)
+    learning = rdjepa.simulate(arguments.system).coarsened(grid)
+    unseen = [rdjepa.simulate(arguments.system, seed=i, split="test").coarsened(grid) for i in range(arguments.test)]
     for each in todo:
         began = time.perf_counter()
         config = replace(

@@ -21,8 +21,10 @@ from rdjepa.adaptation.adapt import PROFILES, train, windows
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data.splits import support
 from rdjepa.evaluation.aggregate import per_horizon
+from rdjepa.models.rdjepa import PRESETS
 from transfer import forecaster
 
+GRID = PRESETS["nano"].grid
 FIELDS = ("system", "forecaster", "factor", "updates", "relative_l2")
 
 
@@ -31,8 +33,9 @@ def run(arguments: argparse.Namespace) -> None:
     done = read(arguments.out) if arguments.out.exists() else []
     finished = {(r["system"], r["forecaster"], float(r["factor"])) for r in done}
     for system in arguments.systems.split(","):
-        learning = [rdjepa.simulate(system, seed=i).fields for i in support(1000, 1, 777)]
-        unseen = [rdjepa.simulate(system, seed=i, split="validation") for i in range(arguments.validation)]
+        learning = [rdjepa.simulate(system, seed=i).coarsened(GRID).fields for i in support(1000, 1, 777)]
+        numbers = range(arguments.validation)
+        unseen = [rdjepa.simulate(system, seed=i, split="validation").coarsened(GRID) for i in numbers]
         for name in arguments.forecasters.split(","):
             for factor in (float(f) for f in arguments.factors.split(",")):
                 if (system, name, factor) in finished:

@@ -53,11 +53,12 @@ def run(arguments: argparse.Namespace) -> None:
     done = read([arguments.out]) if arguments.out.exists() else []
     finished = {(r["system"], int(r["support_seed"]), r["forecaster"]) for r in done}
     for system in arguments.systems.split(","):
-        test = [rdjepa.simulate(system, seed=i, split="test") for i in range(arguments.test)]
-        pool = [rdjepa.simulate(system, seed=i).fields for i in range(arguments.statistics)]
+        grid = rdjepa.load(arguments.model).config.grid
+        test = [rdjepa.simulate(system, seed=i, split="test").coarsened(grid) for i in range(arguments.test)]
+        pool = [rdjepa.simulate(system, seed=i).coarsened(grid).fields for i in range(arguments.statistics)]
         normalizer = rdjepa.Normalizer.fit(pool, "pool") if pool else None
         for seed in (int(s) for s in arguments.seeds.split(",")):
-            learning = [rdjepa.simulate(system, seed=i) for i in support(1000, 1, seed)]
+            learning = [rdjepa.simulate(system, seed=i).coarsened(grid) for i in support(1000, 1, seed)]
             for name in forecasters(arguments):
                 if (system, seed, name) not in finished:
                     rows = measure(name, arguments, budgets, [t.fields for t in learning], test, normalizer)

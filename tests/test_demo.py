@@ -15,7 +15,7 @@ def test_demonstration_leaves_figure_animation_result_and_forecaster(tiny, tmp_p
     model = build("tiny", seed=0)
     model.name = "tiny"
     checkpoint.save(model, tmp_path / "model", {}, "card")
-    config = DemoConfig("schnakenberg", str(tmp_path / "model"), updates=1, test=1, device="cpu")
+    config = DemoConfig("schnakenberg", str(tmp_path / "model"), updates=2, test=1, device="cpu")
     result = run(config, tmp_path / "out", silent)
     stored = json.loads((tmp_path / "out" / "result.json").read_text())
     assert set(result["errors"]) == {"RD-JEPA", "from scratch", "persistence"}
@@ -25,7 +25,11 @@ def test_demonstration_leaves_figure_animation_result_and_forecaster(tiny, tmp_p
     assert all(key.startswith("schnakenberg/test/id/") for key in stored["test"])
     persistence = result["errors"]["persistence"]["relative_l2"]
     assert persistence[1] < persistence[5]
-    for name in ("forecast.png", "forecast.gif", "forecaster.safetensors"):
+    assert list(result["curve"]) == ["RD-JEPA", "from scratch"]
+    for name, found in result["curve"].items():
+        assert list(found) == [1, 2]
+        assert found[2] == sum(result["errors"][name]["relative_l2"].values()) / 5
+    for name in ("curve.png", "forecast.png", "forecast.gif", "forecaster.safetensors"):
         assert (tmp_path / "out" / name).stat().st_size > 0
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "out" / "data").rglob("*.hdf5")}
     run(config, tmp_path / "out", silent)

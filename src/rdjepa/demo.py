@@ -1,6 +1,7 @@
 """The demonstration: forecast a held-out system after adaptation to one trajectory.
 
-Simulate, adapt, train the control from scratch, evaluate on unseen trajectories, draw. Every number is of this run.
+Simulate, adapt, train the control from scratch, evaluate on unseen trajectories after some and after all updates, draw.
+Every number is of this run.
 """
 
 import json
@@ -14,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from rdjepa import api, forecasters
+from rdjepa.adaptation.adapt import AVERAGED, LAST, PROFILES, AdaptConfig
 from rdjepa.data.acquire import Acquirer
 from rdjepa.data.splits import support
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import FORECASTING
-from rdjepa.evaluation.aggregate import per_horizon
+from rdjepa.evaluation.aggregate import horizon_average, per_horizon
+from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.checkpoint import read_config
@@ -28,6 +31,7 @@ from rdjepa.viz import figures
 
 METRICS = ("relative_l2", "gradient_l1")
 RD_JEPA, SCRATCH, PERSISTENCE = "RD-JEPA", "from scratch", "persistence"
+STRIDE = 4  # on the way every fourth window is evaluated
 
 Bar = Callable[[str], AbstractContextManager[Progress]]
 
@@ -50,15 +54,20 @@ class DemoConfig:
     system: str = "barkley"
     model: str = "nano"
     k: int = 1
-    updates: int = 100
+    updates: int = 200
     test: int = 6
     support_seed: int = protocol.SUPPORT_SEEDS[0]
     seed: int = 777
     device: str = "auto"
 
+    @property
+    def observed(self) -> tuple[int, ...]:
+        """Numbers of updates after which errors are measured on the way: an eighth, a quarter and half of all."""
+        return tuple(sorted({max(1, self.updates // part) for part in (8, 4, 2)} - {self.updates}))
+
 
 def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
-    """Run the demonstration and write `result.json`, `forecast.png`, `forecast.gif` and the trajectories to `out`.
+    """Run the demonstration; write `result.json`, two figures, an animation and the trajectories to `out`.
 
     Args:
         config: settings.
@@ -66,8 +75,8 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
         bar: makes a progress bar from a label, as `rdjepa.cli.console.progress`.
 
     Returns:
-        The content of `result.json`: settings, timings, fingerprint, versions and errors by forecaster, metric and
-        horizon.
+        The content of `result.json`: settings, timings, fingerprint, versions, errors by forecaster, metric and
+        horizon, and under "curve" the mean relative L2 error by forecaster and number of updates.
     """
     _, checkpoint = read_config(config.model)
     preset = checkpoint["name"]
@@ -87,10 +96,18 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
     support_trajectories, unseen = data[: config.k], data[config.k :]
 
     adapted = {}
+    curve: dict[str, dict[int, float]] = {RD_JEPA: {}, SCRATCH: {}}
+    weights = AVERAGED if PROFILES.get(preset, AdaptConfig()).averaging else LAST
     for name, model in (
         (RD_JEPA, api.load(config.model)),
         (SCRATCH, forecasters.build("scratch", preset, seed=config.seed)),
     ):
+
+        def measure(updates: int, kind: str, snapshot: api.Forecaster, name: str = name) -> None:
+            if kind == weights:
+                found = evaluate(snapshot.forecast, unseen, metrics=METRICS[:1], stride=STRIDE)
+                curve[name][updates] = horizon_average(found, METRICS[0])
+
         with bar(f"train {name}") as update:
             adapted[name] = api.adapt(
                 model,
@@ -99,6 +116,8 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
                 seed=config.seed,
                 device=config.device,
                 progress=update,
+                observe=measure,
+                at=config.observed,
             )
         seconds[f"train {name}"] = sum(adapted[name].record["seconds"].values())
 
@@ -111,6 +130,11 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
     seconds["evaluate"] = time.perf_counter() - started
     errors = {name: {metric: per_horizon(part, metric) for metric in METRICS} for name, part in rows.items()}
 
+    for name, found in curve.items():
+        found[config.updates] = horizon_average(rows[name], METRICS[0])
+    flat = horizon_average(rows[PERSISTENCE], METRICS[0])
+    title = f"{config.system}, K = {config.k}, {config.test} unseen trajectories"
+    figures.learning(curve, {PERSISTENCE: flat}, out / "curve.png", title=title)
     _draw(config, unseen[0].fields, adapted, out)
     adapted[RD_JEPA].save(out / "forecaster.safetensors")
     result = {
@@ -121,6 +145,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
         "fingerprint": checkpoint["sha256"],
         "training": {name: f.record for name, f in adapted.items()},
         "errors": errors,
+        "curve": curve,
         "seconds": {name: round(value, 2) for name, value in seconds.items()},
         "software": api.software(),
     }

@@ -1,5 +1,6 @@
 """The commands demo and info."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,7 @@ def demo(
     system: Annotated[str, typer.Option(help="System to forecast.")] = "barkley",
     model: Annotated[str, typer.Option(help="Shipped checkpoint, directory of one, or hub id.")] = "nano",
     k: Annotated[int, typer.Option(min=1, help="Support trajectories.")] = 1,
-    updates: Annotated[int, typer.Option(min=1, help="Training updates of both models.")] = 100,
+    updates: Annotated[int, typer.Option(min=1, help="Training updates of both models.")] = 200,
     test: Annotated[int, typer.Option(min=1, help="Unseen trajectories to evaluate on.")] = 6,
     support_seed: Annotated[int, typer.Option(min=0, max=LAST_SEED, help="Which support set.")] = 777,
     out: Annotated[Path, typer.Option(help="Directory for figure, animation, result and data.")] = Path("demo"),
@@ -33,9 +34,22 @@ def demo(
     console.print(
         f"{system}, K = {k}, {updates} updates, {test} unseen trajectories x {result['windows_per_trajectory']} windows"
     )
+    console.print(_curve_table(result["curve"]))
     for metric, title in (("relative_l2", "relative L2 error"), ("gradient_l1", "gradient L1 error")):
         console.print(error_table(title, result["errors"], metric))
-    console.print(f"figure {out / 'forecast.png'}, animation {out / 'forecast.gif'}, result {out / 'result.json'}")
+    figures = f"{out / 'curve.png'} and {out / 'forecast.png'}"
+    console.print(f"figures {figures}, animation {out / 'forecast.gif'}, result {out / 'result.json'}")
+
+
+def _curve_table(curve: Mapping[str, Mapping[int, float]]) -> Table:
+    """Return a table of the errors on the way: a row per forecaster, a column per number of updates."""
+    table = Table(title="relative L2 error after so many updates, mean over horizons", title_justify="left")
+    table.add_column("forecaster")
+    for updates in next(iter(curve.values())):
+        table.add_column(str(updates), justify="right")
+    for name, found in curve.items():
+        table.add_row(name, *(f"{value:.4f}" for value in found.values()))
+    return table
 
 
 def info() -> None:

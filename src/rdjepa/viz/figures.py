@@ -121,6 +121,32 @@ def forecast(
     return _save(figure, path)
 
 
+def learning(
+    curves: Mapping[str, Mapping[int, float]], references: Mapping[str, float], path: Path, *, title: str
+) -> Path:
+    """Draw errors against the number of updates, and errors that need none as horizontal lines, into a PNG file.
+
+    Args:
+        curves: forecaster -> number of updates -> relative L2 error.
+        references: forecaster -> its error.
+        path: PNG file.
+        title: of the figure.
+    """
+    figure = new_figure(figsize=(5, 3.2), layout="constrained")
+    axes = figure.subplots()
+    for name, found in curves.items():
+        axes.plot(list(found), list(found.values()), marker="o", label=name)
+    for name, value in references.items():
+        axes.axhline(value, color="0.5", ls="--", label=name)
+    ticks = sorted({updates for found in curves.values() for updates in found})
+    axes.set_xscale("log")
+    axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    axes.minorticks_off()
+    axes.set(xlabel="updates", ylabel="relative L2 error", ylim=(0, None), title=title)
+    axes.legend(frameon=False)
+    return _save(figure, path)
+
+
 def contact_sheet(
     rows: Mapping[str, np.ndarray], path: Path, *, title: str, frames: Sequence[int] = (0, 13, 26, 39)
 ) -> Path:
