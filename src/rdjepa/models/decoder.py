@@ -3,6 +3,7 @@
 import itertools
 from typing import cast
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -12,6 +13,14 @@ from rdjepa.models.encoder import to_grid
 from rdjepa.models.upsampling import double
 
 
+class GroupNorm(nn.GroupNorm):
+    """Group normalization in float32, whatever the precision of the convolutions around it."""
+
+    def forward(self, x: Float[Tensor, "B width H W"]) -> Float[Tensor, "B width H W"]:
+        """Normalize (B, width, H, W)."""
+        return super().forward(x.float())
+
+
 class ResidualBlock(nn.Module):
     """Twice a 3x3 convolution, group normalization and SiLU, added to the input (1x1 map where widths differ)."""
 
@@ -19,10 +28,10 @@ class ResidualBlock(nn.Module):
         super().__init__()
         self.branch = nn.Sequential(
             nn.Conv2d(width_in, width_out, 3, padding=1),
-            nn.GroupNorm(groups, width_out),
+            GroupNorm(groups, width_out),
             nn.SiLU(),
             nn.Conv2d(width_out, width_out, 3, padding=1),
-            nn.GroupNorm(groups, width_out),
+            GroupNorm(groups, width_out),
             nn.SiLU(),
         )
         self.skip = nn.Identity() if width_in == width_out else nn.Conv2d(width_in, width_out, 1)
@@ -99,7 +108,7 @@ class Decoder(nn.Module):
         self.up = nn.ModuleList(Fusion(b, a, groups) for a, b in reversed(steps))
         self.head = nn.Sequential(
             nn.Conv2d(width, width, 3, padding=1),
-            nn.GroupNorm(groups, width),
+            GroupNorm(groups, width),
             nn.SiLU(),
             nn.Conv2d(width, components, 1),
         )
@@ -118,4 +127,8 @@ class Decoder(nn.Module):
         x = self.fuse(to_grid(self.latent(latent).flatten(0, 1)).contiguous(), coarsest)
         for block, level in zip(self.up, reversed(finer), strict=True):
             x = block(x, level)
-        return self.head(x).unflatten(0, latent.shape[:2])
+        *body, last = self.head
+        for layer in body:
+            x = layer(x)
+        with torch.autocast(x.device.type, enabled=False):  # eight bits would be visible in the field
+            return last(x).unflatten(0, latent.shape[:2])
