@@ -1,10 +1,12 @@
-"""Learning rates of the nano forecasters: each preset's own rates times a factor, on a source system's validation data.
+"""Learning rates of the nano forecasters, chosen by leaving one source out.
 
-    python benchmarks/rates.py run --out benchmarks/results/rates.csv
+    python benchmarks/rates.py run --left-out gray-scott --model runs/without-gray-scott/model --data datasets
     python benchmarks/rates.py table benchmarks/results/rates.csv
 
-Each forecaster is adapted to one pool trajectory (K = 1, support seed 777) and evaluated on validation trajectories. No
-held-out system and no test trajectory is used, so the choice of a rate does not use what the study reports.
+RD-JEPA starts from a model that was pretrained on the other four sources; the others start from random weights. Each
+forecaster is adapted to one pool trajectory of the fifth (K = 1, support seed 777) with its preset's rates times a
+factor, the same factors for all, and evaluated on validation trajectories of it. No held-out system and no test
+trajectory is used. `run` appends a line per forecaster, factor, number of updates and kind of weights, and skips what the file has.
 """
 
 import argparse
@@ -18,83 +20,136 @@ import torch
 import rdjepa
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import PROFILES, train, windows
-from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.data.acquire import Acquirer
 from rdjepa.data.splits import support
-from rdjepa.evaluation.aggregate import per_horizon
-from rdjepa.models.rdjepa import PRESETS
-from transfer import forecaster
+from rdjepa.data.trajectory import Key
+from rdjepa.errors import ArgumentError, DivergenceError
+from rdjepa.evaluation.aggregate import horizon_average
+from rdjepa.evaluation.evaluate import evaluate
+from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.io import checkpoint
+from rdjepa.models.rdjepa import PRESETS, with_fresh_decoder
+from rdjepa.systems import SOURCES
 
-GRID = PRESETS["nano"].grid
-FIELDS = ("system", "forecaster", "factor", "updates", "relative_l2")
+PRESET, SEED, METRIC = "nano", 777, "relative_l2"
+FIELDS = ("left_out", "forecaster", "factor", "updates", "weights", "relative_l2", "validation", "fingerprint")
 
 
 def run(arguments: argparse.Namespace) -> None:
+    """Run the missing trials, in the order of the factors, so that an early stop leaves equal numbers of them."""
     torch.set_num_threads(arguments.threads)
-    done = read(arguments.out) if arguments.out.exists() else []
-    finished = {(r["system"], r["forecaster"], float(r["factor"])) for r in done}
-    for system in arguments.systems.split(","):
-        learning = [rdjepa.simulate(system, seed=i).coarsened(GRID).fields for i in support(1000, 1, 777)]
-        numbers = range(arguments.validation)
-        unseen = [rdjepa.simulate(system, seed=i, split="validation").coarsened(GRID) for i in numbers]
+    done = {(row["left_out"], row["forecaster"], float(row["factor"])) for row in read(arguments.out)}
+    system, acquirer = arguments.left_out, Acquirer(arguments.data, arguments.data)
+
+    def get(split: str, index: int) -> rdjepa.Trajectory:
+        return acquirer.get(Key(system, split, "id", index)).coarsened(PRESETS[PRESET].grid)
+
+    learning = [get("pool", i) for i in support(1000, 1, SEED)]
+    unseen = [get("validation", i) for i in range(arguments.validation)]
+    normalizer = rdjepa.Normalizer.fit(get("pool", i).fields for i in range(arguments.statistics))
+    for factor in (float(f) for f in arguments.factors.split(",")):
         for name in arguments.forecasters.split(","):
-            for factor in (float(f) for f in arguments.factors.split(",")):
-                if (system, name, factor) in finished:
-                    continue
-                error = measure(name, factor, learning, unseen, arguments.updates)
-                print(f"{system} {name} x {factor:g}: {error:.4f}", flush=True)
-                append(arguments.out, (system, name, f"{factor:g}", arguments.updates, f"{error:.6g}"))
+            if (system, name, factor) not in done:
+                model, fingerprint = start(name, arguments)
+                rows = trial(model, factor, learning, unseen, normalizer, arguments)
+                append(arguments.out, [(system, name, f"{factor:g}", *row, len(unseen), fingerprint) for row in rows])
+                print(f"{system} {name} x {factor:g}: {rows[-1][-1]}", flush=True)
 
 
-def measure(name, factor, learning, unseen, updates) -> float:
-    model, _ = forecaster(name, "nano", 777)
+def start(name: str, arguments: argparse.Namespace) -> tuple[ForecastModel, str]:
+    """Return a fresh forecaster and the fingerprint of its pretrained weights.
+
+    Raises:
+        ArgumentError: the pretrained model has seen the source that is left out.
+    """
+    if not forecasters.get(name).pretrained:
+        return forecasters.build(name, PRESET, seed=SEED), ""
+    seen = checkpoint.read_config(arguments.model)[1]["pretraining"]["systems"]
+    if arguments.left_out in seen:
+        raise ArgumentError(
+            f"expected a model pretrained without {arguments.left_out}, got one of {', '.join(seen)}; make one with: "
+            "rdjepa pretrain --systems"
+        )
+    model = with_fresh_decoder(rdjepa.load(arguments.model), SEED)
+    return RDJEPAForecaster(model), model.fingerprint
+
+
+def trial(
+    model: ForecastModel,
+    factor: float,
+    learning: list[rdjepa.Trajectory],
+    unseen: list[rdjepa.Trajectory],
+    normalizer: rdjepa.Normalizer,
+    arguments: argparse.Namespace,
+) -> list[tuple[int, str, str]]:
+    """Adapt with the rates times a factor; return number of updates, kind of weights and error of every observation."""
     groups = [{**group, "lr": factor * group["lr"]} for group in model.parameter_groups()]
     model.parameter_groups = lambda: groups  # type: ignore[method-assign]
-    normalizer = rdjepa.Normalizer.fit(learning, "support")
-    data = windows(model, learning, normalizer, torch.device("cpu"))
+    rows: list[tuple[int, str, str]] = []
+
+    def observe(updates: int, weights: str, snapshot: ForecastModel) -> None:
+        forecast = rdjepa.Forecaster(snapshot, normalizer, {}).forecast
+        error = horizon_average(evaluate(forecast, unseen, metrics=(METRIC,), stride=4), METRIC)
+        rows.append((updates, weights, f"{error:.6g}"))
+
+    at = [int(n) for n in arguments.updates.split(",")]
+    config = replace(PROFILES[PRESET], steps=max(at), precision=arguments.precision)
+    data = windows(model, [each.fields for each in learning], normalizer, torch.device("cpu"))
     try:
-        train(model, data, replace(PROFILES["nano"], steps=updates))
-    except FloatingPointError:
-        return float("nan")
-    errors = per_horizon(rdjepa.evaluate(Forecaster(model, normalizer, {}), unseen), "relative_l2")
-    return sum(errors.values()) / len(errors)
+        train(model, data, config, None, observe, at)
+    except DivergenceError:
+        rows.append((max(at), "last", "nan"))
+    return rows
 
 
-def append(path: Path, row: tuple) -> None:
+def append(path: Path, rows: list[tuple]) -> None:
+    """Add lines to a CSV file, with a heading if it is new."""
     new = not path.exists()
+    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerows([FIELDS, row] if new else [row])
+        csv.writer(file).writerows([FIELDS, *rows] if new else rows)
 
 
 def read(path: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(path.open(newline="")))
+    """Return the lines of a CSV file; none if it does not exist."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def table(arguments: argparse.Namespace) -> None:
-    found: dict[tuple[str, str], dict[float, float]] = defaultdict(dict)
+    """Print the errors: a row per source, forecaster, updates and weights, a column per factor, the lowest in bold."""
+    found: dict[tuple[str, ...], dict[float, float]] = defaultdict(dict)
     for row in read(arguments.rows):
-        found[row["system"], row["forecaster"]][float(row["factor"])] = float(row["relative_l2"])
+        place = tuple(row[name] for name in ("left_out", "forecaster", "updates", "weights"))
+        found[place][float(row["factor"])] = float(row["relative_l2"])
     factors = sorted({factor for errors in found.values() for factor in errors})
-    print("| system | forecaster | " + " | ".join(f"x {factor:g}" for factor in factors) + " |")
-    print("|" + "---|" * (2 + len(factors)))
-    for (system, name), errors in found.items():
+    print("| left out | forecaster | updates | weights | " + " | ".join(f"x {factor:g}" for factor in factors) + " |")
+    print("|" + "---|" * (4 + len(factors)))
+    for place, errors in found.items():
         lowest = min(errors.values())
         cells = (f"**{e:.4f}**" if e == lowest else f"{e:.4f}" if e else "" for e in map(errors.get, factors))
-        print(f"| {system} | {name} | {' | '.join(cells)} |")
+        print(f"| {' | '.join(place)} | {' | '.join(cells)} |")
 
 
 def main() -> None:
+    """Run trials or print their table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(required=True)
     go = verbs.add_parser("run")
     go.set_defaults(function=run)
-    go.add_argument("--systems", default="schnakenberg,fitzhugh-nagumo")
-    trained = [n for n in forecasters.names() if n not in ("persistence", "extrapolation")]
-    go.add_argument("--forecasters", default=",".join(trained))
-    go.add_argument("--factors", default="0.3,1,3")
-    go.add_argument("--updates", type=int, default=100)
-    go.add_argument("--validation", type=int, default=3)
-    go.add_argument("--threads", type=int, default=torch.get_num_threads())
+    go.add_argument("--left-out", choices=SOURCES, required=True)
+    go.add_argument("--model", help="directory of a model pretrained on the other sources")
+    go.add_argument("--data", type=Path, default=Path("datasets"))
+    go.add_argument("--forecasters", default=",".join(n for n in forecasters.names() if forecasters.get(n).trained))
+    go.add_argument("--factors", default="1,0.3,3")
+    go.add_argument("--updates", default="400,1600")
+    go.add_argument("--validation", type=int, default=8)
+    go.add_argument("--statistics", type=int, default=1_000)
+    go.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES[PRESET].precision)
+    go.add_argument("--threads", type=int, default=1)
     go.add_argument("--out", type=Path, default=Path("benchmarks/results/rates.csv"))
     show = verbs.add_parser("table")
     show.set_defaults(function=table)
