@@ -6,7 +6,8 @@
 RD-JEPA starts from a model that was pretrained on the other four sources; the others start from random weights. Each
 forecaster is adapted to one pool trajectory of the fifth (K = 1, support seed 777) with its preset's rates times a
 factor, the same factors for all, and evaluated on validation trajectories of it. No held-out system and no test
-trajectory is used. `run` appends a line per forecaster, factor, number of updates and kind of weights, and skips what the file has.
+trajectory is used. `run` appends a line per forecaster, factor, number of updates and kind of weights, and skips what
+the file has.
 """
 
 import argparse
