@@ -1,0 +1,133 @@
+"""Which link is the weak one: a decoder that is given the true future tokens, beside the whole forecaster.
+
+    python benchmarks/oracle.py --model nano --system schnakenberg --data datasets
+
+Three ways to decode the same windows, each trained on one pool trajectory (K = 1, support seed 777) and measured on
+validation trajectories: `oracle`, a decoder that gets the encoder's tokens of the true future frames; `frozen`, a
+decoder of the pretrained predictor's tokens, which are not trained; `rd-jepa`, predictor and decoder trained together,
+as in adaptation. If the oracle is poor, tokens do not hold the field or the decoder cannot read them; if it is good and
+the others are not, the predictor is the weak link. One line of JSON per way is appended to --out.
+"""
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import rdjepa
+from rdjepa import systems
+from rdjepa.adaptation.adapt import PROFILES, Windows, train, windows
+from rdjepa.adaptation.loss import log_magnitude
+from rdjepa.data.acquire import Acquirer
+from rdjepa.data.fields import channels_first, channels_last
+from rdjepa.data.splits import support
+from rdjepa.data.trajectory import Key
+from rdjepa.data.windows import FORECASTING
+from rdjepa.evaluation.metrics import relative_l2
+from rdjepa.forecasters.base import HORIZONS
+from rdjepa.forecasters.rd_jepa import LearningRates, RDJEPAForecaster
+from rdjepa.models.rdjepa import with_fresh_decoder
+
+CPU, SEED, STRIDE = torch.device("cpu"), 777, 4
+
+
+class Decoded(RDJEPAForecaster):
+    """The decoder alone: its features are the tokens that it is given and the newest frame."""
+
+    name = "decoder"
+
+    def predict(self, *features: Tensor) -> Tensor:
+        """Decode tokens (B, N, S, d) and newest frame (B, C, H, W)."""
+        tokens, frame = features
+        return self.decoder(tokens, frame)
+
+    def parameter_groups(self) -> list[dict]:
+        """Return the group of the decoder."""
+        return super().parameter_groups()[-1:]
+
+
+@torch.no_grad()
+def tokens(model: RDJEPAForecaster, way: str, context: Tensor, future: Tensor) -> tuple[Tensor, ...]:
+    """Return what a way of decoding is given, for windows of standardized frames."""
+    if way == "rd-jepa":
+        return model.features(context)
+    if way == "frozen":
+        return model.predictor.full_grid(model.encoder(context), HORIZONS), context[:, -1]
+    single = model.encoder(future.flatten(0, 1)[:, None])  # each frame alone, as the target encoder sees it
+    return single.unflatten(0, future.shape[:2]), context[:, -1]
+
+
+def measure(way: str, arguments: argparse.Namespace, data: dict[str, Any]) -> dict[int, float]:
+    """Train one way of decoding; return number of updates -> error of averaged weights on the validation windows."""
+    pretrained, normalizer = with_fresh_decoder(rdjepa.load(arguments.model), SEED), data["normalizer"]
+    model = (RDJEPAForecaster if way == "rd-jepa" else Decoded)(pretrained)
+    # With a trained encoder the features of a window are its frames.
+    cut = windows(RDJEPAForecaster(pretrained, LearningRates(1.0, 1.0, 1.0)), data["learning"], normalizer, CPU)
+    (context,) = cut.features
+    given = zip(
+        *(tokens(model, way, a, b) for a, b in zip(context.split(8), cut.targets.split(8), strict=True)), strict=True
+    )
+    errors: dict[int, float] = {}
+
+    def observe(updates: int, weights: str, snapshot: Any) -> None:
+        if weights == "averaged":
+            errors[updates] = float(np.mean([error(snapshot, way, fields, normalizer) for fields in data["unseen"]]))
+            print(f"{arguments.system} {way} {updates}: {errors[updates]:.4f}", flush=True)
+
+    at = [int(n) for n in arguments.updates.split(",")]
+    config = replace(PROFILES["nano"], steps=max(at))
+    features = tuple(torch.cat(parts) for parts in given)
+    train(model, Windows(features, cut.targets, log_magnitude(cut.targets)), config, None, observe, at)
+    return errors
+
+
+@torch.no_grad()
+def error(model: RDJEPAForecaster, way: str, fields: np.ndarray, normalizer: rdjepa.Normalizer) -> float:
+    """Return the relative L2 error of one trajectory, in physical units, mean over windows and horizons."""
+    starts = FORECASTING.starts(len(fields))[::STRIDE]
+    context, future = FORECASTING.stack(fields, starts)
+    standard = [torch.from_numpy(channels_first(normalizer.standardize(part))) for part in (context, future)]
+    predicted = model.predict(*tokens(model, way, *standard)).numpy()
+    return float(relative_l2(normalizer.restore(channels_last(predicted)), future).mean())
+
+
+def main() -> None:
+    """Measure all ways and append their lines."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="nano")
+    parser.add_argument("--system", choices=systems.names(), default="schnakenberg")
+    parser.add_argument("--data", type=Path, default=Path("datasets"))
+    parser.add_argument("--ways", default="oracle,frozen,rd-jepa")
+    parser.add_argument("--updates", default="100,400,1600")
+    parser.add_argument("--validation", type=int, default=8)
+    parser.add_argument("--statistics", type=int, default=50)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/oracle.jsonl"))
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    acquirer, grid = Acquirer(arguments.data, arguments.data), rdjepa.load(arguments.model).config.grid
+
+    def get(split: str, index: int) -> np.ndarray:
+        return acquirer.get(Key(arguments.system, split, "id", index)).coarsened(grid).fields
+
+    data = {
+        "learning": [get("pool", i) for i in support(1000, 1, SEED)],
+        "unseen": [get("validation", i) for i in range(arguments.validation)],
+        "normalizer": rdjepa.Normalizer.fit(get("pool", i) for i in range(arguments.statistics)),
+    }
+    fingerprint = rdjepa.load(arguments.model).fingerprint
+    for way in arguments.ways.split(","):
+        found = measure(way, arguments, data)
+        row = {"system": arguments.system, "way": way, "relative_l2": found, "fingerprint": fingerprint}
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        with arguments.out.open("a") as file:
+            file.write(json.dumps(row | {"validation": arguments.validation}) + "\n")
+
+
+if __name__ == "__main__":
+    main()
