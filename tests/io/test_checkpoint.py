@@ -31,6 +31,15 @@ def test_unknown_name_lists_what_is_shipped():
         checkpoint.load("no-such-model")
 
 
+def test_a_checkpoint_of_version_0_1_is_refused_with_that_version(saved):
+    _, path, _ = saved
+    record = json.loads((path / "config.json").read_text())
+    del record["model"]["revision"]
+    (path / "config.json").write_text(json.dumps(record))
+    with pytest.raises(CheckpointError, match=r"got one of revision 1, .*; use rdjepa 0\.1\.0 for it"):
+        checkpoint.load(path)
+
+
 def test_damaged_weights_are_refused(saved):
     _, path, _ = saved
     weights = path / "model.safetensors"

@@ -14,7 +14,7 @@ import json
 from importlib import resources
 from pathlib import Path
 
-from rdjepa.errors import CheckpointError
+from rdjepa.errors import ArgumentError, CheckpointError
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.hub import fetch, is_hub_id
 from rdjepa.io.tensors import load_tensors, save_tensors
@@ -120,7 +120,10 @@ def load(source: str | Path) -> RDJEPA:
     tensors, header = load_tensors(directory / WEIGHTS)
     if header["sha256"] != record["sha256"]:
         raise CheckpointError(f"expected weights {record['sha256'][:12]}, got {header['sha256'][:12]} in {directory}")
-    model = RDJEPA(ModelConfig.from_dict(record["model"]), record["name"])
+    try:
+        model = RDJEPA(ModelConfig.from_dict(record["model"]), record["name"])
+    except ArgumentError as error:
+        raise CheckpointError(f"{error}; the checkpoint is {directory}") from error
     for part in ("encoder", "predictor"):
         state = {k.removeprefix(f"{part}."): v.float() for k, v in tensors.items() if k.startswith(f"{part}.")}
         try:
