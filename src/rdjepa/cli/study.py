@@ -133,22 +133,25 @@ def status(
 
 @app.command()
 def export(root: Root = ROOT, out: Out = Path("results")) -> None:
-    """Write all rows, spectra and records of a study directory as three small files."""
+    """Write all rows, curves, spectra, records and example fields of a study directory as a few small files."""
     _need_packages()
     from rdjepa.study import collect
 
     collect.export(root, out)
-    console.print(f"{collect.ROWS}, {collect.SPECTRA} and {collect.RECORDS} in {out}")
+    names = (collect.ROWS, collect.CURVE, collect.SPECTRA, collect.RECORDS, collect.EXAMPLES)
+    console.print(f"{', '.join(names)} in {out}")
 
 
 @app.command()
 def tables(name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, out: Out = Path("report")) -> None:
     """Write the paper's tables from the rows, with the published values: Markdown, LaTeX and CSV."""
     _need_packages()
-    from rdjepa.study.report import write
+    from rdjepa.study import collect, registry
+    from rdjepa.study.report import learning, write
 
     rows, records, spectra = _results(name, profile_name, root)
     write.write_tables(rows, records, spectra, out, name)
+    learning.write_curve(collect.curve(root, name, profile_name), out, registry.get(name).title)
     console.print(f"tables in {out}")
 
 

@@ -1,0 +1,100 @@
+"""Errors during adaptation: against the number of updates, with the last and with averaged weights."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from rdjepa.forecasters.registry import in_print, line_style
+from rdjepa.io.atomic import write_bytes
+from rdjepa.study.report.labels import label
+from rdjepa.study.report.sheet import MISSING, Sheet, Text, markdown
+from rdjepa.viz import style
+
+METRIC = "relative_l2"
+PLACE = ["system", "k", "forecaster", "weights", "updates"]
+
+
+def means(curve: pd.DataFrame) -> pd.DataFrame:
+    """Return mean and sample deviation over support selections of relative L2, averaged over horizons.
+
+    Args:
+        curve: what `rdjepa.study.collect.curve` returned.
+
+    Returns:
+        Columns system, k, forecaster, weights, updates, mean, sd, n; errors as shares of one.
+    """
+    chosen = curve[curve["metric"] == METRIC].astype({"value": "float64"})
+    runs = chosen.groupby([*PLACE, "support_seed"], observed=True)["value"].mean()
+    return runs.groupby(level=PLACE, observed=True).agg(mean="mean", sd="std", n="size").reset_index()
+
+
+def table(found: pd.DataFrame) -> Sheet:
+    """Arrange `means`: a row per system, K and forecaster, a column per kind of weights and number of updates."""
+    columns = sorted({(weights, int(n)) for weights, n in zip(found["weights"], found["updates"], strict=True)})
+    rows = []
+    for (system, k), part in found.groupby(["system", "k"], sort=False, observed=True):
+        known = part.set_index(["forecaster", "weights", "updates"]).to_dict("index")
+        names = [name for name in in_print() if name in set(part["forecaster"])]
+        lowest = {
+            column: min(names, key=lambda name: known.get((name, *column), {"mean": float("inf")})["mean"])
+            for column in columns
+        }
+        for name in names:
+            texts = tuple(_text(known.get((name, *column)), lowest[column] == name) for column in columns)
+            rows.append(((label("system", str(system)), str(k), label("forecaster", name)), texts))
+    caption = (
+        "Relative L² error on the way, times 100, mean over horizons, mean ± sample deviation over the support "
+        "selections; every few windows of every test trajectory."
+    )
+    heads = tuple((weights, f"{updates:,} updates") for weights, updates in columns)
+    return Sheet(caption, ("PDE", "K", "Model"), heads, tuple(rows))
+
+
+def _text(result: dict[Any, Any] | None, bold: bool) -> Text:
+    if result is None:
+        return Text(MISSING)
+    spread = f" ± {100 * result['sd']:.2f}" if result["n"] > 1 else ""
+    return Text(f"{100 * result['mean']:.2f}{spread}", bold)
+
+
+def write_curve(curve: pd.DataFrame, out: Path, title: str) -> list[Path]:
+    """Write `curve.md`, `curve.csv` and a figure of the errors against the number of updates; nothing without rows.
+
+    Args:
+        curve: what `rdjepa.study.collect.curve` returned for one study and profile.
+        out: directory, made if need be.
+        title: heading of the table.
+    """
+    if curve.empty:
+        return []
+    found = means(curve)
+    with style.print_style():
+        pictures = style.save(_figure(found), out, "curve")
+    return [
+        write_bytes(out / "curve.md", f"# {title}\n\n{markdown(table(found))}".encode()),
+        write_bytes(out / "curve.csv", found.to_csv(index=False, float_format="%.8g").encode()),
+        *pictures,
+    ]
+
+
+def _figure(found: pd.DataFrame) -> Figure:
+    """Draw a panel per system and K: error against updates, solid for averaged weights, dotted for the last."""
+    systems, budgets = list(dict.fromkeys(found["system"])), sorted(set(found["k"]))
+    figure = style.new_figure(figsize=(style.WIDTH, 1.9 * len(systems) + 0.6))
+    axes: Any = figure.subplots(len(systems), len(budgets), squeeze=False, sharex=True)
+    for line, system in zip(axes, systems, strict=True):
+        for panel, k in zip(line, budgets, strict=True):
+            part = found[(found["system"] == system) & (found["k"] == k)].sort_values("updates")
+            for (name, weights), curve in part.groupby(["forecaster", "weights"], sort=False, observed=True):
+                solid = {"ls": "-", "label": label("forecaster", str(name))} if weights == "averaged" else {"ls": ":"}
+                panel.plot(curve["updates"], 100 * curve["mean"], **(line_style(str(name)) | solid))
+            panel.set(xscale="log", yscale="log", title=f"{label('system', str(system))}, K = {k}")
+            style.logarithmic(panel.yaxis)
+    for panel in axes[-1]:
+        panel.set_xlabel("updates")
+    for line in axes:
+        line[0].set_ylabel("relative L² error (%)")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
+    return figure

@@ -1,0 +1,47 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from rdjepa.study.report import learning
+
+
+@pytest.fixture
+def curve():
+    """Errors of two forecasters under two selections: 10 % for one and 20 % for the other at first, then halved."""
+    rows = [
+        {
+            "system": "barkley", "k": 1, "support_seed": seed, "forecaster": name, "weights": weights,
+            "updates": updates, "metric": metric, "horizon": horizon, "trajectory": 0,
+            "value": first * (100 / updates) + seed_step,
+        }
+        for name, first in (("scratch", 0.2), ("rd-jepa", 0.1))
+        for seed, seed_step in ((777, 0.0), (778, 0.02))
+        for weights in ("last", "averaged")
+        for updates in (100, 200)
+        for metric in ("relative_l2", "gradient_l1")
+        for horizon in (1, 2)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_means_are_over_selections(curve):
+    found = learning.means(curve).set_index(["forecaster", "weights", "updates"])
+    assert found["mean"]["rd-jepa", "last", 200] == pytest.approx(0.06)
+    assert found["sd"]["scratch", "averaged", 100] == pytest.approx(np.std([0.2, 0.22], ddof=1))
+    assert set(found["n"]) == {2}
+
+
+def test_a_table_has_a_column_per_weights_and_updates_and_marks_the_lowest(curve):
+    sheet = learning.table(learning.means(curve))
+    assert sheet.columns == tuple((w, f"{n} updates") for w in ("averaged", "last") for n in (100, 200))
+    (_, ours), (_, theirs) = sheet.rows
+    assert [text.bold for text in ours] == [True] * 4 and not any(text.bold for text in theirs)
+    assert ours[0].text == "11.00 ± 1.41"
+
+
+def test_files_are_written_and_an_empty_curve_writes_none(curve, tmp_path):
+    paths = learning.write_curve(curve, tmp_path, "Held out")
+    assert {path.name for path in paths} >= {"curve.md", "curve.csv", "curve.pdf", "curve.png"}
+    assert all(path.stat().st_size for path in paths)
+    assert learning.write_curve(curve.iloc[:0], tmp_path / "none", "Held out") == []
+    assert not (tmp_path / "none").exists()
