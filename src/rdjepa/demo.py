@@ -54,7 +54,7 @@ class DemoConfig:
     system: str = "barkley"
     model: str = "nano"
     k: int = 1
-    updates: int = 200
+    updates: int = 100
     test: int = 6
     support_seed: int = protocol.SUPPORT_SEEDS[0]
     seed: int = 777

@@ -16,7 +16,7 @@ def demo(
     system: Annotated[str, typer.Option(help="System to forecast.")] = "barkley",
     model: Annotated[str, typer.Option(help="Shipped checkpoint, directory of one, or hub id.")] = "nano",
     k: Annotated[int, typer.Option(min=1, help="Support trajectories.")] = 1,
-    updates: Annotated[int, typer.Option(min=1, help="Training updates of both models.")] = 200,
+    updates: Annotated[int, typer.Option(min=1, help="Training updates of both models.")] = 100,
     test: Annotated[int, typer.Option(min=1, help="Unseen trajectories to evaluate on.")] = 6,
     support_seed: Annotated[int, typer.Option(min=0, max=LAST_SEED, help="Which support set.")] = 777,
     out: Annotated[Path, typer.Option(help="Directory for figure, animation, result and data.")] = Path("demo"),
