@@ -5,7 +5,7 @@ import dataclasses
 import json
 import time
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,11 @@ import torch
 
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
 from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
-from rdjepa.data import readers
+from rdjepa.data import manifest, readers, store
 from rdjepa.data.fields import block_means, channels_first, validate
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
-from rdjepa.data.trajectory import Trajectory
+from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.well import checksum
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.evaluation.evaluate import Row
@@ -42,7 +42,7 @@ from rdjepa.pretraining.loop import pretrain as _pretrain
 from rdjepa.pretraining.targets import TargetConfig
 from rdjepa.pretraining.tensorboard import Board
 from rdjepa.progress import Progress
-from rdjepa.systems import SOURCES, get
+from rdjepa.systems import SOURCES, family_names, get
 from rdjepa.viz import figures
 
 BASES = ("none", "linear")
@@ -149,7 +149,7 @@ def pretrain(
                 line=board.write,
             )
         if ranks.leads:
-            setup = {"engine": dataclasses.asdict(engine), "processes": ranks.size}
+            setup = {"engine": dataclasses.asdict(engine), "processes": ranks.size, **_nearest(data, dataset.checksums)}
             _finish(model, preset, run, config, dataset, validation, started, setup, files)
         ranks.wait()
     return checkpoint.load(run / "model")
@@ -163,6 +163,13 @@ def _systems(given: Sequence[str]) -> dict[str, str]:
             f"expected at least one system and each once, got {', '.join(given) or 'none'}; name each once"
         )
     return files
+
+
+def _nearest(data: Path | str, keys: Iterable[str]) -> dict[str, Any]:
+    """Return, under "nearest", how near the families among the trajectories come to what is held out."""
+    families = [key for key in map(Key.parse, keys) if key.system in family_names()]
+    near = {str(key): store.read_record(store.path_of(data, key)).nearest for key in families}
+    return {"nearest": manifest.nearest_of_all(near)} if near else {}
 
 
 def _finish(

@@ -78,3 +78,5 @@ def info() -> None:
         data_fingerprint, leaks = audit(name)
         verdict = "\n".join(leaks) or "no held-out system, no validation or test trajectory"
         console.print(f"its data: {data_fingerprint[:12]}, {verdict}", markup=False)
+        for family, near in run.get("nearest", {}).items():
+            console.print(f"{family}: smallest distance {near['distance']:.3f}, to {near['held_out']}", markup=False)

@@ -1,12 +1,16 @@
 """The commands for the benchmark's data: build, verify, card, sample."""
 
+from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rdjepa.cli.console import console, progress
 from rdjepa.cli.options import SPLITS, Scheduler, names_in
+
+if TYPE_CHECKING:
+    from rdjepa.data.manifest import Entry
 
 app = typer.Typer(no_args_is_help=True, help="Make, verify and describe the benchmark's trajectories.")
 
@@ -22,7 +26,7 @@ def build(
     ] = None,
     splits: Annotated[str, typer.Option(help="Splits, separated by commas.")] = ",".join(SPLITS),
     scale: Annotated[float, typer.Option(help="Share of the paper's counts, rounded up; 1 is all 11,625.")] = 1.0,
-    count: Annotated[int | None, typer.Option(help="At most this many of every split and regime.")] = None,
+    count: Annotated[int | None, typer.Option(help="At most this many of every split and regime; a family has up to 10,000.")] = None,
     workers: Annotated[int, typer.Option(help="Local processes, one thread each.")] = 1,
     scheduler: Scheduler = None,
 ) -> None:
@@ -42,10 +46,21 @@ def build(
             progress=update,
         )
     console.print(f"{built.made} made, {built.kept} kept; manifest {out / manifest.MANIFEST}")
+    _print_kinds(manifest.read(out).values())
     for key, reason in built.failed.items():
         console.print(f"failed: {key}: {reason}", markup=False)
     if built.failed:
         raise typer.Exit(1)
+
+
+def _print_kinds(entries: Collection["Entry"]) -> None:
+    """Print how many draws of each kind of equation passed, and how near they come to what is held out."""
+    from rdjepa.data import manifest
+
+    for kind, (made, drawn) in manifest.acceptance(entries).items():
+        console.print(f"{kind}: {made} of {drawn} draws accepted", markup=False)
+    for name, distance in manifest.closest(entries).items():
+        console.print(f"smallest distance to {name}: {distance:.3f}", markup=False)
 
 
 @app.command()

@@ -1,13 +1,16 @@
 """The commands systems and simulate."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from rdjepa.cli.console import console, progress
 from rdjepa.cli.options import REGIMES, SPLITS
+
+if TYPE_CHECKING:
+    from rdjepa.pde.system import System
 
 
 def systems(name: Annotated[str | None, typer.Argument(help="Show one system in full.")] = None) -> None:
@@ -22,9 +25,14 @@ def systems(name: Annotated[str | None, typer.Argument(help="Show one system in 
     table = Table()
     for heading in ("name", "system", "test regimes", "coefficients"):
         table.add_column(heading)
-    for each in map(known.get, (*known.names(), *known.wall_names())):
-        table.add_row(each.name, each.title, ", ".join(each.regimes), ", ".join(c.name for c in each.coefficients))
+    for each in map(known.get, known.every_name()):
+        table.add_row(each.name, each.title, ", ".join(each.regimes), _coefficients(each))
     console.print(table)
+
+
+def _coefficients(system: "System") -> str:
+    kinds = [box.name for box in system.regime("id").boxes if box.name]
+    return f"of {len(kinds)} kinds of equations" if kinds else ", ".join(c.name for c in system.coefficients)
 
 
 def simulate(

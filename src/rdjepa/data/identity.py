@@ -2,7 +2,7 @@
 
 Numerics, ranges and thresholds enter as they are. Code (kinetics, initial conditions, integrators, random streams)
 enters as a fingerprint: a hash over a few numbers that the code computes. Names, titles, notes and references are left
-out. The code of a screen is not measured: whoever changes it raises `System.revision`.
+out. The code of a screen or of a distance is not measured: whoever changes it raises `System.revision`.
 
 Measuring a fingerprint compiles a kernel, so those of the package's systems are stored in systems/fingerprints.json,
 which this command writes:
@@ -37,6 +37,7 @@ def identity(system: System) -> dict[str, Any]:
         "family": system.family or system.name,
         "revision": system.revision,
         "numerics": _plain(system.numerics),
+        **({"apart": _apart(system)} if system.apart else {}),
         "screens": [[_name(screen), _plain(screen) if is_dataclass(screen) else {}] for screen in system.screens],
         "regimes": {
             name: {
@@ -69,6 +70,9 @@ def fingerprint(system: System) -> str:
     for name, regime in system.regimes.items():
         p = tiny.draw(0, name)
         numbers += p.values()
+        for place, box in enumerate(regime.boxes):
+            if box.derive:
+                numbers += box.draw(stream("fingerprint", name, place, "coefficients")).values()
         states = [tiny.start(p, 0, name).state]
         for place, family in enumerate(regime.initial_conditions):
             states.append(family.build(tiny.numerics.grid, p, stream("fingerprint", name, place)))
@@ -104,6 +108,12 @@ def confirm(system: System) -> None:
         )
 
 
+def _apart(system: System) -> dict[str, Any]:
+    assert system.apart is not None
+    ranges = {each.system.name: _plain((each.u, each.v)) for each in system.apart.references}
+    return {"least": _plain(system.apart.least), "references": ranges}
+
+
 def _name(value: Callable[..., Any]) -> str:
     return getattr(value, "__name__", type(value).__name__)
 
@@ -129,7 +139,7 @@ def _plain(value: Any) -> Any:
 
 def main() -> None:
     """Measure the fingerprints of the systems of the package and store them."""
-    found = {name: fingerprint(systems.get(name)) for name in systems.names() + systems.wall_names()}
+    found = {name: fingerprint(systems.get(name)) for name in systems.every_name()}
     write_bytes(KEPT, (json.dumps(found, indent=1) + "\n").encode())
 
 

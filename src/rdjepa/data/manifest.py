@@ -1,7 +1,8 @@
 """Recipe and manifest of a data set: what it is simulated from, and a checksum of every trajectory.
 
     <base>/recipe.json      identity of every system (data/identity.py), written before the first trajectory
-    <base>/manifest.json    checksum and rejected draws of every trajectory, written when a build ends
+    <base>/manifest.json    checksum and rejected draws of every trajectory, written when a build ends; where every draw
+                            is an equation of its own, its kind and its distance to the nearest held-out equation
 
 The two describe the data completely: the same keys give the same arrays on the same platform.
 """
@@ -19,6 +20,8 @@ from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import DataError, OutputError
 from rdjepa.io.atomic import write_bytes
+from rdjepa.pde.distance import Nearest
+from rdjepa.pde.screening import tally
 from rdjepa.pde.system import System
 from rdjepa.progress import Progress
 
@@ -108,17 +111,22 @@ class Entry:
         checksum: SHA-256 of the fields.
         initial_condition: family of the initial state.
         rejected: why each draw before this one was rejected.
+        kind: kind of equation; "" for systems without kinds.
+        nearest: the nearest held-out equation and the distance to it; None for systems that keep none.
     """
 
     checksum: str
     initial_condition: str
     rejected: tuple[str, ...]
+    kind: str = ""
+    nearest: Nearest | None = None
 
 
 def write(base: Path | str) -> Path:
     """Write the manifest of all trajectories stored in `base`, from the records in their files; return its path."""
     base = Path(base)
-    entries, software = {}, {}
+    entries: dict[str, dict[str, Any]] = {}
+    software: dict[str, dict[str, str]] = {}
     for key in store.keys(base):
         record = store.read_record(store.path_of(base, key))
         entries[str(key)] = {
@@ -126,11 +134,32 @@ def write(base: Path | str) -> Path:
             "initial_condition": record.initial_condition,
             "rejected": list(record.rejected),
         }
+        if record.kind:
+            entries[str(key)]["kind"] = record.kind
+        if record.nearest:
+            entries[str(key)]["nearest"] = record.nearest
         software[json.dumps(dict(record.software), sort_keys=True)] = dict(record.software)
-    content = {"format": FORMAT, "software": list(software.values()), "trajectories": entries}
+    content: dict[str, Any] = {"format": FORMAT, "software": list(software.values())}
+    if near := nearest_of_all({text: entry.get("nearest") for text, entry in entries.items()}):
+        content["nearest"] = near
+    content["trajectories"] = entries
     path = base / MANIFEST
     write_bytes(path, json.dumps(content, indent=1).encode())
     return path
+
+
+def nearest_of_all(nearest: Mapping[str, Nearest | None]) -> dict[str, dict[str, Any]]:
+    """Return system -> the trajectory that is nearest to what is held out, that equation and the distance.
+
+    Args:
+        nearest: key -> what the record of the trajectory says; None for systems that keep no distance.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for text, each in sorted(nearest.items(), key=lambda item: item[1].distance if item[1] else 1.0):
+        if each:
+            entry = {"trajectory": text, "held_out": each.name, "distance": each.distance}
+            found.setdefault(Key.parse(text).system, entry)
+    return found
 
 
 def read(base: Path | str) -> dict[Key, Entry]:
@@ -145,7 +174,13 @@ def read(base: Path | str) -> dict[Key, Entry]:
             f"expected a manifest of format {FORMAT} in {base}, got {content.get('format')!r}; build the data again"
         )
     return {
-        Key.parse(text): Entry(entry["checksum"], entry["initial_condition"], tuple(entry["rejected"]))
+        Key.parse(text): Entry(
+            entry["checksum"],
+            entry["initial_condition"],
+            tuple(entry["rejected"]),
+            entry.get("kind", ""),
+            Nearest(*entry["nearest"]) if "nearest" in entry else None,
+        )
         for text, entry in content["trajectories"].items()
     }
 
@@ -190,12 +225,26 @@ def verify(base: Path | str, progress: Progress | None = None) -> VerifyReport:
 
 def reasons(entries: Iterable[Entry]) -> dict[str, int]:
     """Count the rejected draws by reason, without the measured values; most frequent first."""
-    found: dict[str, int] = {}
+    return tally(reason for entry in entries for reason in entry.rejected)
+
+
+def acceptance(entries: Iterable[Entry]) -> dict[str, tuple[int, int]]:
+    """Return kind of equation -> (number of trajectories, number of draws that they took)."""
+    found: dict[str, tuple[int, int]] = {}
     for entry in entries:
-        for reason in entry.rejected:
-            kind = " ".join(word for word in reason.split() if not any(c.isdigit() for c in word))
-            found[kind] = found.get(kind, 0) + 1
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+        if entry.kind:
+            made, drawn = found.get(entry.kind, (0, 0))
+            found[entry.kind] = made + 1, drawn + 1 + len(entry.rejected)
+    return found
+
+
+def closest(entries: Iterable[Entry]) -> dict[str, float]:
+    """Return held-out equation -> smallest distance of the trajectories to which it is the nearest one."""
+    found: dict[str, float] = {}
+    for entry in entries:
+        if entry.nearest:
+            found[entry.nearest.name] = min(entry.nearest.distance, found.get(entry.nearest.name, 1.0))
+    return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from numbers import Integral
 
 from rdjepa.data.trajectory import SPLITS, Key, Trajectory
 from rdjepa.errors import ArgumentError, SimulationError
-from rdjepa.pde.screening import first_reason
+from rdjepa.pde.screening import first_reason, tally
 from rdjepa.pde.system import System
 from rdjepa.systems import get
 from rdjepa.version import __version__
@@ -19,8 +19,8 @@ def simulate(name: str | System, seed: int = 0, regime: str = "id", split: str =
     The same arguments give the same bits on the same platform, whatever was simulated before.
 
     Args:
-        name: a name from `rdjepa.systems.names()` or `wall_names()`, a .py file that defines `SYSTEM`, or a system
-            itself.
+        name: a name from `rdjepa.systems.names()`, `wall_names()` or `family_names()`, a .py file that defines
+            `SYSTEM`, or a system itself.
         seed: position in the split, from 0.
         regime: "id", and for the five source systems also "coeff-ood" and "ic-ood" (S1.1 of the paper).
         split: "pool", "validation" or "test".
@@ -31,7 +31,7 @@ def simulate(name: str | System, seed: int = 0, regime: str = "id", split: str =
 
     Raises:
         ArgumentError: an unknown name, regime or split, or a negative seed.
-        SimulationError: no draw passed the screens.
+        SimulationError: none of `ATTEMPTS` draws passed the screens; the message counts the reasons.
     """
     from rdjepa.pde.rollout import rollout  # imports numba, which reading a trajectory does not need
 
@@ -48,6 +48,9 @@ def simulate(name: str | System, seed: int = 0, regime: str = "id", split: str =
         start = system.start(p, seed, regime, split, attempt)
         fields = rollout(system, p, start.state)
         reason = first_reason(system.screens, fields)
+        nearest = system.apart.nearest(system, p, fields) if system.apart and reason is None else None
+        if system.apart and nearest and nearest.distance < system.apart.least:
+            reason = f"distance {nearest.distance:.3g} to {nearest.name} below {system.apart.least:g}"
         if reason is None:
             return Trajectory(
                 fields=fields,
@@ -59,11 +62,13 @@ def simulate(name: str | System, seed: int = 0, regime: str = "id", split: str =
                 initial_condition=start.family,
                 length=system.numerics.length,
                 boundary=str(system.numerics.boundary),
+                kind=system.kind(seed, regime),
+                nearest=nearest,
                 software={"rdjepa": __version__} | {name: version(name) for name in ("numpy", "scipy", "numba")},
             )
         rejected.append(reason)
     key = Key(system.name, split, regime, seed)
     raise SimulationError(
         f"expected a trajectory of {key} to pass its screens, got {ATTEMPTS} rejections; reasons: "
-        + "; ".join(sorted(set(rejected)))
+        + "; ".join(f"{count} x {reason}" for reason, count in tally(rejected).items())
     )

@@ -7,6 +7,7 @@ import numpy as np
 
 from rdjepa.data.fields import block_means
 from rdjepa.errors import ArgumentError
+from rdjepa.pde.distance import Nearest
 
 SPLITS = ("pool", "validation", "test")
 REGIMES = ("id", "coeff-ood", "ic-ood")
@@ -57,6 +58,8 @@ class Trajectory:
         attempt: number of draws that were rejected before this one passed screening.
         rejected: one reason per rejected draw, in order.
         initial_condition: name of the initial-condition family that was drawn.
+        kind: kind of equation that was drawn, where a system has several; "" otherwise.
+        nearest: the nearest held-out equation, where the system keeps a distance to some; None otherwise.
         length: side length of the square domain.
         boundary: "periodic", or the kind of wall.
         software: package -> version that made it.
@@ -72,6 +75,8 @@ class Trajectory:
     length: float = 1.0
     boundary: str = "periodic"
     software: Mapping[str, str] = field(default_factory=dict)
+    kind: str = ""
+    nearest: Nearest | None = None
 
     def coarsened(self, size: int) -> "Trajectory":
         """Return it with fields averaged over blocks of points to `size` points per side; itself if they are not finer.

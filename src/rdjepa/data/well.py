@@ -19,6 +19,7 @@ import numpy as np
 from rdjepa.data.fields import COMPONENTS
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import DataError
+from rdjepa.pde.distance import Nearest
 
 FORMAT_VERSION = 1
 COMPONENT_NAMES = ("u", "v")
@@ -35,6 +36,8 @@ class Record:
     initial_condition: str
     rejected: tuple[str, ...]
     software: Mapping[str, str]
+    kind: str = ""
+    nearest: Nearest | None = None
 
 
 def checksum(fields: np.ndarray) -> str:
@@ -82,6 +85,10 @@ def _write_root(file: h5py.File, trajectory: Trajectory, key: Key) -> None:
     attributes["rdjepa_length"] = float(trajectory.length)
     attributes["rdjepa_boundary"] = trajectory.boundary
     attributes["rdjepa_software"] = json.dumps(dict(trajectory.software))
+    if trajectory.kind:
+        attributes["rdjepa_kind"] = trajectory.kind
+    if trajectory.nearest:
+        attributes["rdjepa_nearest"] = json.dumps(trajectory.nearest)
     attributes["simulation_parameters"] = _strings(tuple(trajectory.coefficients))
     for name, value in trajectory.coefficients.items():
         if name in attributes:
@@ -226,7 +233,14 @@ def decode(path: Path, file: h5py.File, verify: bool) -> Trajectory:
         length=float(attributes["rdjepa_length"]),
         boundary=str(attributes["rdjepa_boundary"]),
         software=json.loads(attributes["rdjepa_software"]),
+        kind=str(attributes.get("rdjepa_kind", "")),
+        nearest=_nearest(file),
     )
+
+
+def _nearest(file: h5py.File) -> Nearest | None:
+    text = file.attrs.get("rdjepa_nearest")
+    return Nearest(*json.loads(text)) if text else None
 
 
 def record(path: Path, file: h5py.File) -> Record:
@@ -240,4 +254,6 @@ def record(path: Path, file: h5py.File) -> Record:
         str(attributes["rdjepa_initial_condition"]),
         tuple(json.loads(attributes["rdjepa_rejected"])),
         json.loads(attributes["rdjepa_software"]),
+        str(attributes.get("rdjepa_kind", "")),
+        _nearest(file),
     )

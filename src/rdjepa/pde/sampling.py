@@ -1,7 +1,7 @@
 """Random streams addressed by a trajectory's key, and the boxes from which coefficients are drawn."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,13 +21,22 @@ class Box:
     """A range (low, high) for every coefficient; each is drawn uniformly and independently, in the order given.
 
     A coefficient that is fixed has low equal to high.
+
+    Attributes:
+        ranges: name -> (low, high).
+        name: kind of equation, where the boxes of a regime are kinds, each with a name; "" otherwise.
+        derive: turns the numbers drawn into the coefficients, where these depend on one another; None where the numbers
+            are the coefficients.
     """
 
     ranges: Mapping[str, tuple[float, float]]
+    name: str = ""
+    derive: Callable[[Mapping[str, float]], dict[str, float]] | None = None
 
     def draw(self, rng: np.random.Generator) -> dict[str, float]:
         """Draw one value for every coefficient."""
-        return {name: float(low + (high - low) * rng.random()) for name, (low, high) in self.ranges.items()}
+        drawn = {name: float(low + (high - low) * rng.random()) for name, (low, high) in self.ranges.items()}
+        return self.derive(drawn) if self.derive else drawn
 
     def contains(self, p: Mapping[str, float]) -> bool:
         """Return whether every coefficient lies in its range."""

@@ -3,7 +3,7 @@
 The paper names the criteria (S1.4) and not their thresholds; the thresholds are in the files of the systems.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,13 @@ def relative_changes(fields: np.ndarray) -> np.ndarray:
 def deviations(fields: np.ndarray) -> np.ndarray:
     """Return the spatial standard deviation of each frame and component, (T, 2)."""
     return fields.astype(np.float64).std(axis=(1, 2))
+
+
+def standardized(fields: np.ndarray) -> np.ndarray:
+    """Return the fields with zero mean and unit variance over all frames and points for each component, (T, H, W, 2)."""
+    fields = fields.astype(np.float64)
+    scale = fields.std(axis=(0, 1, 2))
+    return (fields - fields.mean(axis=(0, 1, 2))) / np.maximum(scale, np.finfo(np.float64).tiny)
 
 
 def total_variations(fields: np.ndarray) -> np.ndarray:
@@ -157,6 +164,60 @@ class MaxFineShare:
         return f"unresolved share of variance {share:.3g} above {self.share:g}" if share > self.share else None
 
 
+@dataclass(frozen=True)
+class PaceWithin:
+    """The root mean square change of the standardized fields per saved interval: neither at rest nor too fast to follow.
+
+    Unlike `relative_changes` it does not depend on the mean of the fields.
+
+    Attributes:
+        least: smallest mean over all intervals.
+        last: smallest mean over the later half of them.
+        most: largest value in any interval; independent fields of unit variance have 1.4.
+    """
+
+    least: float
+    last: float
+    most: float
+
+    def __call__(self, fields: np.ndarray) -> str | None:
+        """Return the reason for rejection, or None."""
+        pace = np.sqrt((np.diff(standardized(fields), axis=0) ** 2).mean(axis=(1, 2, 3)))
+        if pace.mean() < self.least:
+            return f"mean pace {pace.mean():.3g} below {self.least:g}"
+        if pace[len(pace) // 2 :].mean() < self.last:
+            return f"late pace {pace[len(pace) // 2 :].mean():.3g} below {self.last:g}"
+        return f"largest pace {pace.max():.3g} above {self.most:g}" if pace.max() > self.most else None
+
+
+@dataclass(frozen=True)
+class MinStructure:
+    """The spatial share of the deviation is at least `mean` on average over frames, and at least `final` in the last.
+
+    It is the standard deviation over the points of a frame, relative to that over all frames, of the standardized
+    fields: 0 where a frame is uniform, 1 where all frames have one mean and contrast.
+    """
+
+    mean: float
+    final: float
+
+    def __call__(self, fields: np.ndarray) -> str | None:
+        """Return the reason for rejection, or None."""
+        share = np.sqrt(standardized(fields).var(axis=(1, 2)).mean(axis=-1))
+        if share.mean() < self.mean:
+            return f"mean structure {share.mean():.3g} below {self.mean:g}"
+        return f"final structure {share[-1]:.3g} below {self.final:g}" if share[-1] < self.final else None
+
+
 def first_reason(screens: tuple[Screen, ...], fields: np.ndarray) -> str | None:
     """Return the reason of the first screen that rejects the fields (T, H, W, 2), or None when all pass."""
     return next((reason for screen in screens if (reason := screen(fields)) is not None), None)
+
+
+def tally(reasons: Iterable[str]) -> dict[str, int]:
+    """Count reasons without the measured values, most frequent first."""
+    found: dict[str, int] = {}
+    for reason in reasons:
+        kind = " ".join(word for word in reason.split() if not any(c.isdigit() for c in word))
+        found[kind] = found.get(kind, 0) + 1
+    return dict(sorted(found.items(), key=lambda item: -item[1]))

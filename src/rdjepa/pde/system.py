@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from rdjepa.pde.grid import Grid
 from rdjepa.pde.laplacian import Laplacian
 from rdjepa.pde.sampling import Box, stream
 from rdjepa.pde.screening import Screen
+
+if TYPE_CHECKING:
+    from rdjepa.pde.distance import Apart
 
 Coefficients = Mapping[str, float]
 
@@ -76,7 +79,10 @@ class InitialCondition:
 
 @dataclass(frozen=True)
 class Regime:
-    """A distribution of trajectories: one of the boxes and one of the families, each drawn with equal probability."""
+    """A distribution of trajectories: one of the boxes and one of the families, each drawn with equal probability.
+
+    Boxes with names are kinds of equations, which take turns.
+    """
 
     boxes: tuple[Box, ...]
     initial_conditions: tuple[InitialCondition, ...]
@@ -111,6 +117,7 @@ class System:
         family: variants of one equation share it, and with it their random streams; the name by default. Not a
             family of initial conditions.
         label: short name for tables and legends; the title by default.
+        apart: held-out equations to which a drawn one keeps a distance, where every draw is an equation of its own.
         revision: to be raised by one when the numbers of the trajectories change on purpose; data, cells and results
             of different revisions are never mixed.
     """
@@ -128,6 +135,7 @@ class System:
     notes: tuple[str, ...] = ()
     family: str = ""
     label: str = ""
+    apart: "Apart | None" = None
     revision: int = 1
 
     def __post_init__(self) -> None:
@@ -150,15 +158,29 @@ class System:
         return self.regimes[name]
 
     def range(self, name: str, regime: str = "id") -> tuple[float, float]:
-        """Return the smallest and the largest value that a coefficient takes in a regime."""
-        ranges = [box.ranges[name] for box in self.regime(regime).boxes]
+        """Return the smallest and the largest value that a coefficient takes in a regime.
+
+        Raises:
+            ArgumentError: no coefficient of that name is drawn from a range, as where it follows from other numbers.
+        """
+        boxes = self.regime(regime).boxes
+        if any(box.derive or name not in box.ranges for box in boxes):
+            raise ArgumentError(f"expected a coefficient of {self.name} that is drawn from a range, got {name!r}")
+        ranges = [box.ranges[name] for box in boxes]
         return min(low for low, _ in ranges), max(high for _, high in ranges)
 
     def draw(self, seed: int, regime: str = "id", split: str = "pool", attempt: int = 0) -> dict[str, float]:
         """Draw the coefficients of trajectory number `seed` of a split; each redraw is a new attempt."""
         boxes = self.regime(regime).boxes
         rng = stream(self.family or self.name, split, regime, seed, attempt, "coefficients")
-        return boxes[rng.integers(len(boxes))].draw(rng)
+        # Kinds take turns, so that each has its share however many of its draws are rejected.
+        turn = seed % len(boxes) if self.kind(seed, regime) else rng.integers(len(boxes))
+        return boxes[turn].draw(rng)
+
+    def kind(self, seed: int, regime: str = "id") -> str:
+        """Return the kind of equation of trajectory number `seed`; "" for a system without kinds."""
+        boxes = self.regime(regime).boxes
+        return boxes[seed % len(boxes)].name
 
     def start(self, p: Coefficients, seed: int, regime: str = "id", split: str = "pool", attempt: int = 0) -> Start:
         """Draw the initial state of trajectory number `seed` of a split, given its coefficients."""

@@ -1,7 +1,7 @@
 """The data card of one system: equation, ranges, numerics, counts, rejected draws, baseline error and support sets."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rdjepa.pde.system import System
 
@@ -22,6 +22,8 @@ class Summary:
         support: support seed -> indices of the pool, in order.
         coinciding: pairs of support seeds that select the same trajectory at K = 1.
         software: versions that made the data.
+        kinds: kind of equation -> (trajectories, draws), for a family.
+        closest: held-out equation -> smallest distance to it, for a family.
     """
 
     counts: Mapping[str, int]
@@ -35,6 +37,8 @@ class Summary:
     support: Mapping[int, tuple[int, ...]]
     coinciding: tuple[tuple[int, int], ...]
     software: Mapping[str, str]
+    kinds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    closest: Mapping[str, float] = field(default_factory=dict)
 
 
 def data_card(system: System, summary: Summary, sheet: str) -> str:
@@ -56,7 +60,7 @@ def data_card(system: System, summary: Summary, sheet: str) -> str:
     sections = [
         f"# {system.title}\n\n{system.reference}",
         "\n\n".join(f"$${side}$$" for side in system.latex()),
-        "## Coefficients\n\n" + _table(("coefficient", "meaning", "unit", *system.regimes), _ranges(system)),
+        "## Coefficients\n\n" + _coefficients(system),
         "## Initial states\n\n"
         + "\n".join(
             f"- {name}: {', '.join(family.name for family in regime.initial_conditions)}"
@@ -87,6 +91,7 @@ def data_card(system: System, summary: Summary, sheet: str) -> str:
         + f"\n\n{made} trajectories of {drawn} draws, {summary.bytes / 2**30:.2f} GiB; "
         f"{summary.seconds:.2f} processor seconds per trajectory, "
         f"{summary.seconds * drawn / 60:.1f} core-minutes for all draws.",
+        *_kinds(system, summary),
         "## Rejected draws\n\n"
         + (
             _table(("reason", "draws"), [(k, str(n)) for k, n in summary.reasons.items()])
@@ -109,6 +114,36 @@ def data_card(system: System, summary: Summary, sheet: str) -> str:
     return "\n\n".join(sections) + "\n"
 
 
+def _coefficients(system: System) -> str:
+    boxes = [box for regime in system.regimes.values() for box in regime.boxes]
+    if not any(box.derive for box in boxes):
+        return _table(("coefficient", "meaning", "unit", *system.regimes), _ranges(system))
+    meanings = [(f"`{c.name}`", c.description, c.unit) for c in system.coefficients]
+    drawn = [
+        (box.name, "; ".join(f"`{name}` {low:.3g} to {high:.3g}" for name, (low, high) in box.ranges.items()))
+        for box in boxes
+    ]
+    return (
+        _table(("coefficient", "meaning", "unit"), meanings)
+        + "\n\nThey follow from numbers that are drawn uniformly, other ones for each kind of equation:\n\n"
+        + _table(("kind", "drawn"), drawn)
+    )
+
+
+def _kinds(system: System, summary: Summary) -> list[str]:
+    """Return the sections of a family: acceptance by kind, and the distance to what is held out."""
+    if not summary.kinds or system.apart is None:
+        return []
+    accepted = [(kind, str(made), str(drawn), f"{made / drawn:.0%}") for kind, (made, drawn) in summary.kinds.items()]
+    distances = [(name, f"{value:.3f}") for name, value in summary.closest.items()]
+    return [
+        "## Kinds of equations\n\n" + _table(("kind", "trajectories", "draws", "accepted"), accepted),
+        "## Distance to what is held out\n\n"
+        "The smallest distance of the trajectories to which each equation is the nearest one; a draw nearer than "
+        f"{system.apart.least:g} is rejected.\n\n" + _table(("held out", "smallest distance"), distances),
+    ]
+
+
 def _ranges(system: System) -> list[tuple[str, ...]]:
     rows = []
     for coefficient in system.coefficients:
@@ -124,7 +159,7 @@ def _ranges(system: System) -> list[tuple[str, ...]]:
 
 def _supports(summary: Summary) -> str:
     if not summary.support:
-        return "No pool trajectory is stored."
+        return "None: nothing is adapted to a family, or no pool trajectory is stored."
     rows = [(str(seed), ", ".join(map(str, indices))) for seed, indices in summary.support.items()]
     same = "; ".join(f"{a} and {b}" for a, b in summary.coinciding)
     warning = f"\n\n**Seeds that select the same trajectory at K = 1: {same}.**" if same else ""

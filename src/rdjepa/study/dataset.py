@@ -5,6 +5,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from rdjepa import systems
 from rdjepa.data import manifest, store
 from rdjepa.data.build import BuildReport, build
@@ -24,6 +26,7 @@ from rdjepa.viz import figures
 SUPPORT = "support.json"
 SHEET_ROWS = 6
 PERSISTENCE_SAMPLE = 50
+MOSAIC = 400  # trajectories on the contact sheet of a family
 
 
 def build_dataset(
@@ -65,7 +68,8 @@ def build_dataset(
     for name in found:
         if store.keys(out, name, "pool"):
             store.write_stats(Path(out) / name)
-            write_support(out, name)
+            if protocol.role(name) != "family":  # nothing is adapted to a family
+                write_support(out, name)
     manifest.write(out)
     return built
 
@@ -107,7 +111,8 @@ def sample(data: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
         store.write(out, store.read(store.path_of(data, key)))
     for name in dict.fromkeys(key.system for key in chosen if key.split == "pool"):
         store.write_stats(Path(out) / name)
-        write_support(out, name)
+        if protocol.role(name) != "family":
+            write_support(out, name)
     manifest.write(out)
     return chosen
 
@@ -122,7 +127,7 @@ def write_cards(data: Path | str, names: Sequence[str] | None = None, progress: 
     """
     entries = manifest.read(data)
     present = list(dict.fromkeys(key.system for key in entries))
-    known = [*systems.names(), *systems.wall_names()]
+    known = systems.every_name()
     chosen = [systems.get(name) for name in (names or [name for name in present if name in known])]
     paths = []
     for number, system in enumerate(chosen):
@@ -130,11 +135,14 @@ def write_cards(data: Path | str, names: Sequence[str] | None = None, progress: 
         if not own:
             raise ArgumentError(f"expected data of {system.name} in {data}, got none; in it: {', '.join(present)}")
         folder = Path(data) / system.name
-        figures.contact_sheet(
-            {_label(t): t.fields for t in _shown(data, list(own))},
-            folder / "contact.png",
-            title=f"{system.title}: first trajectories of every split and regime",
-        )
+        if any(entry.kind for entry in own.values()):
+            figures.mosaic(_tiles(data, own), folder / "contact.png", title=f"{system.title}: u at three saved times")
+        else:
+            figures.contact_sheet(
+                {_label(t): t.fields for t in _shown(data, list(own))},
+                folder / "contact.png",
+                title=f"{system.title}: first trajectories of every split and regime",
+            )
         text = data_card.data_card(system, summarize(data, system, own), "contact.png")
         write_bytes(folder / "card.md", text.encode())
         paths.append(folder / "card.md")
@@ -175,13 +183,14 @@ def summarize(data: Path | str, system: System, entries: Mapping[Key, manifest.E
         support={int(seed): tuple(order) for seed, order in orders["order"].items()},
         coinciding=tuple((a, b) for a, b in orders["coinciding_at_1"]),
         software=store.read_record(store.path_of(data, first)).software,
+        kinds=manifest.acceptance(entries.values()),
+        closest=manifest.closest(entries.values()),
     )
 
 
 def _seconds(system: System, key: Key) -> float:
     """Return the processor seconds of one draw without compilation; NaN for a system from a user's file."""
-    known = system.name in (*systems.names(), *systems.wall_names())
-    if not known:
+    if system.name not in systems.every_name():
         return float("nan")
     simulate(system.name, key.index, key.regime, key.split)  # compiles
     started = time.process_time()
@@ -196,6 +205,21 @@ def _shown(data: Path | str, keys: Sequence[Key]) -> list[Trajectory]:
         groups.setdefault((key.split, key.regime), []).append(key)
     each = max(1, SHEET_ROWS // len(groups))
     return [store.read(store.path_of(data, key)) for group in groups.values() for key in group[:each]]
+
+
+def _tiles(data: Path | str, entries: Mapping[Key, manifest.Entry]) -> dict[str, np.ndarray]:
+    """Read u at three frames of the first trajectories of every kind: kind -> (n, 3, H, W)."""
+    kinds = list(manifest.acceptance(entries.values()))
+    each = max(1, MOSAIC // len(kinds))
+    chosen = {kind: [key for key, entry in entries.items() if entry.kind == kind][:each] for kind in kinds}
+    return {
+        kind: np.stack([_three_frames(store.path_of(data, key)) for key in keys]) for kind, keys in chosen.items()
+    }
+
+
+def _three_frames(path: Path) -> np.ndarray:
+    last = store.read_record(path).shape[0] - 1
+    return np.concatenate([store.read_window(path, frame, frame + 1)[..., 0] for frame in (0, last // 2, last)])
 
 
 def _label(trajectory: Trajectory) -> str:

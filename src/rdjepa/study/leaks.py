@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from rdjepa.data.trajectory import Key
 from rdjepa.io import checkpoint
 from rdjepa.io.provenance import fingerprint
-from rdjepa.systems import HELD_OUT, WALLS, names, role
+from rdjepa.systems import HELD_OUT, WALLS, every_name, get, role
 
 
 def leaks(
@@ -18,13 +19,13 @@ def leaks(
         trajectories: key -> checksum, as in a checkpoint's `data.json`.
         forbidden: key -> checksum of data to be evaluated on; a trajectory with one of these checksums is a leak
             under whatever key it was given.
-        own: systems that the run was asked to pretrain on, allowed in addition to the registered sources unless the
-            paper holds them out.
+        own: systems that the run was asked to pretrain on, allowed in addition to the registered sources and families
+            unless the paper holds them out.
 
     Returns:
         One line per leak: of a system that is no source, not of the pool, out of distribution, or evaluated on.
     """
-    sources = {name for name in names() if role(name) == "source"}
+    sources = {name for name in every_name() if role(name) in ("source", "family")}
     allowed = sources | (set(own) - {*HELD_OUT, *WALLS})
     evaluated = {checksum: key for key, checksum in (forbidden or {}).items()}
     found = []
@@ -51,8 +52,20 @@ def audit(source: str) -> tuple[str, list[str]]:
         raise checkpoint.CheckpointError(f"expected the list of its data in {path}, got no file; pretrain it again")
     trajectories = json.loads(path.read_text())["trajectories"]
     found = leaks(trajectories, own=record["pretraining"].get("systems", ()))
+    found += _too_near({Key.parse(text).system for text in trajectories}, record["pretraining"].get("nearest", {}))
     data_fingerprint = fingerprint(trajectories)
     recorded = record["pretraining"].get("data", data_fingerprint)
     if recorded != data_fingerprint:
         found.append(f"data.json: its fingerprint is {data_fingerprint[:12]}, the run recorded {recorded[:12]}")
     return data_fingerprint, found
+
+
+def _too_near(systems: Collection[str], nearest: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return a line for every family whose recorded distance to what is held out is missing or too small."""
+    found = []
+    for name in sorted(systems):
+        apart = get(name).apart if name in every_name() else None
+        distance = nearest.get(name, {}).get("distance", 0.0)
+        if apart and distance < apart.least:
+            found.append(f"{name}: its recorded distance to what is held out is {distance:.3g}, below {apart.least:g}")
+    return found

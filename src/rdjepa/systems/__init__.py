@@ -1,16 +1,19 @@
-"""Equations by name: those of the benchmark, and those that a user registers or defines in a file."""
+"""Equations by name: those of the benchmark, the family of random ones, and a user's, registered or in a file."""
 
 import importlib.util
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from rdjepa.errors import ArgumentError
+from rdjepa.pde.distance import Apart, Reference
 from rdjepa.pde.system import System
 from rdjepa.systems import (
     barkley,
     barkley_walls,
     brusselator,
+    family,
     fitzhugh_nagumo,
     ginzburg_landau,
     gray_scott,
@@ -19,7 +22,7 @@ from rdjepa.systems import (
     schnakenberg,
 )
 
-Role = Literal["source", "held-out", "wall"]
+Role = Literal["source", "held-out", "wall", "family"]
 
 
 class _Registered(NamedTuple):
@@ -35,7 +38,8 @@ def register(system: System, role: Role = "held-out") -> None:
 
     Args:
         system: a system whose name is not registered yet.
-        role: "source" where pretraining may see it, "held-out" where it may not, or "wall" for a variant with walls.
+        role: "source" where pretraining may see it, "held-out" where it may not, "wall" for a variant with walls, or
+            "family" where every draw is an equation of its own, for pretraining and no part of the paper's studies.
 
     Raises:
         ArgumentError: the name is taken, or there is no such role.
@@ -63,12 +67,22 @@ SOURCES = _register_all(
     schnakenberg.SYSTEM,
 )
 HELD_OUT = _register_all("held-out", lambda_omega.SYSTEM, barkley.SYSTEM, oregonator.SYSTEM)
+# Beside the paper: random equations, none of them near what is held out. The ranges are those of its trajectories.
+APART = Apart(
+    (
+        Reference(lambda_omega.SYSTEM, u=(-1.1, 1.1), v=(-1.1, 1.1)),
+        Reference(barkley.SYSTEM, u=(-0.02, 1.02), v=(0.0, 0.75)),
+        Reference(oregonator.SYSTEM, u=(0.0, 0.8), v=(0.0, 0.31)),
+    ),
+    least=0.2,
+)
+FAMILIES = _register_all("family", replace(family.SYSTEM, apart=APART))
 WALLS = _register_all("wall", barkley_walls.NEUMANN, barkley_walls.ROBIN, barkley_walls.DIRICHLET)
 
 
 def names() -> tuple[str, ...]:
     """Return the names of the periodic systems: the paper's eight, then the user's."""
-    return tuple(name for name, entry in _REGISTERED.items() if entry.role != "wall")
+    return tuple(name for name, entry in _REGISTERED.items() if entry.role not in ("wall", "family"))
 
 
 def wall_names() -> tuple[str, ...]:
@@ -76,8 +90,18 @@ def wall_names() -> tuple[str, ...]:
     return tuple(name for name, entry in _REGISTERED.items() if entry.role == "wall")
 
 
+def family_names() -> tuple[str, ...]:
+    """Return the names of the families, whose every draw is an equation of its own."""
+    return tuple(name for name, entry in _REGISTERED.items() if entry.role == "family")
+
+
+def every_name() -> tuple[str, ...]:
+    """Return the names of all registered systems: periodic ones, those between walls, families."""
+    return names() + wall_names() + family_names()
+
+
 def role(name: str) -> Role:
-    """Return whether a registered system is a "source", "held-out" or a "wall" variant.
+    """Return whether a registered system is a "source", "held-out", a "wall" variant or a "family".
 
     Raises:
         ArgumentError: no system has that name.
@@ -89,7 +113,7 @@ def get(name: str) -> System:
     """Return a system by name, or the one that a Python file defines.
 
     Args:
-        name: one of `names()` or `wall_names()`; or the path of a file, ending in .py, that defines `SYSTEM`.
+        name: one of `every_name()`; or the path of a file, ending in .py, that defines `SYSTEM`.
 
     Raises:
         ArgumentError: no system has that name, or the file defines none.

@@ -8,7 +8,11 @@ def describe(system: System) -> str:
     numerics = system.numerics
     pooled = f", block means of {numerics.size} x {numerics.size}" if numerics.size != numerics.stored else ""
     lines = [f"{system.title} ({system.name})", system.reference, "", *(f"  {side}" for side in system.latex()), ""]
-    for coefficient in system.coefficients:
+    kinds = [box for regime in system.regimes.values() for box in regime.boxes if box.derive]
+    for box in kinds:
+        drawn = ", ".join(f"{name} [{low:.3g}, {high:.3g}]" for name, (low, high) in box.ranges.items())
+        lines.append(f"  {box.name}: {drawn}")
+    for coefficient in () if kinds else system.coefficients:
         spans = []
         for regime in system.regimes:
             low, high = system.range(coefficient.name, regime)

@@ -184,6 +184,42 @@ def contact_sheet(
     return _save(figure, path)
 
 
+def mosaic(groups: Mapping[str, np.ndarray], path: Path, *, title: str, across: int = 18, size: int = 64) -> Path:
+    """Draw many trajectories as small tiles, a block per group; the frames of one stand side by side.
+
+    Every trajectory has its own color scale.
+
+    Args:
+        groups: label -> (n, frames, H, W), of any n.
+        path: PNG file.
+        title: of the figure.
+        across: trajectories in a row.
+        size: pixels per side of a tile, at most; larger fields are sampled.
+    """
+    blocks = {label: _tiled(fields, across, size) for label, fields in groups.items()}
+    heights = [block.shape[0] for block in blocks.values()]
+    figure = new_figure(figsize=(16, 16 * (sum(heights) + 40 * len(blocks)) / next(iter(blocks.values())).shape[1]))
+    axes = figure.subplots(len(blocks), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
+    for axis, (label, block) in zip(axes, blocks.items(), strict=True):
+        axis.imshow(block, cmap=FIELD_COLORS, vmin=0, vmax=1, interpolation="nearest")
+        axis.set_title(f"{label} ({len(groups[label])})", fontsize=8, loc="left", pad=2)
+        axis.axis("off")
+    figure.suptitle(title, y=0.995)
+    figure.subplots_adjust(left=0.01, right=0.99, bottom=0.005, top=0.975, hspace=0.08)
+    return _save(figure, path)
+
+
+def _tiled(fields: np.ndarray, across: int, size: int) -> np.ndarray:
+    """Return (n, frames, H, W) as one picture between 0 and 1, NaN between the tiles."""
+    step = max(1, fields.shape[-1] // size)
+    small = fields[..., ::-step, ::step].astype(np.float64)  # images have their first row at the top
+    low, high = (ends(small, axis=(1, 2, 3), keepdims=True) for ends in (np.min, np.max))
+    tiles = np.pad((small - low) / np.maximum(high - low, 1e-12), ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=np.nan)
+    strips = [np.pad(np.hstack(list(tile)), ((0, 2), (0, 3)), constant_values=np.nan) for tile in tiles]
+    strips += [np.full_like(strips[0], np.nan)] * (-len(strips) % across)
+    return np.vstack([np.hstack(strips[row : row + across]) for row in range(0, len(strips), across)])
+
+
 def animation(
     reference: np.ndarray,
     forecasts: Mapping[str, np.ndarray],
