@@ -1,13 +1,17 @@
 """Seconds per trajectory of every system, compared with py-pde on the same work and a C kernel of the same arithmetic.
 
-    python benchmarks/simulate.py [--peer]
+    python benchmarks/simulate.py [--peer | --family]
 
 The times are processor seconds, because everything runs on one thread and other work on the machine should not count.
 Compilation, initial states and screening are excluded, for py-pde too. py-pde advances the same equation, grid and step
 with its compiled second-order stencil, by Euler or, where ours is, by Runge-Kutta; `STEPS` steps are timed and scaled
 to the trajectory. Where our scheme does more than that (the fourth-order stencil, Strang splitting), "same" is our time
 with py-pde's scheme, which the ratio refers to; with walls there is no such scheme, and the ratio refers to the
-splitting. The last line is the cost of one draw of each of the benchmark's 11,625 trajectories on one core.
+splitting. The line below is the cost of one draw of each of the benchmark's 11,625 trajectories on one core.
+
+A second table, alone with --family, has one draw of every kind of the family of random equations beside the equation of
+the eight with the simplest kinetics: seconds, nanoseconds per grid point and step, seconds of the draw and its initial
+state, and seconds of the distance to what is held out, which only draws that pass the screens take.
 """
 
 import argparse
@@ -32,6 +36,7 @@ from rdjepa.systems import get
 
 REPEATS = 3
 STEPS = 200  # of the peer
+KINDS = len(get("family").regime("id").boxes)
 FLOORS = {"gray-scott": "euler.c", "fitzhugh-nagumo": "rk4.c"}
 Rollout = Callable[[System, dict[str, float], np.ndarray], np.ndarray]
 
@@ -131,12 +136,42 @@ def peer(system: System) -> float:
     return statistics.median(seconds) / STEPS * sum(leg.steps for leg in legs(numerics.times, numerics.dt))
 
 
+def family() -> None:
+    """Print the table of the family."""
+    print("| equation | steps | seconds | ns per point and step | seconds of the draw | of the distance |")
+    print("|---|---|---|---|---|---|")
+    for system, seed in [(get("gray-scott"), 0), *((get("family"), seed) for seed in range(KINDS))]:
+        p = system.draw(seed)
+        began = time.process_time()
+        state = system.start(system.draw(seed), seed).state
+        drawn = time.process_time() - began
+        rollout(brief(system), p, state)
+        seconds = []
+        for _ in range(REPEATS):
+            began = time.process_time()
+            frames = rollout(system, p, state)
+            seconds.append(time.process_time() - began)
+        distance = ""
+        if system.apart:
+            began = time.process_time()
+            system.apart.nearest(system, p, frames)
+            distance = f"{time.process_time() - began:.3f}"
+        steps = sum(leg.steps for leg in legs(system.numerics.times, system.numerics.dt))
+        each = statistics.median(seconds) / steps / system.numerics.size**2
+        name = system.kind(seed) or system.name
+        print(f"| {name} | {steps} | {statistics.median(seconds):.3f} | {1e9 * each:.2f} | {drawn:.3f} | {distance} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--peer", action="store_true", help="time py-pde too; it compiles for up to a minute per system"
     )
+    parser.add_argument("--family", action="store_true", help="time the family of random equations only")
     arguments = parser.parse_args()
+    if arguments.family:
+        family()
+        return
     total = 0.0
     print("| system | steps | seconds | same | py-pde | ratio | C | ratio | largest difference |")
     print("|---|---|---|---|---|---|---|---|---|")
@@ -151,7 +186,8 @@ def main() -> None:
                 theirs, same = peer(get(name)), measure(rollout, as_peer(get(name)))[0]
                 against = f"{same:.3f} | {theirs:.3f} | {theirs / same:.1f}"
             print(f"| {name} | {steps} | {seconds:.3f} | {against} | {floor(name, seconds, frames, Path(folder))} |")
-    print(f"\nall trajectories, one draw each: {total / 3600:.2f} core-hours")
+    print(f"\nall trajectories, one draw each: {total / 3600:.2f} core-hours\n")
+    family()
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from rdjepa.data.manifest import Entry
 from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import DataError
+from rdjepa.pde.distance import Nearest
 from rdjepa.systems import get
 
 
@@ -170,3 +171,24 @@ def test_keys_survive_as_text(text):
 def test_other_texts_are_no_keys(text):
     with pytest.raises(ValueError, match="expected a key"):
         Key.parse(text)
+
+
+def test_kinds_and_distances_are_listed_and_counted(tmp_path, make):
+    parts = [("excitable", Nearest("barkley", 0.4), ("dull 0.1",)), ("bistable", Nearest("oregonator", 0.3), ())]
+    parts += [("excitable", Nearest("barkley", 0.25), ("dull 0.2", "blown")), ("", None, ("dull 1",))]
+    keys = [Key("family" if kind else "other", "pool", "id", i) for i, (kind, _, _) in enumerate(parts)]
+    for key, (kind, nearest, rejected) in zip(keys, parts, strict=True):
+        path = store.write(tmp_path, replace(make(key), kind=kind, nearest=nearest, rejected=rejected))
+        assert (store.read(path).kind, store.read(path).nearest) == (kind, nearest)
+    content = json.loads(manifest.write(tmp_path).read_text())
+    assert content["nearest"] == {"family": {"trajectory": str(keys[2]), "held_out": "barkley", "distance": 0.25}}
+    assert set(content["trajectories"][str(keys[3])]) == {"checksum", "initial_condition", "rejected"}
+    entries = manifest.read(tmp_path).values()
+    assert [entry.nearest for entry in entries] == [nearest for _, nearest, _ in parts]
+    assert manifest.acceptance(entries) == {"excitable": (2, 5), "bistable": (1, 1)}
+    assert manifest.closest(entries) == {"barkley": 0.25, "oregonator": 0.3}
+
+
+def test_a_manifest_without_families_has_no_distances(tmp_path, make):
+    fill(tmp_path, make)
+    assert set(json.loads((tmp_path / manifest.MANIFEST).read_text())) == {"format", "software", "trajectories"}

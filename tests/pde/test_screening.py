@@ -75,3 +75,29 @@ def test_total_variation_of_a_ramp_between_two_levels():
     fields = np.zeros((1, SIZE, SIZE, 2), dtype=np.float32)
     fields[0, :, SIZE // 2 :, 0] = 1
     assert screening.total_variations(fields)[0] == pytest.approx(1 / (SIZE - 1))
+
+
+def test_the_pace_of_a_rotating_wave_does_not_depend_on_units():
+    """A wave of unit deviation that turns by an angle changes by 2 sin(angle / 2) of it."""
+    pace, fields = 2 * np.sin(0.15), waves(speed=0.3)
+    for same in (fields, 1e-3 * fields, 5 + fields):
+        assert screening.PaceWithin(0.98 * pace, 0.98 * pace, 1.02 * pace)(same) is None
+    assert "mean pace 0.299 below 0.31" in str(screening.PaceWithin(0.31, 0.0, 1.0)(fields))
+    assert "late pace 0.299 below 0.31" in str(screening.PaceWithin(0.0, 0.31, 1.0)(fields))
+    assert "largest pace 0.299 above 0.29" in str(screening.PaceWithin(0.0, 0.0, 0.29)(fields))
+
+
+def test_structure_is_one_for_a_wave_and_zero_for_a_uniform_oscillation():
+    fields = waves(speed=0.3)
+    uniform = np.broadcast_to(fields[:, :1, :1], fields.shape)
+    assert screening.MinStructure(0.99, 0.99)(fields) is None
+    assert "mean structure" in str(screening.MinStructure(1e-9, 0.0)(uniform))
+    fading = np.concatenate([fields[:-1], 0 * fields[-1:]])
+    assert "final structure 0 below 0.1" in str(screening.MinStructure(0.1, 0.1)(fading))
+
+
+def test_reasons_are_counted_without_their_values():
+    assert screening.tally(["change 0.1 below 0.2", "a value is not finite", "change 0.3 below 0.2"]) == {
+        "change below": 2,
+        "a value is not finite": 1,
+    }

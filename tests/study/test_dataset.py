@@ -55,6 +55,30 @@ def test_cards_say_what_is_there(base, monkeypatch):
         assert part in card, part
 
 
+def test_a_family_is_built_continued_verified_and_described(monkeypatch, capsys, tmp_path):
+    arguments = ("build", "--systems", "family", "--splits", "pool", "--out", tmp_path)
+    assert run(monkeypatch, *arguments, "--count", "1") == 0
+    assert run(monkeypatch, *arguments, "--count", "2") == 0
+    output = capsys.readouterr().out
+    assert "1 made, 1 kept" in output
+    assert "excitable: 1 of " in output and "smallest distance to " in output
+    content = json.loads((tmp_path / manifest.MANIFEST).read_text())
+    assert content["nearest"]["family"]["distance"] >= 0.2
+    assert not (tmp_path / "family" / "support.json").exists()
+    assert run(monkeypatch, "verify", tmp_path) == 0
+    assert run(monkeypatch, "card", tmp_path) == 0
+    card = (tmp_path / "family" / "card.md").read_text()
+    for part in (
+        "| damped cubic | 1 |",
+        "## Distance to what is held out",
+        "nearer than 0.2",
+        "`slowness` 0.01 to 0.06",
+    ):
+        assert part in card, part
+    assert (tmp_path / "family" / "contact.png").stat().st_size > 10_000
+    assert len(dataset.sample(tmp_path, tmp_path / "sample", 0.5)) == 1
+
+
 def test_a_sample_is_a_small_data_set_of_its_own(base, tmp_path):
     chosen = dataset.sample(base, tmp_path, 0.01)
     assert len(chosen) == len({(k.system, k.split, k.regime) for k in manifest.read(base)})

@@ -34,6 +34,24 @@ def test_a_registered_source_is_no_leak(monkeypatch):
     assert leaks.leaks(GOOD | {"mine/pool/id/00000": "x"}) == []
 
 
+def test_a_family_is_no_leak_while_its_recorded_distance_is_large_enough(tmp_path):
+    family = {"family/pool/id/00000": "x"}
+    assert leaks.leaks(GOOD | family) == []
+    assert len(leaks.leaks({"family/validation/id/00000": "x"})) == 1
+    shutil.copytree(checkpoint.shipped()["nano"], tmp_path / "model")
+    data = json.loads((tmp_path / "model" / "data.json").read_text())
+    data["trajectories"] |= family
+    (tmp_path / "model" / "data.json").write_text(json.dumps(data))
+    for distance, found in ((0.21, 0), (0.19, 1), (None, 1)):
+        config = json.loads((tmp_path / "model" / "config.json").read_text())
+        config["pretraining"]["data"] = leaks.fingerprint(data["trajectories"])
+        config["pretraining"]["nearest"] = {} if distance is None else {"family": {"distance": distance}}
+        (tmp_path / "model" / "config.json").write_text(json.dumps(config))
+        lines = leaks.audit(str(tmp_path / "model"))[1]
+        assert len(lines) == found, lines
+    assert "held out is 0, below 0.2" in lines[0]
+
+
 def test_a_renamed_test_trajectory_is_found_by_its_checksum():
     assert leaks.leaks(GOOD, {"schnakenberg/test/id/00007": GOOD["schnakenberg/pool/id/00001"]}) == [
         "schnakenberg/pool/id/00001: equal to schnakenberg/test/id/00007"

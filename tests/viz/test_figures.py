@@ -80,3 +80,15 @@ def test_drawing_leaves_the_backend_the_settings_and_no_figure(tmp_path):
     )
     assert done.stdout.split("\n")[0] == "True svg [] 0"
     assert {path.name for path in tmp_path.iterdir()} == {"f.png", "s.png", "m.gif", "c.png", "p.pdf", "p.png"}
+
+
+def test_a_mosaic_holds_any_number_of_trajectories(tmp_path):
+    groups = {name: RNG.standard_normal((count, 3, 16, 16)) for name, count in (("many", 30), ("one", 1))}
+    path = figures.mosaic(groups, tmp_path / "m.png", title="t", across=7)
+    with Image.open(path) as image:
+        assert min(image.size) > 400
+        assert len(image.convert("RGB").getcolors(10**7) or []) > 100
+
+
+def test_a_uniform_trajectory_has_a_tile_too(tmp_path):
+    assert figures.mosaic({"flat": np.ones((2, 3, 8, 8))}, tmp_path / "m.png", title="t").is_file()

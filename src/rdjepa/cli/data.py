@@ -26,7 +26,9 @@ def build(
     ] = None,
     splits: Annotated[str, typer.Option(help="Splits, separated by commas.")] = ",".join(SPLITS),
     scale: Annotated[float, typer.Option(help="Share of the paper's counts, rounded up; 1 is all 11,625.")] = 1.0,
-    count: Annotated[int | None, typer.Option(help="At most this many of every split and regime; a family has up to 10,000.")] = None,
+    count: Annotated[
+        int | None, typer.Option(help="At most this many of every split and regime; a family has up to 10,000.")
+    ] = None,
     workers: Annotated[int, typer.Option(help="Local processes, one thread each.")] = 1,
     scheduler: Scheduler = None,
 ) -> None:

@@ -25,7 +25,7 @@ def deviations(fields: np.ndarray) -> np.ndarray:
 
 
 def standardized(fields: np.ndarray) -> np.ndarray:
-    """Return the fields with zero mean and unit variance over all frames and points for each component, (T, H, W, 2)."""
+    """Return the fields (T, H, W, 2) with zero mean and unit variance of each component over all frames and points."""
     fields = fields.astype(np.float64)
     scale = fields.std(axis=(0, 1, 2))
     return (fields - fields.mean(axis=(0, 1, 2))) / np.maximum(scale, np.finfo(np.float64).tiny)
@@ -166,7 +166,7 @@ class MaxFineShare:
 
 @dataclass(frozen=True)
 class PaceWithin:
-    """The root mean square change of the standardized fields per saved interval: neither at rest nor too fast to follow.
+    """The standardized fields change neither too little nor too much from frame to frame, in root mean square.
 
     Unlike `relative_changes` it does not depend on the mean of the fields.
 

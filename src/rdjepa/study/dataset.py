@@ -212,9 +212,7 @@ def _tiles(data: Path | str, entries: Mapping[Key, manifest.Entry]) -> dict[str,
     kinds = list(manifest.acceptance(entries.values()))
     each = max(1, MOSAIC // len(kinds))
     chosen = {kind: [key for key, entry in entries.items() if entry.kind == kind][:each] for kind in kinds}
-    return {
-        kind: np.stack([_three_frames(store.path_of(data, key)) for key in keys]) for kind, keys in chosen.items()
-    }
+    return {kind: np.stack([_three_frames(store.path_of(data, key)) for key in keys]) for kind, keys in chosen.items()}
 
 
 def _three_frames(path: Path) -> np.ndarray:

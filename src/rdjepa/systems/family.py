@@ -5,9 +5,9 @@
 
     P = u v S,    Q = u^2 v S,    R = u^2 S / (1 + n v),    S = 1 / (1 + h u + k u^2)
 
-One kinetics function serves all of them, so the kernel is compiled once. What is drawn for each kind of equation is in
-`family_kinds`. A draw that comes near a held-out equation is rejected; the distance and its threshold are set where the
-family is registered. The family is no part of the paper: it is for pretraining on more equations than five.
+One kinetics function serves all of them, so the kernel is compiled once. `family_forms` and `family_kinds` have what is
+drawn for each kind of equation. A draw that comes near a held-out equation is rejected; where the family is registered,
+distance and threshold are set. It is no part of the paper: it is for pretraining on more than five equations.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from rdjepa.pde.grid import Grid
 from rdjepa.pde.random_fields import plane_phase, random_wavevector, smooth_noise
 from rdjepa.pde.shapes import blob, ring
 from rdjepa.pde.system import Coefficient, Coefficients, InitialCondition, Numerics, Regime, System
-from rdjepa.systems import family_kinds
+from rdjepa.systems import family_forms, family_kinds
 
 
 def kinetics(
@@ -68,7 +68,7 @@ def kinetics(
 def _meaning(name: str) -> str:
     """Return what a rate such as f21 multiplies, in words."""
     side, term = name[0], name[1:]
-    what = term.upper() if term in family_kinds.RATIONAL else f"u^{term[0]} v^{term[1]}"
+    what = term.upper() if term in family_forms.RATIONAL else f"u^{term[0]} v^{term[1]}"
     return f"{what} in the rate of {'u' if side == 'f' else 'v'}"
 
 
@@ -134,12 +134,12 @@ SYSTEM = System(
     coefficients=(
         Coefficient("D_u", "diffusivity of u", "length^2/time"),
         Coefficient("D_v", "diffusivity of v", "length^2/time"),
-        *(Coefficient(name, _meaning(name), "1/time") for name in family_kinds.RATES),
+        *(Coefficient(name, _meaning(name), "1/time") for name in family_forms.RATES),
         Coefficient("h", "saturation of the rational terms, linear in u"),
         Coefficient("k", "saturation of the rational terms, quadratic in u"),
         Coefficient("n", "division of R by v"),
-        *(Coefficient(name, f"state from which initial ones depart, {name[0]}") for name in family_kinds.LEVELS[:2]),
-        *(Coefficient(name, f"how far initial states depart from it, {name[0]}") for name in family_kinds.LEVELS[2:]),
+        *(Coefficient(name, f"state from which initial ones depart, {name[0]}") for name in family_forms.LEVELS[:2]),
+        *(Coefficient(name, f"how far initial states depart from it, {name[0]}") for name in family_forms.LEVELS[2:]),
     ),
     kinetics=kinetics,
     diffusivity_names=("D_u", "D_v"),

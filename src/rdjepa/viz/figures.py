@@ -184,7 +184,7 @@ def contact_sheet(
     return _save(figure, path)
 
 
-def mosaic(groups: Mapping[str, np.ndarray], path: Path, *, title: str, across: int = 18, size: int = 64) -> Path:
+def mosaic(groups: Mapping[str, np.ndarray], path: Path, *, title: str, across: int = 14, size: int = 64) -> Path:
     """Draw many trajectories as small tiles, a block per group; the frames of one stand side by side.
 
     Every trajectory has its own color scale.
@@ -214,7 +214,8 @@ def _tiled(fields: np.ndarray, across: int, size: int) -> np.ndarray:
     step = max(1, fields.shape[-1] // size)
     small = fields[..., ::-step, ::step].astype(np.float64)  # images have their first row at the top
     low, high = (ends(small, axis=(1, 2, 3), keepdims=True) for ends in (np.min, np.max))
-    tiles = np.pad((small - low) / np.maximum(high - low, 1e-12), ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=np.nan)
+    small = (small - low) / np.maximum(high - low, 1e-12)
+    tiles = np.pad(small, ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=np.nan)
     strips = [np.pad(np.hstack(list(tile)), ((0, 2), (0, 3)), constant_values=np.nan) for tile in tiles]
     strips += [np.full_like(strips[0], np.nan)] * (-len(strips) % across)
     return np.vstack([np.hstack(strips[row : row + across]) for row in range(0, len(strips), across)])
