@@ -174,6 +174,7 @@ def test_other_texts_are_no_keys(text):
 
 
 def test_kinds_and_distances_are_listed_and_counted(tmp_path, make):
+    parts: list[tuple[str, Nearest | None, tuple[str, ...]]]
     parts = [("excitable", Nearest("barkley", 0.4), ("dull 0.1",)), ("bistable", Nearest("oregonator", 0.3), ())]
     parts += [("excitable", Nearest("barkley", 0.25), ("dull 0.2", "blown")), ("", None, ("dull 1",))]
     keys = [Key("family" if kind else "other", "pool", "id", i) for i, (kind, _, _) in enumerate(parts)]

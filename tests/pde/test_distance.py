@@ -104,7 +104,8 @@ def test_the_distance_of_an_unrelated_kinetics_does_not_depend_on_units():
     reaction, points = (lambda u, v: (u * u - v**3, np.sin(u) - 2 * v)), states("lambda-omega")
     for reference in REFERENCES.values():
         before = distance(reaction, points, reference)
-        after = distance(*moved(reaction, points, (3.0, -0.2), (1.0, 4.0), 7.0, True), reference)
+        other, there = moved(reaction, points, (3.0, -0.2), (1.0, 4.0), 7.0, True)
+        after = distance(other, there, reference)
         assert after == pytest.approx(before, abs=0.02)
         assert LEAST < before <= 1
 
@@ -137,7 +138,8 @@ def test_the_family_could_draw_them_and_refuses_them(name):
     family, p = systems.get("family"), systems.get(name).draw(5)
     mine = family_forms.kinetics_of({"lambda-omega": lambda_omega, "barkley": barkley}[name](p))
     fields = states(name).reshape(1, 12, 12, 2)
-    for mine_rate, rate in zip(family.reaction(*fields.T, mine), systems.get(name).reaction(*fields.T, p), strict=True):
+    u, v = fields.T
+    for mine_rate, rate in zip(family.reaction(u, v, mine), systems.get(name).reaction(u, v, p), strict=True):
         np.testing.assert_allclose(mine_rate, rate, rtol=1e-9, atol=1e-9)
     assert family.apart is not None
     nearest = family.apart.nearest(family, mine, fields)

@@ -16,6 +16,7 @@ import numpy as np
 
 from rdjepa.pde import screening
 from rdjepa.pde.grid import Grid
+from rdjepa.pde.phase_defects import oscillation, random_pairs
 from rdjepa.pde.random_fields import plane_phase, random_wavevector, smooth_noise
 from rdjepa.pde.shapes import blob, ring
 from rdjepa.pde.system import Coefficient, Coefficients, InitialCondition, Numerics, Regime, System
@@ -116,7 +117,7 @@ def _rings(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
 
 
 def _crossed(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
-    """Bands of u across bands of v: every crossing is the end of a wave, which may curl up."""
+    """Draw bands of u across bands of v: every crossing is the end of a wave, which may curl up."""
 
     def bands() -> np.ndarray:
         bend = rng.uniform(0.2, 0.8) * smooth_noise(grid, rng, 2)
@@ -124,6 +125,14 @@ def _crossed(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarra
         return _sign(rng) * np.tanh(rng.uniform(2, 8) * (np.sin(phase) - rng.uniform(-0.4, 0.8)))
 
     return _state(p, rng, grid, [bands(), bands()])
+
+
+def _vortices(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
+    """Draw states that wind around the base and become spirals where the medium rotates or is excitable."""
+    defects = random_pairs(grid, rng, int(rng.integers(1, 4)))
+    phase = defects.phase(grid) + rng.uniform(0, 2 * np.pi) + rng.uniform(0, 0.5) * smooth_noise(grid, rng, 3)
+    amplitude = rng.uniform(0.6, 1) * defects.amplitude(grid, rng.uniform(0.02, 0.06) * grid.length)
+    return _state(p, rng, grid, oscillation(phase, amplitude))
 
 
 SYSTEM = System(
@@ -152,6 +161,7 @@ SYSTEM = System(
                 InitialCondition("spots", _spots),
                 InitialCondition("rings", _rings),
                 InitialCondition("crossed bands", _crossed),
+                InitialCondition("vortices", _vortices),
             ),
         ),
     },
@@ -164,10 +174,11 @@ SYSTEM = System(
     ),
     notes=(
         "Time is in saved intervals. The Jacobian over the states of the initial condition has a root mean square of "
-        "0.4 to 6 per interval, its range set by the kind, and a field of that rate diffuses over 0.8 to 3 cells.",
+        "0.5 to 7 per interval, its range set by the kind, and a field of that rate diffuses over 0.7 to 3 cells.",
         "D dt / dx^2 is at most 0.2 for both components; where it would be more, time is slowed down.",
         "A state begins at (u_0, v_0) plus or minus (u_1, v_1) times a mask: smooth noise cut off at 2.5 to 9 periods, "
-        "patches, 2 to 15 spots, 1 to 4 rings, or bands of u across bands of v; each with smooth noise of 0.5 to 3 %.",
+        "patches, 2 to 15 spots, 1 to 4 rings, bands of u across bands of v, or 1 to 3 pairs of vortices; each with "
+        "smooth noise of 0.5 to 3 %.",
         "Screens: finite; a mean pace of 0.03 deviations per interval, 0.01 in the later half, at most 1.2 in any; "
         "spatial structure 0.3 of the deviation on average and 0.15 in the last frame; 5 % of variance below 4 cells.",
     ),

@@ -86,7 +86,7 @@ def kinds(evaluate: Callable[..., tuple]) -> tuple[Box, ...]:
         (
             "damped cubic",
             forms.cubic,
-            Scales((0.5, 2.5), (1.0, 3), (0.2, 5)),
+            Scales((0.5, 2.5), (0.8, 2.5), (0.2, 5)),
             {
                 **_symmetric(*every, *cubic),
                 **{"f01": (-1.5, -0.2), "g10": (0.2, 1.5), "growth": (0.1, 0.6), "margin": (0.3, 1)},
@@ -96,7 +96,7 @@ def kinds(evaluate: Callable[..., tuple]) -> tuple[Box, ...]:
         (
             "excitable",
             forms.excitable,
-            Scales((2, 6), (0.8, 1.6), (0.05, 1)),
+            Scales((2, 7), (0.7, 1.4), (0.05, 1)),
             {
                 **{"a": (0.02, 0.15), "strength": (1.3, 5), "mixed": (0, 1), "slowness": (0.01, 0.06)},
                 **{"linear": (0.2, 1), "square": (-0.3, 0.8)},
@@ -105,7 +105,7 @@ def kinds(evaluate: Callable[..., tuple]) -> tuple[Box, ...]:
         (
             "oscillatory",
             forms.oscillatory,
-            Scales((0.4, 2), (0.8, 3), (0.2, 5)),
+            Scales((0.6, 2), (0.7, 2.2), (0.2, 5)),
             {
                 **{"growth": (0.3, 1), "rotation": (0.4, 2), "skew": (0.4, 2), "delay": (-0.3, 0.4)},
                 **{"damping_u": (0.4, 1.5), "damping_v": (0.1, 1), "mixed": (0, 1)},
@@ -145,7 +145,7 @@ def kinds(evaluate: Callable[..., tuple]) -> tuple[Box, ...]:
         (
             "consumer-resource",
             forms.consumer_resource,
-            Scales((0.5, 3), (0.8, 2.2), (0.3, 3)),
+            Scales((0.5, 3), (0.7, 2), (0.3, 3)),
             {
                 **{"equilibrium": (0.1, 0.45), "efficiency": (0.2, 1), "feeding": (2, 6)},
                 **{"h": (2, 7), "k": (0, 4)},
