@@ -95,7 +95,8 @@ def distance(
     - over the coefficients of the reference, each between half its lowest and twice its highest value.
 
     The rates a and b are free of each other, so a reference with another ratio of its two time scales is as near. The
-    minimum is searched from 24 fixed starts by Levenberg and Marquardt's method, so the distance is an upper bound.
+    minimum is searched from 24 fixed starts by Levenberg and Marquardt's method, so the distance is an upper bound; for
+    the 50 nearest of 324 random equations a search ten times as long found 0.01 less in the median and 0.04 at most.
 
     Args:
         reaction: (u, v) -> (du/dt, dv/dt) without diffusion.

@@ -107,7 +107,9 @@ def data_card(system: System, summary: Summary, sheet: str) -> str:
             ],
         ),
         "## Support sets\n\n" + _supports(summary),
-        "## Choices that the paper leaves open\n\n" + "\n".join(f"- {note}" for note in system.notes),
+        ("## Choices" if summary.kinds else "## Choices that the paper leaves open")
+        + "\n\n"
+        + "\n".join(f"- {note}" for note in system.notes),
         f"## Contact sheet\n\n![trajectories]({sheet})",
         f"Made with {software}. Layout: HDF5 of The Well. `rdjepa data verify` checks every file.",
     ]
