@@ -140,7 +140,7 @@ def test_pretraining_takes_any_systems_and_records_them(tiny, tmp_path, monkeypa
     build(data, [Key(name, split) for name in names for split in ("pool", "validation")])
     monkeypatch.setitem(profiles.PROFILES, "tiny", PretrainConfig(steps=2, batch=1, warmup=1))
     model = rdjepa.pretrain("tiny", data, tmp_path / "run", systems=names, device="cpu", stop_at=1)
-    record = checkpoint.read_config(tmp_path / "run" / "model")[1]["pretraining"]
+    record = checkpoint.read_config(tmp_path / "run" / "model")[1].pretraining
     assert record["systems"] == names == list(record["trajectories"]) and model.name == "tiny"
     with pytest.raises(ArgumentError, match="expected the systems schnakenberg, lambda-omega that"):
         rdjepa.pretrain("tiny", data, tmp_path / "run", systems=names[::-1], device="cpu", resume=True)

@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import json
 import time
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -38,6 +37,7 @@ from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.diagnostics import diagnose
 from rdjepa.pretraining.engine import Engine, explain_out_of_memory, fastest
 from rdjepa.pretraining.frames import Frames
+from rdjepa.pretraining.loop import METRICS, read_metrics
 from rdjepa.pretraining.loop import pretrain as _pretrain
 from rdjepa.pretraining.targets import TargetConfig
 from rdjepa.pretraining.tensorboard import Board
@@ -177,7 +177,7 @@ def _finish(
     files: Mapping[str, str],
 ) -> None:
     """Write the folder `model` of a run: weights, configuration, data, curves and card."""
-    metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    metrics = read_metrics(run / METRICS)
     record = {
         "config": dataclasses.asdict(config),
         "steps": metrics[-1]["step"],
@@ -195,7 +195,7 @@ def _finish(
     record["check"] = latent_error(model, dataset.normalizers, files)
     folder = run / "model"
     folder.mkdir(exist_ok=True)
-    for name in ("data.json", "metrics.jsonl"):
+    for name in (checkpoint.DATA, METRICS):
         write_bytes(folder / name, (run / name).read_bytes())
     figures.curves(metrics, folder / "curves.png")
     checkpoint.save(model, folder, record, cards.model_card(preset, record))

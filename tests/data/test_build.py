@@ -97,7 +97,7 @@ def test_killed_builds_end_with_the_same_bytes(tmp_path):
         wait_for_files(base, count, running)
         os.killpg(running.pid, signal.SIGKILL)
         running.wait()
-        assert all(store.is_complete(store.path_of(base, key), verify=True) for key in store.keys(base))
+        assert all(store.has(base, key, verify=True) for key in store.keys(base))
     running = subprocess.Popen(command(base), start_new_session=True, stdout=subprocess.DEVNULL)
     wait_for_files(base, 14, running)
     workers = subprocess.run(["pgrep", "-f", "-g", str(running.pid), "spawn_main"], capture_output=True, text=True)

@@ -9,6 +9,7 @@ from rdjepa.data.manifest import Entry
 from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import DataError
+from rdjepa.io import sealed
 from rdjepa.systems import get
 
 
@@ -55,7 +56,7 @@ def write_recipe(base, content):
 
 
 def read_recipe(base):
-    return json.loads((base / manifest.RECIPE).read_text())
+    return sealed.read(base / manifest.RECIPE, dict, "")
 
 
 def test_another_configuration_is_refused_and_its_keys_are_named(tmp_path):

@@ -1,4 +1,3 @@
-import json
 import shutil
 from dataclasses import replace
 
@@ -51,16 +50,12 @@ def test_shipped_checkpoints_have_no_leak(name):
     assert len(mark) == 64 and found == []
 
 
-def test_a_changed_list_of_data_is_found(tmp_path):
+def test_a_changed_list_of_data_is_found(tmp_path, edit_json):
     shutil.copytree(checkpoint.shipped()["nano"], tmp_path / "model")
     mark, _ = leaks.audit("nano")
-    config = json.loads((tmp_path / "model" / "config.json").read_text())
-    config["pretraining"]["data"] = mark
-    (tmp_path / "model" / "config.json").write_text(json.dumps(config))
+    edit_json(tmp_path / "model" / "config.json", lambda config: config["pretraining"].update(data=mark))
     assert leaks.audit(str(tmp_path / "model")) == (mark, [])
-    data = json.loads((tmp_path / "model" / "data.json").read_text())
-    data["trajectories"].popitem()
-    (tmp_path / "model" / "data.json").write_text(json.dumps(data))
+    edit_json(tmp_path / "model" / "data.json", lambda data: data["trajectories"].popitem())
     assert "fingerprint" in leaks.audit(str(tmp_path / "model"))[1][0]
     (tmp_path / "model" / "data.json").unlink()
     with pytest.raises(checkpoint.CheckpointError, match="list of its data"):

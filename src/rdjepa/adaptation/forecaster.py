@@ -143,7 +143,8 @@ def load_forecaster(path: str | Path) -> Forecaster:
             model = Corrected(model)
         model.load_state_dict(tensors)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise CheckpointError(f"expected a forecaster of this version, got another at {path} ({error})") from error
+        reason = " ".join(str(error).split())[:200]
+        raise CheckpointError(f"expected a forecaster of this version, got another at {path} ({reason})") from error
     model.preset = header["preset"]
     return Forecaster(model, Normalizer.from_dict(header["normalizer"]), header["record"], header["losses"])
 

@@ -1,11 +1,12 @@
 """Checks of `--out`: it may not replace an input, or a file that another command made."""
 
-import json
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-from rdjepa.errors import CheckpointError, OutputError
+from rdjepa.errors import CheckpointError, DataError, OutputError
+from rdjepa.io import sealed
 
 
 def refuse_overwriting(
@@ -61,8 +62,8 @@ def is_forecast(path: Path) -> bool:
 def is_rows(path: Path) -> bool:
     """Return whether `rdjepa evaluate` wrote a file."""
     try:
-        with path.open(encoding="utf-8") as file:
-            line = json.loads(file.readline(10_000))
-    except (OSError, ValueError):
+        with path.open("rb") as file:
+            line = sealed.decode(file.readline(10_000), dict[str, Any], f"in {path}", "")
+    except (OSError, DataError):
         return False
-    return isinstance(line, dict) and {"forecaster", "metric", "horizon", "value"} <= line.keys()
+    return {"forecaster", "metric", "horizon", "value"} <= line.keys()

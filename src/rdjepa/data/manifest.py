@@ -11,19 +11,21 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rdjepa.data import store
 from rdjepa.data.identity import confirm, identity
 from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import DataError, OutputError
-from rdjepa.io.atomic import write_bytes
+from rdjepa.io import sealed
 from rdjepa.pde.system import System
 from rdjepa.progress import Progress
 
 FORMAT = 1
 RECIPE, MANIFEST = "recipe.json", "manifest.json"
+Recipes = dict[str, dict[str, Any]]  # system -> identity
+T = TypeVar("T")
 
 
 def claim(base: Path | str, systems: Iterable[System]) -> None:
@@ -35,7 +37,7 @@ def claim(base: Path | str, systems: Iterable[System]) -> None:
         OutputError: the directory cannot be written.
     """
     path, systems = Path(base) / RECIPE, list(systems)
-    stored: dict[str, Any] = _read(path) if path.exists() else {}
+    stored: Recipes = _read(path, Recipes) if path.exists() else {}
     recipes = stored | _agreed(base, stored, systems)
     for system in systems:
         confirm(system)
@@ -49,7 +51,7 @@ def check(base: Path | str, systems: Iterable[System]) -> None:
     Raises:
         DataError: there are no recipes, or the directory belongs to another configuration.
     """
-    stored = _read(Path(base) / RECIPE)
+    stored = _read(Path(base) / RECIPE, Recipes)
     recipes = stored | _agreed(base, stored, [system for system in systems if system.name in stored])
     if recipes != stored:
         with contextlib.suppress(OutputError):  # a data set may be read-only; then it is compared again next time
@@ -85,11 +87,11 @@ def _check_trajectories(base: Path | str, system: System) -> None:
     """Simulate the first stored trajectory of each regime again; it must have the stored checksum."""
     for regime in system.regimes:
         stored = store.keys(base, system.name, regime=regime)
-        key = next((key for key in stored if store.is_complete(store.path_of(base, key))), None)
+        key = next((key for key in stored if store.has(base, key)), None)
         if key is None:
             continue
         made = store.checksum(simulate(system, key.index, regime, key.split).fields)
-        if made != store.read_record(store.path_of(base, key)).checksum:
+        if made != store.get_record(base, key).checksum:
             raise DataError(
                 f"expected data in {base} that this version of {system.name} makes, got another trajectory {key}; "
                 "choose another directory"
@@ -97,7 +99,7 @@ def _check_trajectories(base: Path | str, system: System) -> None:
 
 
 def _write_recipes(base: Path | str, recipes: Mapping[str, Any]) -> None:
-    write_bytes(Path(base) / RECIPE, json.dumps(recipes, indent=1).encode())
+    sealed.write(Path(base) / RECIPE, recipes)
 
 
 @dataclass(frozen=True)
@@ -115,12 +117,21 @@ class Entry:
     rejected: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class _Manifest:
+    """Content of the file: `trajectories` by the text of their keys, and the versions that made them."""
+
+    format: int
+    software: tuple[dict[str, str], ...]
+    trajectories: dict[str, Entry]
+
+
 def write(base: Path | str) -> Path:
     """Write the manifest of all trajectories stored in `base`, from the records in their files; return its path."""
     base = Path(base)
     entries, software = {}, {}
     for key in store.keys(base):
-        record = store.read_record(store.path_of(base, key))
+        record = store.get_record(base, key)
         entries[str(key)] = {
             "checksum": record.checksum,
             "initial_condition": record.initial_condition,
@@ -128,9 +139,7 @@ def write(base: Path | str) -> Path:
         }
         software[json.dumps(dict(record.software), sort_keys=True)] = dict(record.software)
     content = {"format": FORMAT, "software": list(software.values()), "trajectories": entries}
-    path = base / MANIFEST
-    write_bytes(path, json.dumps(content, indent=1).encode())
-    return path
+    return sealed.write(base / MANIFEST, content)
 
 
 def read(base: Path | str) -> dict[Key, Entry]:
@@ -139,15 +148,10 @@ def read(base: Path | str) -> dict[Key, Entry]:
     Raises:
         DataError: there is none, or it is of another format.
     """
-    content = _read(Path(base) / MANIFEST)
-    if content.get("format") != FORMAT:
-        raise DataError(
-            f"expected a manifest of format {FORMAT} in {base}, got {content.get('format')!r}; build the data again"
-        )
-    return {
-        Key.parse(text): Entry(entry["checksum"], entry["initial_condition"], tuple(entry["rejected"]))
-        for text, entry in content["trajectories"].items()
-    }
+    content = _read(Path(base) / MANIFEST, _Manifest)
+    if content.format != FORMAT:
+        raise DataError(f"expected a manifest of format {FORMAT} in {base}, got {content.format}; build the data again")
+    return {Key.parse(text): entry for text, entry in content.trajectories.items()}
 
 
 @dataclass(frozen=True)
@@ -176,7 +180,7 @@ def verify(base: Path | str, progress: Progress | None = None) -> VerifyReport:
     whole, wrong = 0, {}
     for number, (key, entry) in enumerate(entries.items()):
         try:
-            found = store.checksum(store.read(store.path_of(base, key), verify=False).fields)
+            found = store.checksum(store.get(base, key, verify=False).fields)
             if found == entry.checksum:
                 whole += 1
             else:
@@ -198,13 +202,7 @@ def reasons(entries: Iterable[Entry]) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, kind: type[T]) -> T:
     if not path.is_file():
         raise DataError(f"expected {path}, got no file; make the data with: rdjepa data build --out {path.parent}")
-    try:
-        content = json.loads(path.read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"expected JSON in {path}, got a damaged file ({error}); build the data again") from error
-    if not isinstance(content, dict):
-        raise DataError(f"expected a JSON object in {path}, got {type(content).__name__}; build the data again")
-    return content
+    return sealed.read(path, kind, "build the data again")

@@ -1,7 +1,6 @@
 """The state of a pretraining, its optimizer step (S2.5), and its files."""
 
 import contextlib
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from rdjepa.errors import ArgumentError, CheckpointError, DivergenceError
+from rdjepa.io import sealed
 from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.device import autocast
 from rdjepa.models.jepa import JEPA
@@ -141,8 +141,10 @@ class Pretraining:
             ArgumentError: it belongs to another configuration; the differing keys are named.
         """
         tensors, record = load_tensors(path)
+        if path.name != state_name(record["step"]):
+            raise CheckpointError(f"expected the state {path.stem}, got one of step {record['step']} in {path}")
         # Through JSON, which turns tuples into lists, as the file did.
-        own = _flat(json.loads(json.dumps(self._settings())))
+        own = _flat(sealed.plain(self._settings()))
         stored = _flat(record)
         differing = sorted(k for k in own.keys() | stored.keys() if k not in FREE and own.get(k) != stored.get(k))
         if differing:
@@ -163,6 +165,11 @@ class Pretraining:
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return preset, sizes and each optimization setting by name; a state of the first revision has no sizes."""
     return {"preset": settings["preset"], "model": settings.get("model"), **settings["config"]}
+
+
+def state_name(step: int) -> str:
+    """Return the name of the file of a step's state."""
+    return f"step-{step:08d}.safetensors"
 
 
 def newest_state(run: Path) -> list[Path]:

@@ -1,8 +1,8 @@
 """The benchmark's dataset on disk: build it, describe it, and copy a small sample of it."""
 
-import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rdjepa import systems
@@ -15,6 +15,7 @@ from rdjepa.errors import ArgumentError, DataError
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.persistence import persistence
+from rdjepa.io import sealed
 from rdjepa.io.atomic import write_bytes
 from rdjepa.pde.system import System
 from rdjepa.progress import Progress
@@ -24,6 +25,21 @@ from rdjepa.viz import figures
 SUPPORT = "support.json"
 SHEET_ROWS = 6
 PERSISTENCE_SAMPLE = 50
+
+
+@dataclass(frozen=True)
+class Support:
+    """Content of support.json.
+
+    Attributes:
+        pool: number of trajectories that are chosen from.
+        order: seed -> indices, of which the first K are the support set.
+        coinciding_at_1: pairs of seeds that select the same trajectory at K = 1.
+    """
+
+    pool: int
+    order: dict[str, tuple[int, ...]]
+    coinciding_at_1: tuple[tuple[int, int], ...]
 
 
 def build_dataset(
@@ -80,14 +96,9 @@ def write_support(data: Path | str, system: str) -> Path:
     if not pool:
         raise DataError(f"expected pool trajectories of {system} in {data}, got none; build some first")
     seeds, largest = protocol.support_seeds(system), max(protocol.budgets(system))
-    content = {
-        "pool": pool,
-        "order": {str(seed): support_set(pool, seed).order[:largest] for seed in seeds},
-        "coinciding_at_1": coinciding_seeds(pool, 1, seeds),
-    }
-    path = Path(data) / system / SUPPORT
-    write_bytes(path, json.dumps(content, indent=1).encode())
-    return path
+    order = {str(seed): tuple(support_set(pool, seed).order[:largest]) for seed in seeds}
+    content = Support(pool, order, tuple(coinciding_seeds(pool, 1, seeds)))
+    return sealed.write(Path(data) / system / SUPPORT, asdict(content))
 
 
 def sample(data: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
@@ -104,7 +115,7 @@ def sample(data: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
     chosen = [key for keys in groups.values() for key in keys[: max(1, round(share * len(keys)))]]
     write_bytes(Path(out) / manifest.RECIPE, (Path(data) / manifest.RECIPE).read_bytes())
     for key in chosen:
-        store.write(out, store.read(store.path_of(data, key)))
+        store.write(out, store.get(data, key))
     for name in dict.fromkeys(key.system for key in chosen if key.split == "pool"):
         store.write_stats(Path(out) / name)
         write_support(out, name)
@@ -162,7 +173,7 @@ def summarize(data: Path | str, system: System, entries: Mapping[Key, manifest.E
         errors[part], sampled[part] = list(per_horizon(rows, "relative_l2").values()), len(some)
     first = next(iter(entries))
     support = Path(data) / system.name / SUPPORT
-    orders = json.loads(support.read_text()) if support.is_file() else {"order": {}, "coinciding_at_1": []}
+    orders = sealed.read(support, Support, "build the data again") if support.is_file() else Support(0, {}, ())
     return data_card.Summary(
         counts=counts,
         draws=draws,
@@ -172,9 +183,9 @@ def summarize(data: Path | str, system: System, entries: Mapping[Key, manifest.E
         sampled=sampled,
         seconds=_seconds(system, first),
         bytes=sum(store.path_of(data, key).stat().st_size for key in entries),
-        support={int(seed): tuple(order) for seed, order in orders["order"].items()},
-        coinciding=tuple((a, b) for a, b in orders["coinciding_at_1"]),
-        software=store.read_record(store.path_of(data, first)).software,
+        support={int(seed): order for seed, order in orders.order.items()},
+        coinciding=orders.coinciding_at_1,
+        software=store.get_record(data, first).software,
     )
 
 
@@ -195,7 +206,7 @@ def _shown(data: Path | str, keys: Sequence[Key]) -> list[Trajectory]:
     for key in keys:
         groups.setdefault((key.split, key.regime), []).append(key)
     each = max(1, SHEET_ROWS // len(groups))
-    return [store.read(store.path_of(data, key)) for group in groups.values() for key in group[:each]]
+    return [store.get(data, key) for group in groups.values() for key in group[:each]]
 
 
 def _label(trajectory: Trajectory) -> str:

@@ -1,6 +1,5 @@
 """Plan the cells of a study, compute the missing ones, and report the progress (S3.1)."""
 
-import json
 import re
 import traceback
 from collections.abc import Mapping, Sequence
@@ -18,9 +17,9 @@ from rdjepa.io.checkpoint import shipped
 from rdjepa.models.device import device_named
 from rdjepa.progress import Progress
 from rdjepa.study import protocol, registry
-from rdjepa.study.cell import Cell, checkpoint_fingerprint, compute, identifier, identity
+from rdjepa.study.cell import Cell, checkpoint_fingerprint, compute, identifier, identity, read_record
 from rdjepa.study.cost import left
-from rdjepa.study.directory import RECORD, Directory
+from rdjepa.study.directory import Directory
 from rdjepa.study.profiles import Profile
 from rdjepa.study.supply import Supply
 
@@ -245,7 +244,7 @@ def status(root: Path | str, plan: Sequence[Cell], profile: Profile) -> Status:
         name = identifier(identity(cell, profile))
         if directory.is_done(name):
             done.append(cell)
-            records.append(json.loads((directory.cell(name) / RECORD).read_text()))
+            records.append(read_record(directory.cell(name)))
         elif directory.is_running(name):
             running.append(cell)
         elif directory.traceback(name).is_file():
