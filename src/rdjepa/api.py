@@ -13,6 +13,7 @@ import torch
 
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
 from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
+from rdjepa.checks import of_class
 from rdjepa.data import readers
 from rdjepa.data.fields import block_means, channels_first, validate
 from rdjepa.data.simulate import simulate
@@ -275,6 +276,9 @@ def adapt(
     """
     if base not in BASES:
         raise ArgumentError(f"expected a base among {', '.join(BASES)}, got {base!r}; name one of them")
+    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
+    of_class(config, AdaptConfig | None, "config")
+    of_class(normalizer, Normalizer | None, "normalizer")
     torch_device = device if isinstance(device, torch.device) else device_named(device)
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     settings = config or PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig())
@@ -288,8 +292,6 @@ def adapt(
         warnings.warn(refusal, UserWarning, stacklevel=2)
     given = readers.load(trajectories, grid=forecaster.grid if resample else None)
     support = checked_fields(given, forecaster.grid)
-    if settings.steps < 1:
-        raise ArgumentError(f"expected at least one update, got {settings.steps}")
     statistics = normalizer or Normalizer.fit(support, "support")
     if base == "linear":
         standard = (torch.from_numpy(channels_first(statistics.standardize(fields))) for fields in support)
@@ -343,7 +345,10 @@ def evaluate(
     Returns:
         One row per metric, horizon and trajectory: the mean over its windows.
     """
+    if not (isinstance(forecaster, Forecaster) or callable(forecaster)):
+        raise ArgumentError(f"expected a forecaster or a function, got {forecaster!r}; give one")
     function = forecaster.forecast if isinstance(forecaster, Forecaster) else forecaster
+    of_class(metrics, list | tuple, "metrics")
     grid = forecaster.model.grid if resample and isinstance(forecaster, Forecaster) else None
     given = readers.load(trajectories, grid=grid)
     if isinstance(forecaster, Forecaster):

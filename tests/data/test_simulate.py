@@ -79,9 +79,9 @@ def test_other_regimes_draw_from_their_own_distribution(regime):
         (("turing",), "expected the name of a system, got 'turing'; known: gray-scott"),
         (("barkley", 0, "ic-ood"), "expected a regime of barkley, got 'ic-ood'; known: id"),
         (("barkley", 0, "id", "train"), "expected a split, got 'train'; known: pool, validation, test"),
-        (("barkley", -1), "expected a seed that is a whole number from 0, got -1"),
-        (("barkley", 1.5), "expected a seed that is a whole number from 0, got 1.5"),
-        (("barkley", True), "expected a seed that is a whole number from 0, got True"),
+        (("barkley", -1), "expected seed to be a whole number.*, got -1"),
+        (("barkley", 1.5), "expected seed to be a whole number.*, got 1.5"),
+        (("barkley", True), "expected seed to be a whole number.*, got True"),
     ],
 )
 def test_bad_input_is_answered_with_what_was_expected(arguments, sentence):

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from rdjepa import forecasters
+from rdjepa.checks import of_class
 from rdjepa.data.fields import channels_first, channels_last
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, CheckpointError, DataError
@@ -124,7 +125,7 @@ def load_forecaster(path: str | Path) -> Forecaster:
     Raises:
         CheckpointError: the file is missing, damaged or foreign, or its class cannot be imported.
     """
-    tensors, header = load_tensors(Path(path), _REMEDY)
+    tensors, header = load_tensors(Path(of_class(path, str | Path, "a forecaster's file")), _REMEDY)
     if header.get("kind") != "forecaster":
         raise CheckpointError(f"expected an adapted forecaster, got a {header.get('kind')} file at {path}; {_REMEDY}")
     header = _upgraded(header)

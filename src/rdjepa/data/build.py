@@ -67,7 +67,7 @@ def build(
         DataError: the disk is full or not writable.
         ArgumentError: fewer than one worker, or a scheduler that does not answer.
     """
-    acquirer = Acquirer(Path(out).resolve(), sources=dict(sources or {}))
+    acquirer = Acquirer(Path(out).absolute(), sources=dict(sources or {}))
     missing = acquirer.unsound(keys)
     done = kept = len(keys) - len(missing)
     if progress:

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
 
+from rdjepa.checks import of_class
 from rdjepa.errors import DataError
 
 SMALLEST_SCALE = 1e-6
@@ -110,12 +112,15 @@ class Normalizer:
 
     def __post_init__(self) -> None:
         """Check the values and the origin."""
+        of_class(self.mean, tuple, "mean")
+        of_class(self.std, tuple, "std")
         if len(self.mean) != len(self.std):
             raise DataError(
                 f"expected as many means as standard deviations, got {len(self.mean)} and {len(self.std)}; "
                 "give one of each per component"
             )
-        if not all(map(math.isfinite, (*self.mean, *self.std))) or min(self.std) < 0:
+        values = (*self.mean, *self.std)
+        if not all(isinstance(x, Real) and math.isfinite(x) for x in values) or min(self.std, default=0) < 0:
             raise DataError(
                 f"expected finite means and non-negative standard deviations, got {self.mean} and {self.std}; "
                 "check the fields that they were computed from"

@@ -7,6 +7,7 @@ along y, so writing and reading swap the two. What The Well does not define is s
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -181,6 +182,8 @@ def count(path: Path, file: h5py.File) -> int:
     shape, dtype = found[0]
     if found[0] != found[1] or len(shape) != 4 or shape[0] != 1 or dtype != np.dtype("<f4"):
         raise DataError(f"expected float32 fields (1, T, X, Y), got {found} in {path}; make it again")
+    if 4 * math.prod(shape) > path.stat().st_size:  # before memory is taken for them
+        raise DataError(f"expected fields of shape {shape} in {path}, got a file too small for them; make it again")
     return int(shape[1])
 
 

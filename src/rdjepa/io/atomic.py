@@ -21,6 +21,7 @@ REFUSALS = {
     errno.ENOTDIR: "a file where a directory is needed; choose another path",
     errno.EEXIST: "a file where a directory is needed; choose another path",
     errno.EISDIR: "a directory of this name; choose another path",
+    errno.ELOOP: "a loop of links; choose another path",
     errno.ENAMETOOLONG: "a name that is too long; choose a shorter one",
 }
 
@@ -86,6 +87,8 @@ def writing(path: Path | str) -> Iterator[None]:
         yield
     except OutputError:
         raise
+    except RecursionError as error:  # from the making of the folders
+        raise OutputError(f"expected to write {path}, got too many folders in one path; choose another") from error
     except OSError as error:
         if error.errno not in REFUSALS:
             raise

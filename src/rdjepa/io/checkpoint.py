@@ -15,6 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from rdjepa.checks import of_class
 from rdjepa.errors import ArgumentError, CheckpointError
 from rdjepa.io import sealed
 from rdjepa.io.atomic import write_bytes
@@ -83,7 +84,7 @@ def locate(source: str | Path) -> Path:
     Raises:
         CheckpointError: there is no such checkpoint; the message lists the known ones, or how to get it.
     """
-    name = str(source)
+    name = str(of_class(source, str | Path, "a checkpoint"))
     directory = shipped().get(name, Path(source))
     if (directory / CONFIG).is_file():
         return directory

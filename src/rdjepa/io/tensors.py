@@ -66,7 +66,7 @@ def read_record(path: Path, remedy: str = "fetch it again") -> dict:
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-    except (safetensors.SafetensorError, OSError, ValueError) as error:
+    except (safetensors.SafetensorError, OSError, ValueError, MemoryError) as error:
         raise CheckpointError(f"expected a whole safetensors file, got {path}: {error}; {remedy}") from error
     if "rdjepa" not in metadata:
         raise CheckpointError(f"expected a checkpoint written by rdjepa, got a foreign file at {path}; check the path")

@@ -246,7 +246,7 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
 
 def _trim(path: Path, step: int) -> None:
     """Drop the lines of steps after the state that a resumed run starts from."""
-    if path.exists():
+    if path.is_file():
         kept = []
         for line in path.read_bytes().splitlines(keepends=True):
             with contextlib.suppress(DataError):  # an interrupted run may leave an incomplete line

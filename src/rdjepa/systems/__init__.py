@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
+from rdjepa.checks import of_class
 from rdjepa.errors import ArgumentError
 from rdjepa.pde.system import System
 from rdjepa.systems import (
@@ -85,7 +86,7 @@ def role(name: str) -> Role:
     return _entry(name).role
 
 
-def get(name: str) -> System:
+def get(name: str | Path) -> System:
     """Return a system by name, or the one that a Python file defines.
 
     Args:
@@ -94,7 +95,8 @@ def get(name: str) -> System:
     Raises:
         ArgumentError: no system has that name, or the file defines none.
     """
-    return _from_file(Path(name)) if name.endswith(".py") else _entry(name).system
+    text = str(of_class(name, str | Path, "a system"))
+    return _from_file(Path(text)) if text.endswith(".py") else _entry(text).system
 
 
 def _entry(name: str) -> _Registered:
