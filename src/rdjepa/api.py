@@ -365,7 +365,9 @@ def evaluate(
     return _evaluate(function, given, metrics=tuple(metrics), progress=progress)
 
 
-def inspect(source: Any, *, model: RDJEPA | ForecastModel | str | Path = "nano", reading: Reading | None = None) -> Inspection:
+def inspect(
+    source: Any, *, model: RDJEPA | ForecastModel | str | Path = "nano", reading: Reading | None = None
+) -> Inspection:
     """Look at a source of trajectories: what it holds, how it would be read, and what `adapt` would do with it.
 
     Large files are not read whole; the result says how many frames were looked at. `print` shows all of it.

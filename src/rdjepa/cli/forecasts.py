@@ -125,7 +125,8 @@ def forecast(
     out: Annotated[Path, typer.Option(help="File for the forecast (npz: context, forecast).")] = Path("forecast.npz"),
     start: Annotated[int | None, typer.Option(min=0, help="First context frame; the last four by default.")] = None,
     back: Annotated[
-        bool, typer.Option("--back", help="As --resample; then bring context and forecast back to the grid of the data.")
+        bool,
+        typer.Option("--back", help="As --resample; then bring context and forecast back to the grid of the data."),
     ] = False,
     resample: Resample = False,
     field: Field = None,

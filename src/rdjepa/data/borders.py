@@ -29,7 +29,11 @@ def _axis(fields: np.ndarray, axis: int) -> str:
         edges = lines[[0, -1]]
         inside = float(np.sqrt(np.mean(np.square(np.diff(lines, axis=0)))))
         across = float(np.sqrt(np.mean(np.square(lines[0] - lines[-1]))))
-        if not spread or inside > SMOOTH * np.sqrt(2) * spread or (across < JUMPS * inside and edges.std() < QUIET * spread):
+        if (
+            not spread
+            or inside > SMOOTH * np.sqrt(2) * spread
+            or (across < JUMPS * inside and edges.std() < QUIET * spread)
+        ):
             continue
         ratio = across / inside if inside else np.inf
         if ratio <= FITS or ratio >= JUMPS:

@@ -106,12 +106,17 @@ class Inspection:
             text = f"{each.low:.4g} to {each.high:.4g}, mean {each.mean:.4g}, standard deviation {each.std:.4g}"
             yield f"component {each.name}", f"{text}, change per frame {each.change:.3g} of it"
         low, median, high = SOURCES
-        yield "change per frame", f"{self.change:.3g}; of the pretraining systems {low:g} to {high:g}, median {median:g}"
+        yield (
+            "change per frame",
+            f"{self.change:.3g}; of the pretraining systems {low:g} to {high:g}, median {median:g}",
+        )
         share = "all frames" if self.looked == self.total else f"{self.looked} of {self.total} frames looked at"
         yield "NaN or infinite", f"{self.broken} frames ({share})"
         yield "constant", f"{self.constant} frames; {self.repeated} equal the one before"
         same = self.borders[0] == self.borders[1]
-        for name, shown in [("borders", self.borders[0])] if same else zip(("rows", "columns"), self.borders, strict=True):
+        for name, shown in (
+            [("borders", self.borders[0])] if same else zip(("rows", "columns"), self.borders, strict=True)
+        ):
             yield name if same else f"borders ({name})", WRAPS[shown]
         if self.boundary is not None:
             yield "borders, as stored", self.boundary

@@ -64,7 +64,9 @@ class Regridding:
         if height % size == 0 and width % size == 0:
             return f"averaged over blocks of {height // size} x {width // size}, {grids}"
         finer = "mirrored at the walls" if self.walls else "continued periodically"
-        ways = {"averaged by area" if n > size else f"refined by Fourier series, {finer}" for n in self.shape if n != size}
+        ways = {
+            "averaged by area" if n > size else f"refined by Fourier series, {finer}" for n in self.shape if n != size
+        }
         return f"{' and '.join(sorted(ways))}, {grids}"
 
 
@@ -90,8 +92,8 @@ def averaging(old: int, new: int) -> np.ndarray:
 def refining(old: int, new: int, walls: bool = False) -> np.ndarray:
     """Return the matrix (new, old) from cell means to those of more cells, through a trigonometric polynomial.
 
-    The mean of exp(2 pi i k x) over a cell of n is that at its center times sinc(k / n), so the polynomial's coefficient
-    is the discrete one over sinc(k / old), which is at most pi / 2 larger.
+    The mean of exp(2 pi i k x) over a cell of n is that at its center times sinc(k / n), so a coefficient
+    of the polynomial is the discrete one over sinc(k / old), which is at most pi / 2 larger.
 
     Args:
         old: number of given cells.

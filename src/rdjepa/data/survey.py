@@ -10,7 +10,7 @@ import numpy as np
 from rdjepa.data import fields as checks
 from rdjepa.data.borders import PERIODIC, UNKNOWN, WALLS, borders
 from rdjepa.data.inspection import Component, Inspection
-from rdjepa.data.readers.loading import AS_FOUND, chosen, remarks
+from rdjepa.data.readers.loading import AS_FOUND, chosen, remarks, require_shape, times_of
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import CHUNK, Recording
 from rdjepa.data.readers.registry import KNOWN, describe, recordings
@@ -49,7 +49,9 @@ def inspect(source: Any, reading: Reading | None = None, grid: int | None = None
         for index in range(recording.count) if looked else ():
             if number + index in looked:
                 for start, stop in _spans(recording, share):
-                    found.look(recording.read(index, start, stop, range(recording.components)), start > 0 and share is None)
+                    found.look(
+                        recording.read(index, start, stop, range(recording.components)), start > 0 and share is None
+                    )
         number += recording.count
         found.plan(recording, reading, grid)
     return found.result(describe(source), sum(count * frames for count, frames, _ in sizes))
@@ -141,14 +143,17 @@ class _Found:
             components = chosen(recording, reading)
             self.read.update(components)
             self.said |= dict.fromkeys(remarks(recording, reading, components))
-            for times in np.atleast_2d(recording.times) if recording.times is not None and not reading.interval else ():
-                checks.require_times(times, recording.frames)
+            require_shape(recording)
+            for index in range(recording.count if recording.times is not None and recording.times.ndim == 2 else 1):
+                checks.require_times(times_of(recording, index, reading), recording.frames)
             self.windows += recording.count * FORECASTING.count(recording.frames)
         except RdjepaError as error:
             self.refused[str(error)] = None
             return
         if grid is not None and self.last is not None:
-            way = Regridding(recording.grid, grid, WALLS in self._borders() or recording.boundary not in (None, PERIODIC))
+            way = Regridding(
+                recording.grid, grid, WALLS in self._borders() or recording.boundary not in (None, PERIODIC)
+            )
             if recording.grid != (grid, grid) and self.last.shape[:2] == recording.grid:
                 self.ways.setdefault(way.method(), []).append(way.loss(self.last[..., list(components)]))
 
@@ -164,12 +169,12 @@ class _Found:
             refusal = f"expected finite fields, got {self.broken} frames that are not; cut the trajectories there"
         read = [each for position, each in enumerate(components) if position in self.read]
         constant = [
-            each.name
-            for each in read
-            if each.high - each.low <= checks.NEGLIGIBLE * max(abs(each.low), abs(each.high))
+            each.name for each in read if each.high - each.low <= checks.NEGLIGIBLE * max(abs(each.low), abs(each.high))
         ]
         if refusal is None and constant:
             refusal = f"expected components that vary, got component {constant[0]} constant; choose others"
+        if refusal is None and any(max(abs(each.low), abs(each.high)) > np.finfo(np.float32).max for each in read):
+            refusal = "expected fields within the range of float32, got larger values; rescale the fields"
         if refusal is not None:
             return f"would refuse: {refusal}", False
         steps = []

@@ -44,15 +44,16 @@ def recording(
     chosen = [arrays[name] for name in names]
     own = dimensions[names[0]] if dimensions is not None else None
     found = Recording.of(kind, place, chosen, reading, dimensions=own)
-    beside = {name: arrays[name] for name in arrays if np.ndim(arrays[name]) in (1, 2) and name not in names}
+    beside = {name: arrays[name] for name in arrays if len(arrays[name].shape) in (1, 2) and name not in names}
     folder = names[0].rpartition("/")[0]
     known: dict[str, Any] = {"length": None, "times": None}
     for name in TIMES:
         line = _beside(beside, folder, name)
         if line is None:
             continue
-        fits = line.shape[-1:] == (found.frames,)
-        if (fits or name == TIMES[0]) and np.dtype(line.dtype).kind in "fiu":
+        if line.shape[-1:] == (found.frames,) or name == TIMES[0]:
+            if np.dtype(line.dtype).kind not in "fiu":
+                raise DataError(f"expected times that are real numbers, got {line.dtype} in {place}; leave {name} out")
             known["times"] = np.asarray(line[...], dtype=np.float64)
             break
     line = _beside(beside, folder, "x")

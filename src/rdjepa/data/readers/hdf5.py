@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 
 from rdjepa.data import store, well
-from rdjepa.data.readers import catalog, named
+from rdjepa.data.readers import catalog
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import DAMAGED, Recording, damaged, domain_length
 from rdjepa.data.readers.sizes import require_held

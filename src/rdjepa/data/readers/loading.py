@@ -85,7 +85,7 @@ def _trajectories(
 ) -> Iterator[Trajectory]:
     for recording in recordings(source, reading):
         components = chosen(recording, reading)
-        _require_shape(recording, minimum_frames, multiple_of if grid is None else 1)
+        require_shape(recording, minimum_frames, multiple_of if grid is None else 1)
         for sentence in remarks(recording, reading, components):
             notes.say(sentence)
         for index in range(recording.count):
@@ -127,7 +127,12 @@ def remarks(recording: Recording, reading: Reading, components: tuple[int, ...])
         yield f"the times in the source are replaced by an interval of {reading.interval:g}"
 
 
-def _require_shape(recording: Recording, minimum_frames: int, multiple_of: int) -> None:
+def require_shape(recording: Recording, minimum_frames: int = FORECASTING.length, multiple_of: int = 1) -> None:
+    """Refuse a recording with too few frames, or on a grid that does not fit, before it is read.
+
+    Raises:
+        DataError: one of these.
+    """
     height, width = recording.grid
     if recording.frames < minimum_frames:
         raise DataError(
@@ -146,7 +151,6 @@ def _trajectory(
     """Read one trajectory, a piece at a time, convert it and check it."""
     side = recording.grid if grid is None else (grid, grid)
     require_memory(recording.frames * side[0] * side[1] * COMPONENTS * 4, recording.place)
-    require_memory(recording.frame_bytes, recording.place)
     whole = recording.whole(index) if recording.whole else None
     source = recording if whole is None else replace(recording, arrays=[np.asarray(whole.fields)], axes="tyxc")
     pieces, way = [], None
@@ -168,6 +172,14 @@ def _trajectory(
     return _complete(recording, index, reading, whole, fields)
 
 
+def times_of(recording: Recording, index: int, reading: Reading) -> np.ndarray:
+    """Return the times of a trajectory: by the user's interval, as the source has them, or 0, 1, 2, ..."""
+    if reading.interval is not None or recording.times is None:
+        return np.arange(recording.frames, dtype=np.float64) * (reading.interval or 1.0)
+    times = np.asarray(recording.times)
+    return times[index] if times.ndim == 2 and len(times) == recording.count else times
+
+
 def _say_aspect(grid: tuple[int, int], notes: _Notes) -> None:
     if grid[0] != grid[1]:
         notes.say(
@@ -179,17 +191,10 @@ def _say_aspect(grid: tuple[int, int], notes: _Notes) -> None:
 def _complete(
     recording: Recording, index: int, reading: Reading, whole: Trajectory | None, fields: np.ndarray
 ) -> Trajectory:
-    """Return the fields with their times and all that the source or the user says; the given trajectory if unchanged."""
-    frames = len(fields)
-    times = recording.times if whole is None else whole.times
-    if reading.interval is not None:
-        times = np.arange(frames) * reading.interval
-    elif times is None:
-        times = np.arange(frames, dtype=np.float64)
-    elif np.ndim(times) == 2 and whole is None and len(times) == recording.count:
-        times = times[index]
-    checks.require_times(times, frames)
-    length = {} if reading.length is None else {"length": reading.length}
+    """Return the fields with their times and all that the source or the user says; a given one if unchanged."""
+    times = whole.times if whole is not None and reading.interval is None else times_of(recording, index, reading)
+    checks.require_times(times, len(fields))
+    length: dict[str, Any] = {} if reading.length is None else {"length": reading.length}
     if whole is None:
         return Trajectory(fields, np.asarray(times, dtype=np.float64), **(recording.properties(index) | length))
     if np.may_share_memory(fields, whole.fields) and times is whole.times and not length:

@@ -76,7 +76,9 @@ class _Values:
         if values.dtype.kind not in "mM":
             return values
         missing = np.isnat(values)
-        seconds = (values - (values.flat[0] if values.dtype.kind == "M" else np.timedelta64(0))) / np.timedelta64(1, "s")
+        seconds = (values - (values.flat[0] if values.dtype.kind == "M" else np.timedelta64(0))) / np.timedelta64(
+            1, "s"
+        )
         return np.where(missing, np.nan, seconds.astype(np.float64))
 
 

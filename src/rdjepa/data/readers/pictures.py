@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from rdjepa.data.readers.catalog import natural
 from rdjepa.data.readers.reading import Reading
@@ -14,6 +15,7 @@ from rdjepa.errors import DataError
 
 PICTURE_STARTS = (b"\x89PNG\r\n\x1a\n", b"II*\x00", b"MM\x00*")
 TIFF_STARTS = PICTURE_STARTS[1:]
+BOMB: type[Exception] = Image.DecompressionBombError
 CHANNELS = {"L": 1, "I;16": 1, "I;16B": 1, "I": 1, "F": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 
 
@@ -32,6 +34,7 @@ class Pictures:
         self.dtype = first.dtype
 
     def __getitem__(self, index: Any) -> np.ndarray:
+        """Read the pictures that a tuple, of a slice of frames first, stands for."""
         frames = np.asarray(self.frames, dtype=object)[index[0]]
         pictures = [self._same(*each) for each in frames]
         return np.stack(pictures)[(slice(None), *index[1:])] if pictures else np.empty((0, *self.shape[1:]), self.dtype)
@@ -64,12 +67,10 @@ def read_folder(files: Sequence[Path], reading: Reading) -> Iterator[Recording]:
 
 def read_pages(path: Path, reading: Reading) -> Iterator[Recording]:
     """Read the pages of a TIFF file as frames."""
-    from PIL import Image
-
     try:
         with Image.open(path) as picture:
             count = int(getattr(picture, "n_frames", 1))
-    except (*DAMAGED, Image.DecompressionBombError) as error:
+    except (*DAMAGED, BOMB) as error:
         raise damaged("TIFF file", str(path), error) from error
     yield from _recording("TIFF file", str(path), [Pictures([(path, page) for page in range(count)])], reading, ())
 
@@ -87,8 +88,6 @@ def _open(path: Path, page: int) -> np.ndarray:
     Raises:
         DataError: it is damaged, has a palette, or colors that a program chose.
     """
-    from PIL import Image
-
     try:
         with Image.open(path) as picture:
             if page:
@@ -101,5 +100,5 @@ def _open(path: Path, page: int) -> np.ndarray:
             return np.asarray(picture)
     except DataError:
         raise
-    except (*DAMAGED, Image.DecompressionBombError) as error:
+    except (*DAMAGED, BOMB) as error:
         raise damaged("picture", str(path), error) from error

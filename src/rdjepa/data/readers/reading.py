@@ -72,4 +72,3 @@ class Reading:
                     f"for {place}; name those that are there"
                 )
         return tuple(found)
-

@@ -1,5 +1,6 @@
 """A recording: one or several trajectories of one source, whose fields are read only when asked for."""
 
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,12 +11,22 @@ import numpy as np
 
 from rdjepa.data.readers import axes as order
 from rdjepa.data.readers.reading import Reading
+from rdjepa.data.readers.sizes import require_memory
 from rdjepa.data.trajectory import Trajectory
-from rdjepa.errors import DataError
+from rdjepa.errors import DataError, RdjepaError
 
 CHUNK = 64 * 2**20  # bytes that are read at once
-UNREADABLE = (OSError, KeyError, RuntimeError, IndexError, ValueError, TypeError, AttributeError, EOFError, zlib.error)
-DAMAGED = (*UNREADABLE, zipfile.BadZipFile)
+# what h5py, NumPy, Zarr, SciPy, xarray and Pillow raise on files that are cut off, overwritten or made to fail
+DAMAGED: tuple[type[Exception], ...] = (
+    OSError,
+    RuntimeError,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    EOFError,
+)
+DAMAGED += (OverflowError, SyntaxError, AssertionError, zlib.error, zipfile.BadZipFile, struct.error)
 
 
 class Lazy(Protocol):
@@ -140,11 +151,13 @@ class Recording:
 
         Raises:
             DataError: the source is truncated or damaged.
+            InsufficientMemoryError: the frames do not fit into memory.
         """
+        require_memory((stop - start) * self.frame_bytes, self.place)
         chosen = [self.arrays[each] for each in components] if len(self.arrays) > 1 else self.arrays
         try:
             parts = [self._part(array, index, start, stop) for array in chosen]
-        except DataError:
+        except RdjepaError:
             raise
         except DAMAGED as error:
             raise damaged(self.kind, self.place, error) from error

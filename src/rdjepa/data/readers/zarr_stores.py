@@ -1,6 +1,7 @@
 """Zarr of versions 2 and 3: a directory or a zip archive with an array or a group of arrays."""
 
 import json
+import math
 import warnings
 import zipfile
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from rdjepa.data.readers.recording import DAMAGED, Recording, damaged
 from rdjepa.errors import DataError, Note, RdjepaError
 
 METADATA = ("zarr.json", ".zgroup", ".zarray")
+SPARSEST = 100  # an array with fewer of its pieces is taken for damaged
 
 
 def is_store(path: Path) -> bool:
@@ -68,7 +70,9 @@ def _dimensions(array: Any) -> list[str]:
 
 def _refuse_pickles(array: Any, path: Path) -> None:
     """Refuse an array that would be decoded by executing what it holds."""
-    if '"pickle"' in json.dumps(array.metadata.to_dict(), default=str):
+    about = array.metadata.to_dict()
+    decoding = {key: about.get(key) for key in ("codecs", "filters", "compressor")}
+    if "pickle" in json.dumps(decoding, default=str).lower():
         raise DataError(
             f"expected arrays of numbers in {path}, got one that is stored as pickles, which are never executed; "
             "save it without the codec pickle"
@@ -76,14 +80,38 @@ def _refuse_pickles(array: Any, path: Path) -> None:
 
 
 def _say_missing(array: Any, path: Path) -> None:
-    """Note pieces that are not in the store: Zarr leaves out those that hold the fill value, or they were lost."""
-    stored, expected = array.nchunks_initialized, array.nchunks
-    if array.ndim >= 3 and stored < expected:
-        warnings.warn(
-            f"{stored} of {expected} pieces of {path}:{array.path} are stored; the others are read as {array.fill_value}",
-            Note,
-            stacklevel=2,
+    """Note pieces that are not in the store: Zarr leaves out those that hold the fill value, or they were lost.
+
+    Raises:
+        DataError: none is there, or hardly any.
+    """
+    if array.ndim < 3:
+        return
+    pieces = getattr(array, "shards", None) or array.chunks
+    expected = math.prod(-(-n // piece) for n, piece in zip(array.shape, pieces, strict=True))
+    place = f"{path}:{array.path}" if array.path else str(path)
+    stored = min(_stored(path, array.path), expected)
+    if stored * SPARSEST < expected:
+        raise DataError(
+            f"expected a Zarr array with its values, got {stored} of {expected} pieces stored in {place}; make it again"
         )
+    if stored < expected:
+        sentence = f"{stored} of {expected} pieces of {place} are stored; the others are read as {array.fill_value}"
+        warnings.warn(sentence, Note, stacklevel=2)
+
+
+def _stored(path: Path, array: str) -> int:
+    """Return the number of files below an array that hold values."""
+    if path.is_dir():
+        below = path / array if array else path
+        return sum(each.is_file() and not _describes(each.name) for each in below.rglob("*"))
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if name.startswith(f"{array}/" if array else "")]
+    return sum(not name.endswith("/") and not _describes(name.rpartition("/")[2]) for name in names)
+
+
+def _describes(name: str) -> bool:
+    return name == METADATA[0] or name.startswith(".z")
 
 
 def _errors(zarr: Any) -> tuple[type[Exception], ...]:
