@@ -105,7 +105,7 @@ def test_statistics_come_from_the_support_unless_given(tiny):
     [
         (np.zeros((10, 128, 128, 3), np.float32), "2 components"),
         (np.zeros((8, 128, 128, 2), np.float32), "at least 9 frames"),
-        (np.zeros((10, 64, 64, 2), np.float32), "128 x 128 grid"),
+        (trajectory()[:, :64, :64], "128 x 128 grid"),
         (np.zeros((10, 128, 128, 2), bool), "floating"),
         (np.zeros((10, 128, 128, 2), np.float32), "components that vary"),
         (np.full((10, 128, 128, 2), np.nan, np.float32), "finite"),

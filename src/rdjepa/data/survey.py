@@ -35,6 +35,7 @@ def inspect(source: Any, reading: Reading | None = None, grid: int | None = None
         DataError: the source is unknown or damaged.
     """
     reading = reading or AS_FOUND
+    # twice: how many frames there are decides which are looked at
     sizes = [(each.count, each.frames, each.frame_bytes) for each in recordings(source, reading)]
     if not sum(count for count, _, _ in sizes):
         raise DataError(f"expected at least one trajectory, got none in {describe(source)}; give {KNOWN}")
@@ -120,20 +121,20 @@ class _Found:
         """Take up values (t, H, W, C); the first frame was seen before if it overlaps."""
         part = part.astype(np.float64)
         good = np.isfinite(part).all(axis=(1, 2, 3))
-        fresh = slice(1 if overlaps else 0, None)
-        self.looked += len(good[fresh])
-        self.broken += int((~good[fresh]).sum())
-        whole = part[good]
-        if not len(whole):
-            return
-        low, high = whole.min(axis=(1, 2)), whole.max(axis=(1, 2))
-        self.constant += int((low == high).any(axis=-1)[1 if overlaps and good[0] else 0 :].sum())
-        self.moments.append(Moments.of(whole))
-        self.ranges.append((low.min(axis=0), high.max(axis=0)))
         steps = np.diff(part, axis=0)[good[1:] & good[:-1]]
         if len(steps):
             self.changes.append(Moments.of(steps))
             self.repeated += int((steps == 0).all(axis=(1, 2, 3)).sum())
+        first = 1 if overlaps else 0
+        whole = part[first:][good[first:]]
+        self.looked += len(part) - first
+        self.broken += len(part) - first - len(whole)
+        if not len(whole):
+            return
+        low, high = whole.min(axis=(1, 2)), whole.max(axis=(1, 2))
+        self.constant += int((low == high).any(axis=-1).sum())
+        self.moments.append(Moments.of(whole))
+        self.ranges.append((low.min(axis=0), high.max(axis=0)))
         self.sides.append(borders(whole))
         self.last = whole[-1]
 
