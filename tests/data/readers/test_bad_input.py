@@ -250,7 +250,7 @@ def test_harmless_numbers_are_converted_with_a_note(kind, words):
 
 def test_more_than_fits_into_memory_is_refused_before_it_is_read(monkeypatch):
     monkeypatch.setattr("rdjepa.data.readers.sizes.available_memory", lambda: FIELDS.nbytes - 1)
-    with pytest.raises(RdjepaError, match="expected fields that fit into the 3.75 KiB of free memory, got 3.75 KiB"):
+    with pytest.raises(RdjepaError, match=r"expected fields that fit into the 3.75 KiB of free memory, got 3.75 KiB"):
         load(FIELDS)
     monkeypatch.undo()
     with warnings.catch_warnings():

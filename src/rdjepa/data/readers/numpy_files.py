@@ -26,7 +26,7 @@ def read_array(array: Any, reading: Reading) -> Iterator[Recording]:
 def read_npy(path: Path, reading: Reading) -> Iterator[Recording]:
     """Read an .npy array, piece by piece."""
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = _Mapped(path)
     except DAMAGED as error:
         raise _unreadable(path, error) from error
     yield Recording.of("NumPy file", str(path), [array], reading)
@@ -44,6 +44,20 @@ def read_npz(path: Path, reading: Reading) -> Iterator[Recording]:
         raise
     except DAMAGED as error:
         raise _unreadable(path, error) from error
+
+
+class _Mapped:
+    """An array of a file that is mapped into memory anew for every part, so that parts read before are let go."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.shape, self.dtype = (whole := self._whole()).shape, whole.dtype
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        return np.array(self._whole()[index])
+
+    def _whole(self) -> np.ndarray:
+        return np.load(self.path, mmap_mode="r", allow_pickle=False)
 
 
 class _Member:
