@@ -20,6 +20,7 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError, RdjepaError
 
 BUDGET = 256 * 2**20  # bytes of fields that are looked at; of more, frames at even distances
+LARGEST = float(np.finfo(np.float32).max)
 TRAJECTORIES = 8  # of more than fit into the budget, so many are looked at
 
 
@@ -174,7 +175,7 @@ class _Found:
         ]
         if refusal is None and constant:
             refusal = f"expected components that vary, got component {constant[0]} constant; choose others"
-        if refusal is None and any(max(abs(each.low), abs(each.high)) > np.finfo(np.float32).max for each in read):
+        if refusal is None and any(max(abs(each.low), abs(each.high)) > LARGEST for each in read):
             refusal = "expected fields within the range of float32, got larger values; rescale the fields"
         if refusal is not None:
             return f"would refuse: {refusal}", False
