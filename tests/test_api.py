@@ -105,8 +105,9 @@ def test_statistics_come_from_the_support_unless_given(tiny):
     [
         (np.zeros((10, 128, 128, 3), np.float32), "2 components"),
         (np.zeros((8, 128, 128, 2), np.float32), "at least 9 frames"),
-        (np.zeros((10, 64, 64, 2), np.float32), "128 x 128 grid"),
-        (np.zeros((10, 128, 128, 2), np.int64), "floating"),
+        (trajectory()[:, :64, :64], "128 x 128 grid"),
+        (np.zeros((10, 128, 128, 2), bool), "floating"),
+        (np.zeros((10, 128, 128, 2), np.float32), "components that vary"),
         (np.full((10, 128, 128, 2), np.nan, np.float32), "finite"),
         (np.zeros((128, 128), np.float32), "expected"),
     ],
@@ -125,7 +126,7 @@ def test_unfit_contexts_are_refused(forecaster):
 
 
 def test_no_updates_are_refused(tiny):
-    with pytest.raises(ValueError, match="at least one update"):
+    with pytest.raises(ValueError, match="expected steps to be a whole number of at least 1"):
         rdjepa.adapt(rdjepa.build("tiny"), trajectory(), steps=0)
 
 

@@ -3,6 +3,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,24 +73,29 @@ def test_all_profiles_are_within_their_ranges_and_mistakes_are_not():
             make(**wrong)
 
 
+untyped: Any = rdjepa
+untyped_load: Any = load_forecaster
+untyped_build: Any = forecasters.build
+
+
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: rdjepa.simulate(None),
-        lambda: rdjepa.simulate("barkley", seed=10**30),
-        lambda: rdjepa.simulate("barkley", seed=True),
-        lambda: rdjepa.simulate(Path("nowhere.py")),
-        lambda: rdjepa.load(0),
-        lambda: load_forecaster(None),
-        lambda: rdjepa.Normalizer(None, (1.0,)),
-        lambda: forecasters.build("fno", 2456),
-        lambda: forecasters.build("fno", "nano", seed="1e9"),
-        lambda: rdjepa.adapt(0, []),
-        lambda: rdjepa.adapt("nano", [], steps="x"),
-        lambda: rdjepa.adapt("nano", [], config=[None]),
-        lambda: rdjepa.adapt("nano", [], normalizer="a"),
-        lambda: rdjepa.evaluate("", []),
-        lambda: rdjepa.evaluate(print, [], metrics=True),
+        lambda: untyped.simulate(None),
+        lambda: untyped.simulate("barkley", seed=10**30),
+        lambda: untyped.simulate("barkley", seed=True),
+        lambda: untyped.simulate(Path("nowhere.py")),
+        lambda: untyped.load(0),
+        lambda: untyped_load(None),
+        lambda: untyped.Normalizer(None, (1.0,)),
+        lambda: untyped_build("fno", 2456),
+        lambda: untyped_build("fno", "nano", seed="1e9"),
+        lambda: untyped.adapt(0, []),
+        lambda: untyped.adapt("nano", [], steps="x"),
+        lambda: untyped.adapt("nano", [], config=[None]),
+        lambda: untyped.adapt("nano", [], normalizer="a"),
+        lambda: untyped.evaluate("", []),
+        lambda: untyped.evaluate(print, [], metrics=True),
         lambda: device_named("cpu:7"),
         lambda: device_named("meta"),
     ],

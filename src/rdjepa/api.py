@@ -14,8 +14,10 @@ import torch
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
 from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
 from rdjepa.checks import of_class
-from rdjepa.data import readers
+from rdjepa.data import readers, survey
 from rdjepa.data.fields import block_means, channels_first, validate
+from rdjepa.data.inspection import Inspection
+from rdjepa.data.readers import Reading
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Trajectory
@@ -237,6 +239,7 @@ def adapt(
     normalizer: Normalizer | None = None,
     base: str = "none",
     resample: bool = False,
+    reading: Reading | None = None,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
     observe: Callable[[int, str, Forecaster], None] | None = None,
@@ -248,16 +251,17 @@ def adapt(
         model: a pretrained RD-JEPA or its name or directory; its encoder is frozen, its predictor trained further, its
             decoder starts from fresh weights. Or a forecaster from `rdjepa.forecasters.build`, trained as it is. The
             argument itself is not changed.
-        trajectories: `Trajectory` objects, (T, H, W, 2) or (K, T, H, W, 2) arrays, or a path (HDF5, npz, npy), or
-            a list of these.
+        trajectories: `Trajectory` objects, (T, H, W, 2) or (K, T, H, W, 2) arrays, objects of xarray, or a path of any
+            known format, or a list of these.
         steps: updates; those of `config` when None.
         seed: of the fresh weights and of the order of windows; that of `config` when None.
         config: all optimization settings; those of the preset when None.
         normalizer: field statistics; taken from the trajectories themselves when None.
         base: "none", the network forecasts the field, as in the paper; or "linear", it corrects a linear forecast of
             every point from its last four values, fitted to the trajectories: for fields that change slowly.
-        resample: average fields that are finer than the model's grid over blocks of points, instead of refusing them;
-            the forecaster then takes and makes fields on its own grid.
+        resample: bring fields on another grid to the model's (`rdjepa.data.regrid`), instead of refusing them; the
+            forecaster then takes and makes fields on its own grid.
+        reading: what the data do not say themselves: their place in a file, order of axes, components, frame interval.
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
         observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
@@ -290,7 +294,7 @@ def adapt(
     forecaster, pretrained = _forecaster(start, settings.seed)
     if refusal := why_unsavable(forecaster):
         warnings.warn(refusal, UserWarning, stacklevel=2)
-    given = readers.load(trajectories, grid=forecaster.grid if resample else None)
+    given = readers.load(trajectories, grid=forecaster.grid if resample else None, reading=reading)
     support = checked_fields(given, forecaster.grid)
     statistics = normalizer or Normalizer.fit(support, "support")
     if base == "linear":
@@ -329,6 +333,7 @@ def evaluate(
     *,
     metrics: Sequence[str] = ("relative_l2", "gradient_l1"),
     resample: bool = False,
+    reading: Reading | None = None,
     progress: Progress | None = None,
 ) -> list[Row]:
     """Evaluate a forecaster on every window of whole trajectories, in physical units (S3.4).
@@ -340,6 +345,7 @@ def evaluate(
         trajectories: as for `adapt`.
         metrics: names from `rdjepa.metrics.METRICS`.
         resample: as for `adapt`; the errors are those on the grid of the forecaster.
+        reading: as for `adapt`.
         progress: called with the number of trajectories done, their total and the key of the latest.
 
     Returns:
@@ -350,7 +356,7 @@ def evaluate(
     function = forecaster.forecast if isinstance(forecaster, Forecaster) else forecaster
     of_class(metrics, list | tuple, "metrics")
     grid = forecaster.model.grid if resample and isinstance(forecaster, Forecaster) else None
-    given = readers.load(trajectories, grid=grid)
+    given = readers.load(trajectories, grid=grid, reading=reading)
     if isinstance(forecaster, Forecaster):
         seen = set(forecaster.record.get("checksums", ()))
         known = sum(checksum(trajectory.fields) in seen for trajectory in given)
@@ -362,6 +368,26 @@ def evaluate(
                 stacklevel=2,
             )
     return _evaluate(function, given, metrics=tuple(metrics), progress=progress)
+
+
+def inspect(
+    source: Any, *, model: RDJEPA | ForecastModel | str | Path = "nano", reading: Reading | None = None
+) -> Inspection:
+    """Look at a source of trajectories: what it holds, how it would be read, and what `adapt` would do with it.
+
+    Large files are not read whole; the result says how many frames were looked at. `print` shows all of it.
+
+    Args:
+        source: as for `adapt`.
+        model: as for `adapt`; its grid counts.
+        reading: as for `adapt`.
+
+    Raises:
+        DataError: the source is unknown or damaged.
+        CheckpointError: a missing or damaged checkpoint.
+    """
+    start = checkpoint.load(model) if isinstance(model, str | Path) else model
+    return survey.inspect(source, reading, start.grid if isinstance(start, ForecastModel) else start.config.grid)
 
 
 def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list[np.ndarray]:
@@ -377,7 +403,7 @@ def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list
         if grid is not None and fields.shape[1:3] != (grid, grid):
             raise DataError(
                 f"expected fields on a {grid} x {grid} grid, got {fields.shape[1]} x {fields.shape[2]}; "
-                "average finer ones over blocks of points with --resample (resample=True), or resample them yourself"
+                "bring them to it with --resample (resample=True), or resample them yourself"
             )
     return support
 

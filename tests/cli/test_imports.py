@@ -14,7 +14,7 @@ try:
 except SystemExit as stopped:
     print(stopped.code, *(name for name in {heavy!r} if name in sys.modules), file=sys.stderr)
 """
-VERBS = ("systems", "simulate", "pretrain", "probe", "adapt", "evaluate", "forecast", "demo", "info")
+VERBS = ("systems", "simulate", "pretrain", "probe", "inspect", "adapt", "evaluate", "forecast", "demo", "info")
 DATA = ("build", "verify", "card", "sample")
 STUDY = ("run", "plan", "status", "export", "tables", "figures", "report")
 

@@ -19,7 +19,8 @@ def run(monkeypatch, *arguments):
 
 
 @pytest.mark.parametrize(
-    "verb", ["systems", "simulate", "pretrain", "probe", "adapt", "evaluate", "forecast", "demo", "info", "data"]
+    "verb",
+    ["systems", "simulate", "pretrain", "probe", "inspect", "adapt", "evaluate", "forecast", "demo", "info", "data"],
 )
 def test_every_verb_explains_itself(monkeypatch, capsys, verb):
     assert run(monkeypatch, verb, "--help") == 0

@@ -12,9 +12,9 @@ os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 import typer
 
-from rdjepa.cli import about, data, forecasts, pretrain, simulation, study
+from rdjepa.cli import about, data, forecasts, inspect, pretrain, simulation, study
 from rdjepa.cli.interrupts import Interrupts
-from rdjepa.errors import RdjepaError
+from rdjepa.errors import Note, RdjepaError
 from rdjepa.version import __version__
 
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
@@ -22,6 +22,7 @@ FAILED, REFUSED, INTERRUPTED = 1, 2, 130
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(simulation.systems)
 app.command()(simulation.simulate)
+app.command()(inspect.inspect)
 app.command()(forecasts.adapt)
 app.command()(forecasts.evaluate)
 app.command()(forecasts.forecast)
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _warn(message: Warning | str, category: type[Warning], *place: Any) -> None:
     """Print a warning as one line, without the place in the code that it comes from."""
-    print(f"warning: {message}", file=sys.stderr)
+    print(f"{'note' if issubclass(category, Note) else 'warning'}: {message}", file=sys.stderr)
 
 
 def _report(error: BaseException, debug: bool) -> int:
