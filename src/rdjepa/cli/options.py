@@ -21,6 +21,7 @@ STUDIES = ("heldout", "source", "boundary", "scratch")
 PROFILES = ("paper", "small", "nano")
 
 Device = Annotated[str, typer.Option(help="Where to compute: auto (a GPU when there is one), cpu or cuda.")]
+LAST_INDEX = 2**53
 LAST_SEED = 2**32 - 1  # NumPy's generators take no other seeds
 Seed = Annotated[
     int, typer.Option(min=0, max=LAST_SEED, help="Seed of fresh weights and of the order of training windows.")

@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 from rdjepa.cli.console import console, progress
-from rdjepa.cli.options import REGIMES, SPLITS
+from rdjepa.cli.options import LAST_INDEX, REGIMES, SPLITS
 
 
 def systems(name: Annotated[str | None, typer.Argument(help="Show one system in full.")] = None) -> None:
@@ -30,7 +30,7 @@ def systems(name: Annotated[str | None, typer.Argument(help="Show one system in 
 def simulate(
     name: Annotated[str, typer.Argument(help="System, one of those that `rdjepa systems` lists.")],
     count: Annotated[int, typer.Option(min=1, help="Number of trajectories.")] = 1,
-    start: Annotated[int, typer.Option(min=0, help="Index (seed) of the first one.")] = 0,
+    start: Annotated[int, typer.Option(min=0, max=LAST_INDEX, help="Index (seed) of the first one.")] = 0,
     split: Annotated[str, typer.Option(help=f"One of {', '.join(SPLITS)}.")] = "pool",
     regime: Annotated[str, typer.Option(help=f"One of {', '.join(REGIMES)}.")] = "id",
     out: Annotated[Path, typer.Option(help="Dataset directory.")] = Path("datasets"),
@@ -38,11 +38,12 @@ def simulate(
     """Simulate trajectories of a system and store them as HDF5; those already there are kept."""
     from rdjepa import systems as known
     from rdjepa.data import store
-    from rdjepa.data.build import build
+    from rdjepa.data.build import build, require_space
     from rdjepa.data.trajectory import Key
 
     system = known.get(name)
     system.regime(regime)
+    require_space(out, system, count)
     keys = [Key(system.name, split, regime, start + number) for number in range(count)]
     with progress(f"simulate {name}") as update:
         built = build(out, keys, sources={system.name: name}, progress=update)

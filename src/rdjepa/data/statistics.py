@@ -33,8 +33,14 @@ class Moments:
 
     @classmethod
     def of(cls, x: np.ndarray) -> "Moments":
-        """Compute the moments of (..., C) over all axes but the last."""
-        flat = np.asarray(x).reshape(-1, x.shape[-1]).astype(np.float64)
+        """Compute the moments of (..., C) over all axes but the last.
+
+        Raises:
+            DataError: there is no value.
+        """
+        if np.size(x) == 0:
+            raise DataError(f"expected values to take statistics from, got an array of shape {np.shape(x)}; give some")
+        flat = np.asarray(x).reshape(-1, np.shape(x)[-1]).astype(np.float64)
         mean = flat.mean(axis=0)
         return cls(len(flat), mean, np.square(flat - mean).sum(axis=0))
 
@@ -139,7 +145,7 @@ class Normalizer:
         Raises:
             DataError: there are no arrays, or a value is not finite.
         """
-        return cls.of(fold(map(Moments.of, arrays)), source)
+        return cls.of(fold(map(Moments.of, of_class(arrays, Iterable, "arrays"))), source)
 
     @classmethod
     def of(cls, moments: Moments, source: str = "pool") -> "Normalizer":
