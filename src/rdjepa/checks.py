@@ -16,6 +16,7 @@ from rdjepa.errors import ArgumentError
 Count = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 Seed = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]  # NumPy's generators take no other seeds
 Index = Annotated[int, msgspec.Meta(ge=0, le=2**53)]  # of a trajectory; every reader of JSON keeps it whole
+Few = Annotated[int, msgspec.Meta(ge=1, le=100_000)]  # of trajectories that are held in memory
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 Size = Annotated[int, msgspec.Meta(ge=1, le=2**16)]
 Rate = Annotated[float, msgspec.Meta(gt=0)]

@@ -379,3 +379,21 @@ def test_a_file_under_the_name_of_another_key_is_refused(tmp_path: Path, make: M
         with pytest.raises(DataError, match=f"expected the trajectory {other} in"):
             get(tmp_path, other)
     assert not store.has(tmp_path, other)
+
+
+def test_values_of_other_files_are_not_read(tmp_path: Path, make: Make) -> None:
+    path = store.write(tmp_path, make())
+    (tmp_path / "secret").write_bytes(b"x" * 10**6)
+    with h5py.File(path, "r+") as file:
+        shape = file["t0_fields/u"].shape
+        del file["t0_fields/u"]
+        outside = [(str(tmp_path / "secret"), 0, h5py.h5f.UNLIMITED)]
+        file["t0_fields"].create_dataset("u", shape, "<f4", external=outside)
+    with pytest.raises(DataError, match="got those of another file"):
+        store.read(path)
+    other = store.write(tmp_path, make(key=Key("gray_scott", index=5)))
+    with h5py.File(other, "r+") as file:
+        del file["rdjepa_times"]
+        file["rdjepa_times"] = h5py.ExternalLink(str(path), "rdjepa_times")
+    with pytest.raises(DataError, match="got those of another file"):
+        store.read(other)

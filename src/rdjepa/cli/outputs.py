@@ -28,6 +28,8 @@ def refuse_overwriting(
         raise OutputError(f"expected a file name for the {kind}, got the directory {out}; name a file in it")
     if not out.exists():
         return
+    if not out.is_file():
+        raise OutputError(f"expected a file name for the {kind}, got the device or pipe {out}; choose another --out")
     for given in inputs:
         if given.exists() and (out.samefile(given) or given.resolve() in out.resolve().parents):
             raise OutputError(

@@ -178,6 +178,8 @@ def count(path: Path, file: h5py.File) -> int:
     Raises:
         DataError: the fields have another shape or dtype.
     """
+    for dataset in (file["rdjepa_times"], *(file["t0_fields"][name] for name in COMPONENT_NAMES)):
+        require_own(dataset, path)
     found = [(file["t0_fields"][name].shape, file["t0_fields"][name].dtype) for name in COMPONENT_NAMES]
     shape, dtype = found[0]
     if found[0] != found[1] or len(shape) != 4 or shape[0] != 1 or dtype != np.dtype("<f4"):
@@ -185,6 +187,16 @@ def count(path: Path, file: h5py.File) -> int:
     if 4 * math.prod(shape) > path.stat().st_size:  # before memory is taken for them
         raise DataError(f"expected fields of shape {shape} in {path}, got a file too small for them; make it again")
     return int(shape[1])
+
+
+def require_own(dataset: h5py.Dataset, path: Path) -> None:
+    """Refuse values that a file takes from other files: links, external storage, virtual data sets.
+
+    Raises:
+        DataError: it does.
+    """
+    if dataset.file.filename != str(path) or dataset.external or dataset.is_virtual:
+        raise DataError(f"expected the values of {dataset.name} in {path} itself, got those of another file; copy them")
 
 
 def frames(file: h5py.File, start: int, stop: int) -> np.ndarray:

@@ -8,6 +8,7 @@ from pathlib import Path
 from rdjepa import systems
 from rdjepa.data import manifest, store
 from rdjepa.data.build import BuildReport, build
+from rdjepa.data.parallel import check_workers
 from rdjepa.data.simulate import simulate
 from rdjepa.data.splits import coinciding_seeds, support_set
 from rdjepa.data.trajectory import SPLITS, Key, Trajectory
@@ -68,6 +69,7 @@ def build_dataset(
     Raises:
         ArgumentError: unknown names, a count of zero, or a directory of another configuration.
     """
+    check_workers(workers, scheduler)
     found: dict[str, System] = {}
     sources: dict[str, str] = {}
     for name in systems_:

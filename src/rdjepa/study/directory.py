@@ -42,7 +42,7 @@ class Directory:
     """
 
     def __init__(self, root: Path | str) -> None:
-        self.root = Path(root).resolve()
+        self.root = Path(root).absolute()
 
     def read(self) -> Content:
         """Return the content of study.json.

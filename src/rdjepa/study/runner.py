@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from rdjepa import systems
-from rdjepa.data.parallel import completed
+from rdjepa.data.parallel import check_workers, completed
 from rdjepa.data.splits import coinciding_seeds
 from rdjepa.errors import OutputError, StudyError
 from rdjepa.forecasters import registry as forecasters
@@ -143,8 +143,9 @@ def run(
         DataError: no dataset in `data`, or one of another recipe.
         CheckpointError: the checkpoint is missing or of another size.
     """
+    check_workers(workers, scheduler)
     directory = Directory(root)
-    supply = Supply(directory.root, None if data is None else Path(data).resolve(), limit, profile.grid)
+    supply = Supply(directory.root, None if data is None else Path(data).absolute(), limit, profile.grid)
     supply.check(dict.fromkeys(cell.system for cell in plan))
     device_named(device)
     pretrained = [name for name in dict.fromkeys(c.forecaster for c in plan) if forecasters.get(name).pretrained]

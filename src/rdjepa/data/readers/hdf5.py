@@ -63,13 +63,15 @@ def arrays(file: h5py.File) -> dict[str, h5py.Dataset]:
     return {name: held(array) for name, array in found.items()}
 
 
-def held(array: h5py.Dataset) -> h5py.Dataset:
-    """Return a dataset whose values are all in the file.
+def held(array: h5py.Dataset, source: h5py.File | None = None) -> h5py.Dataset:
+    """Return a dataset whose values are all in its file, and that file the one that was opened, if it is given.
 
     Raises:
-        DataError: it declares more than was written.
+        DataError: it declares more than was written, or takes values from another file.
     """
     place = f"{array.file.filename}:{array.name}"
+    if array.external or array.is_virtual or (source is not None and array.file.filename != source.filename):
+        raise DataError(f"expected values in the file itself, got those of another file at {place}; copy them")
     if array.chunks is None:
         require_held(int(array.size) * array.dtype.itemsize, array.id.get_storage_size(), place)
     elif array.size:
@@ -107,7 +109,7 @@ def _read_the_well(path: Path, file: h5py.File, reading: Reading) -> Iterator[Re
             f"expected two scalar fields and no others, got {listed} in {path}; choose two scalar ones with "
             "--components A,B (components=)"
         )
-    fields = [held(group[name]) for name in names]
+    fields = [held(group[name], file) for name in names]
     if any(field.ndim != 4 for field in fields):
         shapes = ", ".join(str(field.shape) for field in fields)
         raise DataError(f"expected scalar fields (B, T, X, Y), got {shapes} in {path}; repeat the constant axes")
@@ -151,7 +153,7 @@ def _read_pdebench(path: Path, file: h5py.File, reading: Reading) -> Iterator[Re
     """Read the groups of PDEBench's 2D diffusion-reaction file: no-flux walls, `data` (t, y, x, component)."""
     for name in _groups(file):
         group = file[name]
-        data = held(group["data"])
+        data = held(group["data"], file)
         times, line = group.get("grid/t"), group.get("grid/x")
         yield Recording.of(
             "PDEBench file",
@@ -167,7 +169,7 @@ def _read_pdebench(path: Path, file: h5py.File, reading: Reading) -> Iterator[Re
 
 def _read_py_pde(path: Path, file: h5py.File, reading: Reading) -> Iterator[Recording]:
     """Read a FileStorage of py-pde: `data` (t, [field,] x, y) and `times`."""
-    data = held(file["data"])
+    data = held(file["data"], file)
     about = _json(path, file.attrs["field_attributes"], dict[str, Any])
     given = _json(path, about.get("fields", "[]"), list[Any])
     parts = [_json(path, each, dict[str, Any]) if isinstance(each, str) else each for each in given] or [about]
