@@ -21,6 +21,8 @@ FAILED, REFUSED, INTERRUPTED = 1, 2, 130
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(simulation.systems)
+app.command()(simulation.new_system)
+app.command()(simulation.check_system)
 app.command()(simulation.simulate)
 app.command()(forecasts.adapt)
 app.command()(forecasts.evaluate)
