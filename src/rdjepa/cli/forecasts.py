@@ -1,6 +1,7 @@
 """The commands adapt, evaluate and forecast."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 from rdjepa.cli.console import console, error_table, progress
 from rdjepa.cli.options import BASES, Data, Device, Force, Resample, Seed
 from rdjepa.cli.outputs import is_forecast, is_forecaster, is_rows, refuse_overwriting
-from rdjepa.errors import DataError
+from rdjepa.errors import ArgumentError, DataError
 from rdjepa.io.atomic import write_arrays, write_bytes
 
 METRICS = ("relative_l2", "gradient_l1")
@@ -89,19 +90,31 @@ def evaluate(
 def forecast(
     forecaster: File,
     data: Data,
-    out: Annotated[Path, typer.Option(help="File for the forecast (npz: context, forecast).")] = Path("forecast.npz"),
+    out: Annotated[Path, typer.Option(help="File for the forecast (npz), or HDF5 with --all.")] = Path("forecast.npz"),
     start: Annotated[int | None, typer.Option(min=0, help="First context frame; the last four by default.")] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="From every four frames of every trajectory, into one HDF5 file.")
+    ] = False,
     resample: Resample = False,
     force: Force = False,
 ) -> None:
-    """Forecast the next five frames from four frames of one trajectory."""
+    """Forecast the next five frames from four frames of one trajectory, or of all windows of many."""
     from rdjepa.adaptation.forecaster import load_forecaster
+    from rdjepa.adaptation.stream import forecast_all
     from rdjepa.data import readers
     from rdjepa.forecasters.base import CONTEXT
 
     refuse_overwriting(out, [forecaster, *data], kind="forecast", same_kind=is_forecast, force=force)
     adapted = load_forecaster(forecaster)
     grid = adapted.model.grid if resample else None
+    if every:
+        if start is not None:
+            raise ArgumentError(f"expected --start or --all, got both ({start}); leave one out")
+        read = partial(readers.load, minimum_frames=CONTEXT, grid=grid)
+        with progress("forecast") as update:
+            done = forecast_all(adapted, (each for path in data for each in read(path)), out, progress=update)
+        console.print(f"{done.forecasts} forecasts of {done.trajectories} trajectories in {out}")
+        return
     trajectories = readers.load(data, limit=2, minimum_frames=CONTEXT, grid=grid)
     if len(trajectories) > 1:
         given = ", ".join(map(str, data))
