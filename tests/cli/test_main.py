@@ -171,3 +171,19 @@ def test_a_forecaster_leaves_as_a_program(monkeypatch, capsys, adapted):
         assert run(monkeypatch, "export", *arguments) == 2
         assert words in capsys.readouterr().err
     assert not Path("x.pt2").exists()
+
+
+def test_a_page_of_a_forecaster_and_of_data_alone(monkeypatch, capsys, adapted):
+    pytest.importorskip("bokeh", reason="the extra `view` is not installed")
+    assert not run(monkeypatch, "view", "mine.safetensors", "nine.npy")
+    assert not run(monkeypatch, "view", "nine.npy")  # its own page is replaced
+    assert "view.html" in capsys.readouterr().out
+    Path("other.html").write_text("mine")
+    for arguments, words in (
+        (("mine.safetensors",), "after the forecaster"),
+        (("mine.safetensors", "four.npy"), "at least 9 frames"),
+        (("nine.npy", "--out", "nine.npy"), "is read here"),
+        (("nine.npy", "--out", "other.html"), "--force"),
+    ):
+        assert run(monkeypatch, "view", *arguments) == 2
+        assert words in capsys.readouterr().err

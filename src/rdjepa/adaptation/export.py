@@ -59,8 +59,8 @@ class Exported(NamedTuple):
 def export(forecaster: Forecaster, path: str | Path, format: str = "torch") -> Exported:
     """Write a forecaster as a program, read it again, and compare its forecasts with the forecaster's.
 
-    The program takes an input `context` (B, 4, H, W, C), float32 in physical units, channels last, for any B, and returns
-    `forecast` (B, 5, H, W, C). What it was made from is in the file, as JSON under the name "rdjepa.json".
+    The program takes an input `context` (B, 4, H, W, C), float32 in physical units, channels last, for any B, and
+    returns `forecast` (B, 5, H, W, C). What it was made from is in the file, as JSON under the name "rdjepa.json".
 
     Args:
         forecaster: adapted forecaster.
@@ -141,7 +141,7 @@ def _onnx_writer() -> Write:
 
 
 def _traced(program: Program, context: Tensor) -> Any:
-    """Return the program as torch.export takes it; the number of contexts is free, and the grid where the model's is."""
+    """Return the program as torch.export takes it; the number of contexts is free, and the grid where it is not set."""
     free: dict[int, Any] = {0: torch.export.Dim("batch", min=1)}
     if program.model.grid is None:
         free |= {2: torch.export.Dim("height", min=2), 3: torch.export.Dim("width", min=2)}

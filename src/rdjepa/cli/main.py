@@ -12,7 +12,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 import typer
 
-from rdjepa.cli import about, data, export, forecasts, pretrain, simulation, study
+from rdjepa.cli import about, data, export, forecasts, pretrain, simulation, study, view
 from rdjepa.cli.interrupts import Interrupts
 from rdjepa.errors import RdjepaError
 from rdjepa.version import __version__
@@ -28,6 +28,7 @@ app.command()(forecasts.adapt)
 app.command()(forecasts.evaluate)
 app.command()(forecasts.forecast)
 app.command()(export.export)
+app.command()(view.view)
 app.command()(about.demo)
 app.command()(about.info)
 app.add_typer(data.app, name="data")
