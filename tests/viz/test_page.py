@@ -96,6 +96,7 @@ def test_errors_on_the_page_are_those_of_the_windows(tmp_path, monkeypatch):
     view([given], tmp_path / "v.html", drift, title="t")
     assert [list(clip.frames[[0, -1]]) for clip in seen] == [[0, 8], [1, 9], [2, 10], [3, 11]]
     for clip in seen:
+        assert clip.l2 is not None and clip.still is not None and clip.wrong is not None
         newest, future = given.fields[clip.frames[3]], given.fields[clip.frames[4:]]
         made = newest + np.arange(1, 6)[:, None, None, None]
         norm = np.linalg.norm(future.reshape(5, -1), axis=1)
