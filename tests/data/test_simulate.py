@@ -108,7 +108,7 @@ def test_a_rejected_draw_is_drawn_again_from_the_next_attempt(monkeypatch):
 def test_hopeless_screens_are_reported_with_their_reasons(monkeypatch):
     short(monkeypatch, lambda fields: "too dull")
     monkeypatch.setattr(module, "ATTEMPTS", 3)
-    with pytest.raises(RuntimeError, match=r"brusselator/pool/id/00004 .* 3 rejections; reasons: too dull"):
+    with pytest.raises(RuntimeError, match=r"brusselator/pool/id/00004 .* 3 rejections, for example: too dull"):
         simulate("brusselator", 4)
 
 

@@ -87,5 +87,5 @@ def test_what_a_killed_writer_left_is_removed_and_what_a_living_one_writes_is_no
 def test_too_many_folders_and_a_loop_of_links_are_one_sentence(tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for path in (tmp_path / "loop" / "a", tmp_path.joinpath(*["a"] * 2000)):
-        with pytest.raises(OutputError, match="^expected to write "):
+        with pytest.raises(OutputError, match=r"^expected to write "):
             write_bytes(path / "b", b"")

@@ -26,8 +26,8 @@ def demo(
     from rdjepa import demo as demonstration
     from rdjepa import systems
 
+    system = systems.named(system)
     config = demonstration.DemoConfig(system, model, k, updates, test, support_seed, device=device)
-    systems.get(system)
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     result = demonstration.run(config, out, progress)

@@ -22,7 +22,7 @@ from rdjepa.cli.options import (
     reading_of,
 )
 from rdjepa.cli.outputs import is_forecast, is_forecaster, is_rows, refuse_overwriting
-from rdjepa.errors import DataError
+from rdjepa.errors import ArgumentError, DataError
 from rdjepa.io.atomic import write_arrays, write_bytes
 
 METRICS = ("relative_l2", "gradient_l1")
@@ -122,11 +122,14 @@ def evaluate(
 def forecast(
     forecaster: File,
     data: Data,
-    out: Annotated[Path, typer.Option(help="File for the forecast (npz: context, forecast).")] = Path("forecast.npz"),
+    out: Annotated[Path, typer.Option(help="File for the forecast (npz), or HDF5 with --all.")] = Path("forecast.npz"),
     start: Annotated[int | None, typer.Option(min=0, help="First context frame; the last four by default.")] = None,
     back: Annotated[
         bool,
         typer.Option("--back", help="As --resample; then bring context and forecast back to the grid of the data."),
+    ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="From every four frames of every trajectory, into one HDF5 file.")
     ] = False,
     resample: Resample = False,
     field: Field = None,
@@ -136,8 +139,9 @@ def forecast(
     length: Length = None,
     force: Force = False,
 ) -> None:
-    """Forecast the next five frames from four frames of one trajectory."""
+    """Forecast the next five frames from four frames of one trajectory, or of all windows of many."""
     from rdjepa.adaptation.forecaster import load_forecaster
+    from rdjepa.adaptation.stream import forecast_all
     from rdjepa.data import readers
     from rdjepa.data.regrid import Regridding, has_walls
     from rdjepa.forecasters.base import CONTEXT
@@ -146,6 +150,14 @@ def forecast(
     adapted = load_forecaster(forecaster)
     grid = adapted.model.grid if resample or back else None
     reading = reading_of(field, axes, components, interval, length)
+    if every:
+        if start is not None or back:
+            raise ArgumentError("expected --all alone, got it with --start or --back; leave one out")
+        windows = readers.trajectories(data, minimum_frames=CONTEXT, grid=grid, reading=reading)
+        with progress("forecast") as update:
+            done = forecast_all(adapted, windows, out, progress=update)
+        console.print(f"{done.forecasts} forecasts of {done.trajectories} trajectories in {out}")
+        return
     trajectories = readers.load(data, limit=2, minimum_frames=CONTEXT, grid=grid, reading=reading)
     if len(trajectories) > 1:
         given = ", ".join(map(str, data))

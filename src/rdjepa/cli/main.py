@@ -12,7 +12,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 import typer
 
-from rdjepa.cli import about, data, forecasts, inspect, pretrain, simulation, study
+from rdjepa.cli import about, data, export, forecasts, inspect, pretrain, simulation, study, view
 from rdjepa.cli.interrupts import Interrupts
 from rdjepa.errors import Note, RdjepaError
 from rdjepa.version import __version__
@@ -21,11 +21,15 @@ FAILED, REFUSED, INTERRUPTED = 1, 2, 130
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(simulation.systems)
+app.command()(simulation.new_system)
+app.command()(simulation.check_system)
 app.command()(simulation.simulate)
 app.command()(inspect.inspect)
 app.command()(forecasts.adapt)
 app.command()(forecasts.evaluate)
 app.command()(forecasts.forecast)
+app.command()(export.export)
+app.command()(view.view)
 app.command()(about.demo)
 app.command()(about.info)
 app.add_typer(data.app, name="data")

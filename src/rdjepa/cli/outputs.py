@@ -54,7 +54,12 @@ def is_forecaster(path: Path) -> bool:
 
 def is_forecast(path: Path) -> bool:
     """Return whether `rdjepa forecast` wrote a file."""
+    import h5py
+
     try:
+        if h5py.is_hdf5(path):
+            with h5py.File(path) as file:
+                return file.attrs.get("kind") == "rdjepa_forecasts"
         with zipfile.ZipFile(path) as archive:
             return {"context.npy", "forecast.npy"} <= set(archive.namelist())
     except (OSError, zipfile.BadZipFile):

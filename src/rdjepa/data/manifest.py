@@ -62,7 +62,8 @@ def _agreed(base: Path | str, stored: Mapping[str, Any], systems: Iterable[Syste
     """Return the recipes of some systems, which must agree with the stored ones.
 
     Recipes of early versions hold descriptions and no fingerprint. For these the family, the numerics and the
-    trajectories themselves must agree, and the recipe returned replaces the stored one.
+    trajectories themselves must agree, and the recipe returned replaces the stored one. So must trajectories without
+    a recipe.
     """
     current, old, different = {}, [], []
     for system in systems:
@@ -72,7 +73,7 @@ def _agreed(base: Path | str, stored: Mapping[str, Any], systems: Iterable[Syste
         unmeasured = "fingerprint" not in theirs
         keys = ("family", "numerics") if unmeasured else sorted(mine.keys() | theirs.keys())
         different += [f"{name}.{key}" for key in keys if mine.get(key) != theirs.get(key)]
-        old += [system] * unmeasured
+        old += [system] * (unmeasured or name not in stored)
     if different:
         raise DataError(
             f"expected data of the same configuration in {base}, got another for {', '.join(different)}; "

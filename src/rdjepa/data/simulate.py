@@ -63,6 +63,6 @@ def simulate(name: str | Path | System, seed: int = 0, regime: str = "id", split
         rejected.append(reason)
     key = Key(system.name, split, regime, seed)
     raise SimulationError(
-        f"expected a trajectory of {key} to pass its screens, got {ATTEMPTS} rejections; reasons: "
-        + "; ".join(sorted(set(rejected)))
+        f"expected a trajectory of {key} to pass its screens, got {ATTEMPTS} rejections, for example: "
+        f"{'; '.join(sorted(set(rejected))[:3])}; widen the screens, or narrow the ranges"
     )

@@ -67,14 +67,18 @@ def build_dataset(
         progress: called with the number of trajectories done, their total and the key of the latest.
 
     Raises:
-        ArgumentError: unknown names, a count of zero, or a directory of another configuration.
+        ArgumentError: unknown names, two systems of one name, a count of zero, or a directory of another configuration.
     """
     check_workers(workers, scheduler)
     found: dict[str, System] = {}
     sources: dict[str, str] = {}
     for name in systems_:
         system = systems.get(name)
-        found[system.name] = system
+        if found.setdefault(system.name, system) is not system:
+            raise ArgumentError(
+                f"expected systems of different names, got two named {system.name!r}, whose trajectories would be "
+                f"mixed; rename the one in {name}"
+            )
         if name.endswith(".py"):
             sources[system.name] = str(Path(name).resolve())
     keys = [key for key in protocol.keys(list(found), splits, scale, count) if key.regime in found[key.system].regimes]

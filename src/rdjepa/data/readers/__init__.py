@@ -4,6 +4,7 @@
 """
 
 from rdjepa.data.readers.loading import load as load
+from rdjepa.data.readers.loading import trajectories as trajectories
 from rdjepa.data.readers.reading import Reading as Reading
 from rdjepa.data.readers.registry import KNOWN as KNOWN
 from rdjepa.data.readers.registry import recordings as recordings

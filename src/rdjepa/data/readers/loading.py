@@ -63,6 +63,19 @@ def load(
     return found
 
 
+def trajectories(
+    source: Any,
+    minimum_frames: int = FORECASTING.length,
+    grid: int | None = None,
+    reading: Reading | None = None,
+) -> Iterator[Trajectory]:
+    """Read trajectories one at a time, so that memory holds one; arguments and errors as for `load`."""
+    notes = _Notes()
+    yield from _trajectories(source, reading or AS_FOUND, minimum_frames, 1, grid, notes)
+    for sentence in notes.sentences():
+        warnings.warn(sentence, Note, stacklevel=2)
+
+
 @dataclass
 class _Notes:
     """What is to be said once all is read: sentences, and the errors of resampling by what was done."""
