@@ -5,9 +5,12 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from campaign import small
+try:
+    from campaign import small
 
-small.install()  # in the processes that a command starts, too
+    small.install()  # in the processes that a command starts, too
+except KeyboardInterrupt:
+    raise SystemExit(130) from None  # not yet the package, which has the same guard
 
 if __name__ == "__main__":
     from rdjepa.__main__ import main

@@ -9,6 +9,7 @@ from campaign import sandbox, small
 
 DATA = "data"  # pool and validation trajectories, made once
 SYSTEM = ("--systems", small.SYSTEM)
+FIRST, SECOND = (f"{{inputs}}/data/turning/data/train/id-0000{number}.hdf5" for number in (0, 1))
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Command:
         again: arguments that are added when it is run again.
         needs: names of the commands whose outputs it reads, in {inputs}.
         results: pattern of the files that stay once they are finished: a second run may not make them again.
+        alone: whether it always runs as a process of its own, since it starts processes.
     """
 
     name: str
@@ -28,11 +30,16 @@ class Command:
     again: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     results: str = ""
+    alone: bool = False
 
     def filled(self, inputs: Path, out: Path, again: bool = False) -> list[str]:
         """Return the arguments with the folders in place."""
         given = self.arguments + (self.again if again else ())
         return [each.replace("{inputs}", str(inputs)).replace("{out}", str(out)) for each in given]
+
+
+def _to(name: str) -> tuple[str, str]:
+    return "--out", f"{{out}}/{name}"
 
 
 def _study(verb: str, *more: str) -> tuple[str, ...]:
@@ -46,12 +53,11 @@ COMMANDS = {
     for command in (
         Command("simulate", ("simulate", small.SYSTEM, "--count", "12", "--out", "{out}"), results="*.hdf5"),
         Command("data build", BUILD, results="*.hdf5"),
-        Command("data build, two workers", (*BUILD, "--workers", "2"), results="*.hdf5"),
+        Command("data build, two workers", (*BUILD, "--workers", "2"), results="*.hdf5", alone=True),
         Command("pretrain", PRETRAIN, ("--resume",), (DATA,), "state"),
         Command(
             "adapt",
-            ("adapt", "{inputs}/data/turning/data/train/id-00000.hdf5", "--model", "{inputs}/pretrain/model")
-            + ("--steps", "4", "--out", "{out}/forecaster.safetensors"),
+            ("adapt", FIRST, "--model", "{inputs}/pretrain/model", "--steps", "4", *_to("forecaster.safetensors")),
             needs=(DATA, "pretrain"),
         ),
         Command("study run", _study("run", "--root", "{out}"), results="record.json"),
@@ -59,18 +65,9 @@ COMMANDS = {
     )
 }
 # Needed by others and short: also in the other parts of the campaign.
-FORECAST = Command(
-    "forecast",
-    ("forecast", "{inputs}/adapt/forecaster.safetensors", "{inputs}/data/turning/data/train/id-00001.hdf5")
-    + ("--out", "{out}/forecast.npz"),
-    needs=(DATA, "adapt"),
-)
-EVALUATE = Command(
-    "evaluate",
-    ("evaluate", "{inputs}/adapt/forecaster.safetensors", "{inputs}/data/turning/data/train/id-00001.hdf5")
-    + ("--out", "{out}/rows.jsonl"),
-    needs=(DATA, "adapt"),
-)
+_READ = ("{inputs}/adapt/forecaster.safetensors", SECOND)
+FORECAST = Command("forecast", ("forecast", *_READ, *_to("forecast.npz")), needs=(DATA, "adapt"))
+EVALUATE = Command("evaluate", ("evaluate", *_READ, *_to("rows.jsonl")), needs=(DATA, "adapt"))
 EVERY = {**COMMANDS, "forecast": FORECAST, "evaluate": EVALUATE}
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 # Times and speeds, and checksums of what holds them; everything else has to agree bit for bit.
+# The "queue" of a diagnosed line measures the samples since the process began, and is no part of a state.
 VOLATILE = frozenset(
-    {"seconds", "created", "seconds_of_last_session", "steps_per_second", "data_wait", "sha256", "checksum", "seal"}
+    {"seconds", "created", "seconds_of_last_session", "steps_per_second", "data_wait", "queue", "sha256", "seal"}
 )
 UNCOMPARED = ("curves.png", "README.md")  # a figure of the speed, and a text with it
 
@@ -25,8 +26,6 @@ def content(path: Path) -> str:
     data = path.read_bytes()
     if path.name in UNCOMPARED:
         return "" if data else _broken(path, "empty")
-    if path.suffix == ".lock":
-        return ""
     try:
         if path.suffix == ".json":
             return _hash(_stable(json.loads(data)))
@@ -42,9 +41,9 @@ def content(path: Path) -> str:
 
 
 def visible(folder: Path) -> dict[str, Path]:
-    """Return the files below a folder that have their final names: relative path -> path."""
+    """Return the files below a folder that have their final names: relative path -> path; locks are no results."""
     found = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    return {name: path for name, path in found.items() if not is_temporary(name)}
+    return {name: path for name, path in found.items() if not is_temporary(name) and path.suffix != ".lock"}
 
 
 def temporary(folder: Path) -> list[str]:

@@ -1,8 +1,9 @@
 """Damage: bytes of every kind of file are changed, and the public function that reads it has to refuse it.
 
 A file is truncated, a bit is flipped, a block is zeroed, a digit is replaced, a value is edited within the format, or
-another file of the same kind lies in its place. Refusing it with one sentence is well, and so is reading all values as they were. Users' own files carry no checksum:
-there a changed number cannot be noticed, and only a changed shape counts as accepted in silence.
+another file of the same kind lies in its place. Refusing it with one sentence is well, and so is reading all values as
+they were. Users' own files carry no checksum: there a changed number cannot be noticed, and only a changed shape
+counts as accepted in silence.
 """
 
 import random
@@ -13,15 +14,15 @@ from pathlib import Path
 import numpy as np
 
 from campaign import kinds, sandbox
+from campaign.answers import of_reader
 from campaign.edits import edit
 from campaign.kinds import Kind, digest
-from campaign.trial import CRASH, HANG, RAW, SILENT, TRACEBACK, WELL, Trial
+from campaign.trial import SILENT, WELL, Trial
 
 PART = "damage"
 WAYS = ("truncated", "bit flipped", "block zeroed", "character replaced", "swapped", "value edited")
 CHANCES = (4, 10, 3, 6, 1, 8)
 EACH = 80  # trials of a kind in a whole campaign
-RAW_WORDS = ("Errno", "os error", "Unable to allocate")
 
 
 def trials(work: Path, seed: int, each: int = EACH, names: tuple[str, ...] = ()) -> Iterator[Trial]:
@@ -97,7 +98,7 @@ def damage(path: Path, other: Path, rng: random.Random) -> str:
     return f"{way}, {detail}"
 
 
-def answer(kind: Kind, folder: Path, path: Path) -> sandbox.Ended:
+def answer(kind: Kind, folder: Path, path: Path, memory: int = 2 * sandbox.GIB) -> sandbox.Ended:
     """Read a file in a fork; the text says "accepted" and a hash, or "refused" and the sentence."""
     from rdjepa.errors import RdjepaError
 
@@ -108,38 +109,19 @@ def answer(kind: Kind, folder: Path, path: Path) -> sandbox.Ended:
             return f"refused\n{error}"
         return f"accepted {digest(shapes(value) if kind.foreign else value)}"
 
-    return sandbox.forked(read, folder.parent / ".said")
+    return sandbox.forked(read, folder.parent / ".said", memory=memory)
 
 
 def shapes(value):
     """Return the shapes and dtypes of what a reader of users' files returned."""
-    return [{name: (np.shape(each), str(getattr(each, "dtype", ""))) for name, each in one.items() if name in ("fields", "times")} for one in value]
+    return [[(np.shape(one[name]), str(one[name].dtype)) for name in ("fields", "times")] for one in value]
 
 
 def judged(kind: Kind, done: str, ended: sandbox.Ended, expected: str) -> Trial:
     """Return the trial of an answer."""
-    outcome, said = verdict(ended)
+    outcome, said = of_reader(ended)
     lines = [line for line in ended.text.splitlines() if not line.startswith("warning")]
     answers = [line for line in lines if line.startswith(("accepted", "refused"))]
     if outcome == WELL and (not answers or (answers[-1].startswith("accepted") and answers[-1] != expected)):
         outcome, said = SILENT, "other values"
     return Trial(PART, kind.name, done, outcome, said, round(ended.seconds, 3), {"megabytes": ended.megabytes})
-
-
-def verdict(ended: sandbox.Ended) -> tuple[str, str]:
-    """Return outcome and last line of a process that has read something and said "accepted" or "refused"."""
-    lines = [line for line in ended.text.splitlines() if line.strip()] or [""]
-    if ended.hung:
-        return HANG, " < ".join(line.strip() for line in lines if line.strip().startswith("File"))[:300]
-    if ended.status < 0:
-        return CRASH, f"signal {-ended.status}"
-    if ended.status == sandbox.RAISED:
-        places = [line.strip() for line in lines if "/rdjepa/" in line]
-        return TRACEBACK, f"{lines[-1]} ({places[-1] if places else ''})"
-    if "refused" in lines:
-        said = lines[lines.index("refused") + 1 :]
-        sentence = " ".join(said)
-        if len(said) != 1 or not sentence.startswith("expected") or any(word in sentence for word in RAW_WORDS):
-            return RAW, sentence
-        return WELL, sentence
-    return WELL, ""

@@ -21,7 +21,8 @@ from campaign.content import HalfWrittenError, content, temporary, visible
 from campaign.trial import BITS, HALF, HANG, LEFT, LOST, STATUS, TRACEBACK, WELL, Trial
 
 SIGNALS = {signal.SIGKILL: (-9,), signal.SIGTERM: (-15, 143), signal.SIGINT: (130,)}
-ENDS = 20  # seconds in which a killed command has to be gone
+ENDS = 20  # seconds in which a killed command has to be gone; one that starts workers waits until they have begun
+ENDS_ALONE = 60
 PART = "kills"
 # Trials of a whole campaign, by command.
 SHARES = {
@@ -50,7 +51,7 @@ class Target:
         found = []
         for _ in range(2):
             out = self.fresh()
-            ended = run(command.filled(self.inputs, out), work / "said")
+            ended = self.run(command.filled(self.inputs, out))
             if ended.status:
                 raise RuntimeError(f"{command.name} ended with {ended.status} undisturbed: {ended.text}")
             self.seconds.append(ended.seconds)
@@ -59,6 +60,15 @@ class Target:
         different = sorted(name for name in found[0] if found[0][name] != found[1].get(name))
         if different or len(found[0]) != len(found[1]):
             raise RuntimeError(f"two undisturbed runs of {command.name} differ in {different}")
+
+    def run(self, arguments: list[str]) -> sandbox.Ended:
+        """Run the command undisturbed to its end."""
+        said = self.work / "said2"
+        if not self.command.alone:
+            return run(arguments, said)
+        began = time.perf_counter()
+        status, text, _ = _alone(arguments, said, 0, 120)
+        return sandbox.Ended(-9 if status is None else status, text, time.perf_counter() - began, 0, status is None)
 
     def fresh(self) -> Path:
         """Return an empty output folder."""
@@ -75,7 +85,8 @@ class Target:
             # The lines hold the speed, which differs when a step is made again.
             lines = log.read_text().splitlines() if steps and log.exists() else []
             return {line: 0 for line in lines if _step(line) <= max(steps)}
-        return {name: path.stat().st_ino for name, path in visible(out).items() if path.match(self.command.results)}
+        pattern = self.command.results or "*.nothing"
+        return {name: path.stat().st_ino for name, path in visible(out).items() if path.match(pattern)}
 
     def judge(self, out: Path, between: dict[str, object]) -> tuple[str, str]:
         """Compare an output folder after the second run; return the outcome and what is wrong."""
@@ -111,13 +122,13 @@ def trials(work: Path, seed: int, share: float = 1.0, names: tuple[str, ...] = t
         rng = random.Random(f"{seed} {name}")
         for number in range(max(1, round(SHARES[name] * share))):
             # One in eight is a process of its own, which imports and compiles everything itself.
-            yield kill(target, rng, alone=number % 8 == 7)
+            yield kill(target, rng, alone=COMMANDS[name].alone or number % 8 == 7)
 
 
 def kill(target: Target, rng: random.Random, alone: bool = False) -> Trial:
     """Make one trial: kill, look, run again, compare."""
     number = rng.choice(list(SIGNALS))
-    moment = rng.uniform(0, max(target.seconds) + (5 if alone else 0))
+    moment = rng.uniform(0, max(target.seconds) + (5 if alone and not target.command.alone else 0))
     out, began = target.fresh(), time.perf_counter()
     arguments = target.command.filled(target.inputs, out)
     status, text, remaining = (_alone if alone else _forked)(arguments, target.work / "said", number, moment)
@@ -127,7 +138,7 @@ def kill(target: Target, rng: random.Random, alone: bool = False) -> Trial:
         return Trial(PART, target.command.name, done, outcome, said, round(time.perf_counter() - began, 2))
 
     if status is None:
-        return trial(HANG, f"not gone {ENDS} s after the signal: {_last(text)}")
+        return trial(HANG, f"not gone in time after the signal: {_last(text)}")
     for name, path in visible(out).items():
         try:
             if name != "metrics.jsonl":  # grows by a line at a time
@@ -135,7 +146,7 @@ def kill(target: Target, rng: random.Random, alone: bool = False) -> Trial:
         except HalfWrittenError as error:
             return trial(HALF, f"{name}: {error}")
     between = target.finished(out)
-    again = run(target.command.filled(target.inputs, out, again=True), target.work / "said2")
+    again = target.run(target.command.filled(target.inputs, out, again=True))
     if again.hung:
         return trial(HANG, f"the second run: {_last(again.text)}")
     if again.status:
@@ -144,9 +155,9 @@ def kill(target: Target, rng: random.Random, alone: bool = False) -> Trial:
     outcome, said = target.judge(out, between)
     if outcome not in (WELL, LEFT):
         return trial(outcome, said)
-    if "Traceback" in text:
+    if "Traceback" in text and "/rdjepa/" in text:  # Python's own, before the package is asked, is not its
         return trial(TRACEBACK, _last(text))
-    if status not in (0, *SIGNALS[number]):
+    if status not in (0, *SIGNALS[number]) and not ("Traceback" in text and "/rdjepa/" not in text):
         return trial(STATUS, f"{status}: {_last(text)}")
     if remaining:
         return trial(LEFT, f"{len(remaining)} processes after the end")
@@ -164,15 +175,18 @@ def _forked(arguments: list[str], said: Path, number: int, moment: float) -> tup
 
 def _alone(arguments: list[str], said: Path, number: int, moment: float) -> tuple[int | None, str, list[int]]:
     """Do the same with a process of its own."""
-    command = [sys.executable, str(Path(__file__).with_name("command.py")), *arguments]
+    plain = arguments[0] in ("simulate", "data")  # needs nothing that `small` registers
+    program = ["-m", "rdjepa"] if plain else [str(Path(__file__).with_name("command.py"))]
+    command = [sys.executable, *program, *arguments]
     with said.open("w") as file:
         process = subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)
         try:
             process.wait(moment)
         except subprocess.TimeoutExpired:
-            process.send_signal(number)
+            if number:
+                process.send_signal(number)
         try:
-            status: int | None = process.wait(ENDS)
+            status: int | None = process.wait(ENDS_ALONE)
         except subprocess.TimeoutExpired:
             status = None
             os.killpg(process.pid, signal.SIGKILL)

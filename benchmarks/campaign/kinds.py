@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,16 @@ def kinds() -> list[Kind]:
         Kind("statistics of a study", study, "statistics/*.json", "study.json", _statistics),
         Kind("record of a cell", study, cells.format(0) + "record.json", cells.format(1) + "record.json", _collected),
         Kind("rows of a cell", study, cells.format(0) + "rows.parquet", cells.format(1) + "rows.parquet", _collected),
-        Kind("spectra of a cell", study, cells.format(0) + "spectra.parquet", cells.format(1) + "spectra.parquet", _collected),
-        Kind("curve of a cell", study, cells.format(0) + "curve.parquet", cells.format(1) + "curve.parquet", _collected),
+        Kind(
+            "spectra of a cell",
+            study,
+            cells.format(0) + "spectra.parquet",
+            cells.format(1) + "spectra.parquet",
+            _collected,
+        ),
+        Kind(
+            "curve of a cell", study, cells.format(0) + "curve.parquet", cells.format(1) + "curve.parquet", _collected
+        ),
         Kind("example of a cell", study, cells.format(0) + "example.npz", cells.format(1) + "example.npz", _collected),
         Kind("exported rows", "export", "rows.parquet", "curve.parquet", _collected),
         Kind("exported spectra", "export", "spectra.parquet", "curve.parquet", _collected),
@@ -77,10 +86,12 @@ def kinds() -> list[Kind]:
 
 
 def make(inputs: Path) -> None:
-    """Make the examples, in forks, so that this process stays without threads."""
+    """Make the examples, unless they are there, in forks, so that this process stays without threads."""
+    if (inputs / "pretrain" / "other").exists():  # made last
+        return
     prepare(inputs, ("data", "pretrain", "adapt", "study run", "export", "data build"))
     for work in (_make_build, _make_frames, _make_forecasters, _make_foreign, _make_other):
-        ended = sandbox.forked(lambda work=work: work(inputs), inputs / ".said", 60, memory=None)
+        ended = sandbox.forked(partial(work, inputs), inputs / ".said", 60, memory=None)
         if ended.status:
             raise RuntimeError(f"{work.__name__}: {ended.text}")
 

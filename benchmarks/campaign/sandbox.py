@@ -79,7 +79,7 @@ class Child:
             for old, new in ((nothing, 0), (descriptor, 1), (descriptor, 2)):
                 os.dup2(old, new)
             # A test runner may have replaced these.
-            sys.stdin, sys.stdout, sys.stderr = (open(n, "rw"[n > 0], closefd=False) for n in range(3))  # noqa: SIM115, PTH123
+            sys.stdin, sys.stdout, sys.stderr = (open(n, "rw"[n > 0], closefd=False) for n in range(3))  # noqa: SIM115
             faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=False)
             if inside is not None:
                 os.chdir(inside)

@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 SYSTEM = str(Path(__file__).with_name("turning.py"))
@@ -37,14 +38,11 @@ def install() -> None:
 
 def warm() -> None:
     """Import what the commands import and compile the kernels, so that forks need not."""
-    import matplotlib.font_manager
+    for name in ("api", "cli.main", "study.collect", "study.dataset", "study.report.write", "study.runner"):
+        import_module(f"rdjepa.{name}")
+    for name in ("matplotlib.font_manager", "torch._dynamo"):
+        import_module(name)
     import rdjepa
-    import rdjepa.api
-    import rdjepa.cli.main
-    import rdjepa.study.collect
-    import rdjepa.study.dataset
-    import rdjepa.study.runner
-    import torch._dynamo  # noqa: F401
 
     install()
     rdjepa.simulate(SYSTEM)

@@ -8,7 +8,7 @@ from typing import Any
 
 # Outcomes, the good one first; the others are the columns of the table.
 WELL = "well"
-LOST, HALF, BITS, SILENT, CRASH, HANG, TRACEBACK, RAW, STATUS, LEFT = BAD = (
+LOST, HALF, BITS, SILENT, CRASH, HANG, TRACEBACK, RAW, STATUS, LEFT, SLOW = BAD = (
     "lost",  # a finished result that was there before is gone or was made again
     "half written",  # a file under its final name that is not whole
     "different bits",  # after the same command ran again: another content than without the kill
@@ -19,6 +19,7 @@ LOST, HALF, BITS, SILENT, CRASH, HANG, TRACEBACK, RAW, STATUS, LEFT = BAD = (
     "raw message",  # exit status 2 or an error of rdjepa, without a sentence "expected ..., got ..."
     "wrong status",
     "left over",  # temporary files or processes that remain after the second run
+    "slow",  # more seconds than a user waits
 )
 
 
