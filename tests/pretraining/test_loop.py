@@ -12,7 +12,7 @@ import pytest
 import torch
 from noise import CONFIG, source
 
-from rdjepa.errors import ArgumentError, CheckpointError
+from rdjepa.errors import ArgumentError, CheckpointError, DataError
 from rdjepa.pretraining.config import PROFILES, PretrainConfig, scaled
 from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.frames import Frames
@@ -233,3 +233,17 @@ def test_a_state_under_the_name_of_another_step_is_refused(tiny, tmp_path):
         path.rename(path.with_name(state_name(4)))
     with pytest.raises(CheckpointError, match="got one of step 2"):
         pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
+
+
+def test_changed_curves_are_refused_and_a_run_goes_on_without_them(tiny, tmp_path):
+    pretrain("tiny", source(), tmp_path / "run", CONFIG, stop_at=4)
+    path = tmp_path / "run" / "metrics.jsonl"
+    text = path.read_text()
+    for changed in (text.replace("1", "2", 1), text.split("\n", 1)[1], "{}\n" + text):
+        path.write_text(changed)
+        with pytest.raises(DataError, match="as the run wrote them"):
+            pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
+        assert path.read_text() == changed
+    path.unlink()
+    pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
+    assert path.is_file()

@@ -1,6 +1,7 @@
 """Predictive latent pretraining: the resumable loop that trains encoder and predictor on trajectories (S2.3-S2.5)."""
 
 import contextlib
+import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -91,7 +92,7 @@ def pretrain(
         held_out = _held_out(validation, training) if validation and ranks.leads else []
         log = run / METRICS
         if ranks.leads:
-            _trim(log, training.step)
+            _trim(log, training.step, training.curves)
         _loop(training, dataset, parts, held_out, run, min(config.steps, stop_at or config.steps), progress, line)
     ranks.wait()
     model = build(preset, seed=config.seed)
@@ -134,7 +135,7 @@ def _loop(
                 if line:
                     line({"step": step} | metrics)
             if save:
-                training.save(run / "state" / state_name(step))
+                training.save(run / "state" / state_name(step), _checksum(run / METRICS))
                 # Two states are kept: if the newest is damaged, a resumed run starts from the one before.
                 for old in newest_state(run)[2:]:
                     old.unlink()
@@ -244,8 +245,16 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     return [sealed.decode(line, dict[str, Any], f"in {path}", "resume the run from its last state") for line in lines]
 
 
-def _trim(path: Path, step: int) -> None:
-    """Drop the lines of steps after the state that a resumed run starts from."""
+def _checksum(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+def _trim(path: Path, step: int, checksum: str = "") -> None:
+    """Drop the lines of steps after the state that a resumed run starts from; the others must have its checksum.
+
+    Raises:
+        DataError: they have not.
+    """
     if path.is_file():
         kept = []
         for line in path.read_bytes().splitlines(keepends=True):
@@ -253,4 +262,10 @@ def _trim(path: Path, step: int) -> None:
                 found = sealed.decode(line, dict[str, Any], f"in {path}", "delete it")
                 if found.get("step", step + 1) <= step:
                     kept.append(line)
-        write_bytes(path, b"".join(kept))
+        content = b"".join(kept)
+        if checksum and hashlib.sha256(content).hexdigest() != checksum:
+            raise DataError(
+                f"expected the curves up to step {step} as the run wrote them, got others in {path}; "
+                "move the file away to go on without them"
+            )
+        write_bytes(path, content)

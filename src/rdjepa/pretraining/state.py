@@ -42,6 +42,7 @@ class Pretraining:
         jepa: the three networks.
         queue: targets of the latest samples, for the diagnostics.
         step: optimizer steps done.
+        curves: checksum of the curves up to the state that was restored; "" where there is none.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Pretraining:
         ranks: Ranks = Ranks(),  # noqa: B008
     ) -> None:
         self.preset, self.config, self.device, self.step = preset, config, device, 0
-        self.engine, self.ranks, self.queue = engine, ranks, TargetQueue()
+        self.engine, self.ranks, self.queue, self.curves = engine, ranks, TargetQueue(), ""
         model = build(preset, seed=config.seed)
         self.model_config, self.side = model.config, model.config.side
         self.jepa = JEPA(model.encoder, model.predictor).to(device)
@@ -125,9 +126,9 @@ class Pretraining:
                     tensors[f"{moment}.{name}"] = state[moment]
         return tensors
 
-    def save(self, path: Path) -> None:
-        """Write the complete state as one file, atomically."""
-        save_tensors(path, self.tensors(), {"step": self.step, **self._settings()})
+    def save(self, path: Path, curves: str = "") -> None:
+        """Write the complete state as one file, atomically, with the checksum of the run's curves up to it."""
+        save_tensors(path, self.tensors(), {"step": self.step, "curves": curves, **self._settings()})
 
     def _settings(self) -> dict[str, Any]:
         """Return what a state belongs to: preset, sizes and optimization settings."""
@@ -159,7 +160,7 @@ class Pretraining:
                 "exp_avg": tensors[f"exp_avg.{name}"].to(self.device),
                 "exp_avg_sq": tensors[f"exp_avg_sq.{name}"].to(self.device),
             }
-        self.step = record["step"]
+        self.step, self.curves = record["step"], record.get("curves", "")
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from tokenize import TokenError
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,7 +27,7 @@ DAMAGED: tuple[type[Exception], ...] = (
     AttributeError,
     EOFError,
 )
-DAMAGED += (OverflowError, SyntaxError, AssertionError, zlib.error, zipfile.BadZipFile, struct.error)
+DAMAGED += (OverflowError, SyntaxError, TokenError, AssertionError, zlib.error, zipfile.BadZipFile, struct.error)
 
 
 class Lazy(Protocol):
