@@ -118,7 +118,7 @@ def _arguments(name: str, parameter: Any, value: str, inputs: Path) -> list[str]
     """Return the words of a short run of a command with one value replaced."""
     study = [small.STUDY, "--profile", small.PRESET]
     data = str(inputs / "data")
-    short: dict[str, list[str]] = {
+    short: dict[str, list[str]] = {  # of a command that is not listed its own defaults are taken
         "systems": ["turning"],
         "simulate": ["turning"],
         "adapt": [*EVERY["adapt"].filled(inputs, Path())[1:], "--steps", "1"],
@@ -126,6 +126,11 @@ def _arguments(name: str, parameter: Any, value: str, inputs: Path) -> list[str]
         "forecast": EVERY["forecast"].filled(inputs, Path())[1:],
         "demo": ["--system", "none such"],  # what is checked before that
         "info": [],
+        "inspect": [data + "/turning/data/train/id-00000.hdf5"],
+        "view": [data + "/turning/data/train/id-00000.hdf5"],
+        "export": [str(inputs / "adapt" / "forecaster.safetensors")],
+        "new-system": ["mine"],
+        "check-system": [small.SYSTEM, "--draws", "1", "--seconds", "1"],
         "data build": ["--systems", small.SYSTEM, "--count", "1", "--out", "built"],
         "data verify": [str(inputs / "build")],
         "data card": ["copy"],
@@ -148,9 +153,9 @@ def _arguments(name: str, parameter: Any, value: str, inputs: Path) -> list[str]
         "study export": ["--root", str(inputs / "study run")],
         **{f"study {verb}": [*study, "--root", str(inputs / "study run")] for verb in ("tables", "figures", "report")},
     }
-    words = list(short[name])
+    words = short.get(name, [])[:]
     if parameter.param_type_name == "argument":
-        return [*name.split(), *words[1:], "--", value]
+        return [*name.split(), *words[1:], "--", value]  # the first word is the argument
     option = parameter.opts[0]
     if option in words:
         at = words.index(option)
