@@ -4,6 +4,7 @@ import json
 import shutil
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +57,7 @@ def _make_foreign(inputs: Path) -> None:
     folder = inputs / "foreign"
     folder.mkdir(exist_ok=True)
     rng = np.random.default_rng(0)
+    fields: Any = None
     for name in "ab":
         fields = rng.standard_normal((12, 8, 8, 2)).astype(np.float32)
         np.save(folder / f"{name}.npy", fields)

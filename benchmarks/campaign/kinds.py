@@ -228,7 +228,8 @@ def _resumed(folder: Path, path: Path) -> Any:
     dataset = Dataset.open(folder.parent / "data", [small.SOURCE], dtype=torch.bfloat16, grid=64)
     assert isinstance(dataset.normalizers[small.SOURCE], Normalizer)
     model = pretrain(small.PRESET, dataset, folder, PROFILES[small.PRESET], resuming=True)
-    lines = (folder / "metrics.jsonl").read_text().splitlines()  # a log: that none is dropped without a word
+    log = folder / "metrics.jsonl"
+    lines = log.read_text().splitlines() if log.is_file() else []  # a log: that none is dropped without a word
     return [list(model.encoder.parameters()), len(lines), json.loads((folder / "data.json").read_text())]
 
 
