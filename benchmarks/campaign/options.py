@@ -42,7 +42,7 @@ PATHS = (
 )  # fmt: skip
 NONSENSE = ("", "-1", "nan", "inf", "-inf", "1e400", str(-(10**30)))  # that no number of things can be
 ENDLESS = ("steps", "updates")  # who asks for a great number of these gets them
-SECONDS = {"scheduler": 60, "workers": 60}  # starting workers and waiting for an answer take long; 20 for the others
+SECONDS = {"scheduler": 60, "workers": 60, "export": 60}  # by option or command: those take long; 20 for the others
 
 
 def trials(work: Path, rng: random.Random, share: float = 1.0) -> Iterator[Trial]:
@@ -65,7 +65,9 @@ def _trial(work: Path, name: str, parameter: Any, kind: str, value: str) -> Tria
     _furnish(folder)
     arguments = _arguments(name, parameter, value, work / "inputs")
     before = sorted(str(path) for path in folder.rglob("*"))
-    ended = sandbox.forked(sandbox.command(arguments), work / "said", SECONDS.get(parameter.name, 20), inside=folder)
+    ended = sandbox.forked(
+        sandbox.command(arguments), work / "said", SECONDS.get(parameter.name, SECONDS.get(name, 20)), inside=folder
+    )
     after = sorted(str(path) for path in folder.rglob("*"))
     outcome, said = of_command(ended)
     if outcome == WELL and not ended.status and _is_number(kind) and value in NONSENSE + ("1.5",) * ("int" in kind):
