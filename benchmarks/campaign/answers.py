@@ -1,8 +1,11 @@
 """What an ended process says about its trial: a sentence, a traceback, a raw message, nothing."""
 
+import re
+
 from campaign import sandbox
 from campaign.trial import CRASH, HANG, RAW, STATUS, TRACEBACK, WELL
 
+WARNING = re.compile(r"\S+\.py:\d+: |  \S")  # what Python prints of a warning, and the line of code below it
 RAW_WORDS = ("Errno", "os error", "Unable to allocate")
 
 
@@ -15,7 +18,7 @@ def of_reader(ended: sandbox.Ended) -> tuple[str, str]:
         return TRACEBACK, f"{lines[-1]} ({_place(lines)})"
     if "refused" not in lines:
         return WELL, ""
-    said = lines[lines.index("refused") + 1 :]
+    said = [line for line in lines[lines.index("refused") + 1 :] if not WARNING.match(line)]
     return (WELL if len(said) == 1 and _is_sentence(said[0]) else RAW), " / ".join(said)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from campaign import damage, kinds, sandbox
-from campaign.trial import SILENT, Trial
+from campaign.trial import SILENT, WELL, Trial
 
 TENSORS = 2**40
 
@@ -37,9 +37,18 @@ def trials(work: Path, rng: random.Random, share: float = 1.0) -> Iterator[Trial
         BOMBS[name](path, trap)
         done = f"{name} as {kind.name}"
         trial = damage.judged(kind, done, damage.answer(kind, copy, path, sandbox.GIB), expected[kind.name])
+        if trial.outcome == SILENT and name in MISSING:
+            trial = replace(trial, outcome=WELL, said="as if it were not there")
         if trap.exists():
             trial = replace(trial, outcome=SILENT, said="the pickle was executed")
         yield replace(trial, part="hostile", target="files")
+
+
+# No file at all: an optional one is then as if it were not there.
+MISSING = (
+    "nothing", "directory", "FIFO", "socket", "link to nothing", "link to itself", "link to /dev/zero",
+    "link to /dev/full",
+)  # fmt: skip
 
 
 class Trap:

@@ -2,8 +2,8 @@
 
 A file is truncated, a bit is flipped, a block is zeroed, a digit is replaced, a value is edited within the format, or
 another file of the same kind lies in its place. Refusing it with one sentence is well, and so is reading all values as
-they were. Users' own files carry no checksum: there a changed number cannot be noticed, and only a changed shape
-counts as accepted in silence.
+they were, or a warning of what was left out. Users' own files carry no checksum: there a changed number cannot be
+noticed, and only a changed shape counts as accepted in silence.
 """
 
 import random
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from campaign import kinds, sandbox
+from campaign import examples, kinds, sandbox
 from campaign.answers import of_reader
 from campaign.edits import edit
 from campaign.kinds import Kind, digest
@@ -35,7 +35,7 @@ def trials(work: Path, seed: int, each: int = EACH, names: tuple[str, ...] = ())
         names: of kinds; all when empty.
     """
     inputs = work / "inputs"
-    kinds.make(inputs)
+    examples.make(inputs)
     for kind in kinds.kinds():
         if names and kind.name not in names:
             continue
@@ -122,6 +122,11 @@ def judged(kind: Kind, done: str, ended: sandbox.Ended, expected: str) -> Trial:
     outcome, said = of_reader(ended)
     lines = [line for line in ended.text.splitlines() if not line.startswith("warning")]
     answers = [line for line in lines if line.startswith(("accepted", "refused"))]
-    if outcome == WELL and (not answers or (answers[-1].startswith("accepted") and answers[-1] != expected)):
+    warned = any("warning" in line.lower() for line in ended.text.splitlines())
+    if (
+        outcome == WELL
+        and not warned
+        and (not answers or (answers[-1].startswith("accepted") and answers[-1] != expected))
+    ):
         outcome, said = SILENT, "other values"
     return Trial(PART, kind.name, done, outcome, said, round(ended.seconds, 3), {"megabytes": ended.megabytes})

@@ -123,7 +123,7 @@ def _another(old: Any, rng: random.Random) -> Any:
     if isinstance(old, str):
         return "?" if not old or rng.random() < 0.3 else _other(old, rng)
     array = np.array(old)
-    if array.dtype.kind == "O" or not array.size:
+    if array.dtype.kind not in "biuf" or not array.size:
         return "?"
     flat = array.reshape(-1)
     at = rng.randrange(flat.size)

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
-from campaign import bombs, draws, kinds, options, sandbox, takers
+from campaign import bombs, draws, examples, options, sandbox, takers
 from campaign.answers import of_reader
 from campaign.trial import SILENT, WELL, Trial
 
@@ -34,7 +34,7 @@ def trials(work: Path, seed: int, share: float = 1.0, names: tuple[str, ...] = (
         names: kinds of input; all when empty.
     """
     inputs = work / "inputs"
-    kinds.make(inputs)
+    examples.make(inputs)
     said = work / "said"
     for name, number in SHARES.items():
         if names and name not in names:

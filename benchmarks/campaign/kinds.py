@@ -5,14 +5,13 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from campaign import sandbox, small
-from campaign.commands import prepare
+from campaign import small
+from campaign.content import VOLATILE
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,8 @@ def kinds() -> list[Kind]:
         Kind("run state", run, "state/step-00000006.safetensors", "state/step-00000004.safetensors", _state),
         Kind("data of a run", run, "data.json", "model/config.json", _resumed),
         Kind("metrics of a run", run, "metrics.jsonl", "data.json", _resumed),
-        Kind("frames of a run", "frames", "frames/*.frames", "metrics.jsonl", _frames),
-        Kind("statistics of the frames", "frames", "frames/*.json", "data.json", _frames),
+        Kind("frames of a run", "frames", "frames/*.frames", "metrics.jsonl", mapped),
+        Kind("statistics of the frames", "frames", "frames/*.json", "data.json", mapped),
         Kind("forecaster", "forecasters", "a.safetensors", "b.safetensors", _forecaster),
         Kind("settings of a study", study, "study.json", cells.format(0) + "record.json", _status),
         Kind("statistics of a study", study, "statistics/*.json", "study.json", _statistics),
@@ -82,18 +81,14 @@ def kinds() -> list[Kind]:
         Kind("npz of a user", own, "a.npz", "b.npz", lambda folder, path: _load(path), True),
         Kind("The Well", own, "well.hdf5", "pdebench.h5", lambda folder, path: _load(path), True),
         Kind("PDEBench", own, "pdebench.h5", "well.hdf5", lambda folder, path: _load(path), True),
+        Kind("NetCDF 4", own, "a.nc", "b.nc", lambda folder, path: _load(path), True),
+        Kind("NetCDF 3", own, "b.nc", "a.nc", lambda folder, path: _load(path), True),
+        Kind("MATLAB, compressed", own, "a.mat", "b.mat", lambda folder, path: _load(path), True),
+        Kind("MATLAB", own, "b.mat", "a.mat", lambda folder, path: _load(path), True),
+        Kind("description of a Zarr array", own, "zarr/zarr.json", "a.npy", _zarr, True),
+        Kind("piece of a Zarr array", own, "zarr/c/0/0/0/0", "a.npy", _zarr, True),
+        Kind("picture", own, "pictures/05.png", "pictures/06.png", lambda folder, path: _load(path.parent), True),
     ]
-
-
-def make(inputs: Path) -> None:
-    """Make the examples, unless they are there, in forks, so that this process stays without threads."""
-    if (inputs / "pretrain" / "other").exists():  # made last
-        return
-    prepare(inputs, ("data", "pretrain", "adapt", "study run", "export", "data build"))
-    for work in (_make_build, _make_frames, _make_forecasters, _make_foreign, _make_other):
-        ended = sandbox.forked(partial(work, inputs), inputs / ".said", 60, memory=None)
-        if ended.status:
-            raise RuntimeError(f"{work.__name__}: {ended.text}")
 
 
 def place(folder: Path, pattern: str) -> Path:
@@ -150,6 +145,10 @@ def _load(path: Path) -> Any:
     return [vars(trajectory) for trajectory in readers.load(path)]
 
 
+def _zarr(folder: Path, path: Path) -> Any:
+    return _load(folder / "zarr")
+
+
 def _verified(folder: Path, path: Path) -> Any:
     """What `data verify` says is refusal enough: it names the file and ends with status 1."""
     from rdjepa.data import manifest, store
@@ -175,7 +174,7 @@ def _recipe(folder: Path, path: Path) -> Any:
     from rdjepa.data import manifest
 
     manifest.check(folder, [systems.get(small.SOURCE)])
-    return json.loads(path.read_text())
+    return {key: value for key, value in json.loads(path.read_text()).items() if key not in VOLATILE}
 
 
 def _support(folder: Path, path: Path) -> Any:
@@ -229,11 +228,12 @@ def _resumed(folder: Path, path: Path) -> Any:
     dataset = Dataset.open(folder.parent / "data", [small.SOURCE], dtype=torch.bfloat16, grid=64)
     assert isinstance(dataset.normalizers[small.SOURCE], Normalizer)
     model = pretrain(small.PRESET, dataset, folder, PROFILES[small.PRESET], resuming=True)
-    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [list(model.encoder.parameters()), lines, json.loads((folder / "data.json").read_text())]
+    log = folder / "metrics.jsonl"
+    lines = log.read_text().splitlines() if log.is_file() else []  # a log: that none is dropped without a word
+    return [list(model.encoder.parameters()), len(lines), json.loads((folder / "data.json").read_text())]
 
 
-def _frames(folder: Path, path: Path) -> Any:
+def mapped(folder: Path, path: Path) -> Any:
     import torch
 
     from rdjepa.pretraining.dataset import Dataset
@@ -275,71 +275,3 @@ def _collected(folder: Path, path: Path) -> Any:
     records = collect.read_records(folder)
     tables = [collect.collect(folder), collect.spectra(folder), collect.curve(folder)]
     return [records, tables, [collect.example(folder, record["id"]) for record in records]]
-
-
-def _make_build(inputs: Path) -> None:
-    import shutil
-
-    shutil.rmtree(inputs / "build", ignore_errors=True)
-    shutil.copytree(inputs / "data build", inputs / "build")
-
-
-def _make_frames(inputs: Path) -> None:
-    import shutil
-
-    folder = inputs / "frames"
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(inputs / "pretrain", folder)
-    _frames(folder, folder)
-
-
-def _make_forecasters(inputs: Path) -> None:
-    import shutil
-
-    import rdjepa
-
-    folder = inputs / "forecasters"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    shutil.copy(inputs / "adapt" / "forecaster.safetensors", folder / "a.safetensors")
-    support = inputs / "data" / "turning" / "data" / "train" / "id-00002.hdf5"
-    rdjepa.adapt(inputs / "pretrain" / "model", support, steps=1, base="linear").save(folder / "b.safetensors")
-
-
-def _make_foreign(inputs: Path) -> None:
-    import h5py
-
-    folder = inputs / "foreign"
-    folder.mkdir(exist_ok=True)
-    rng = np.random.default_rng(0)
-    for name in "ab":
-        fields = rng.standard_normal((12, 8, 8, 2)).astype(np.float32)
-        np.save(folder / f"{name}.npy", fields)
-        np.savez_compressed(folder / f"{name}.npz", fields=fields, times=np.arange(12.0))
-    with h5py.File(folder / "well.hdf5", "w") as file:
-        file.attrs["n_trajectories"] = 2
-        group = file.create_group("t0_fields")
-        group.attrs["field_names"] = ["u", "v"]
-        for name in "uv":
-            group.create_dataset(name, data=rng.standard_normal((2, 12, 8, 8)).astype(np.float32), compression="gzip")
-        for name, values in (("time", 12), ("x", 8), ("y", 8)):
-            file.create_dataset(f"dimensions/{name}", data=np.arange(values, dtype=np.float32))
-        for name, shape in (("feed", ()), ("kill", (2,))):
-            scalar = file.create_dataset(f"scalars/{name}", data=rng.random(shape))
-            scalar.attrs["sample_varying"], scalar.attrs["time_varying"] = bool(shape), False
-        wall = file.create_group("boundary_conditions/x_periodic")
-        wall.attrs["bc_type"] = "PERIODIC"
-    with h5py.File(folder / "pdebench.h5", "w") as file:
-        for number in range(2):
-            group = file.create_group(f"{number:04d}")
-            group["data"] = rng.standard_normal((12, 8, 8, 2)).astype(np.float32)
-            group["grid/t"], group["grid/x"] = np.linspace(0, 5, 12), np.linspace(-1, 1, 8)
-
-
-def _make_other(inputs: Path) -> None:
-    """A second checkpoint's configuration, of other weights."""
-    folder = inputs / "pretrain" / "other"
-    folder.mkdir(exist_ok=True)
-    record = json.loads((inputs / "pretrain" / "model" / "config.json").read_text())
-    record["sha256"] = record["sha256"][::-1]
-    (folder / "config.json").write_text(json.dumps(record))

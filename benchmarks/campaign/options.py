@@ -42,7 +42,7 @@ PATHS = (
 )  # fmt: skip
 NONSENSE = ("", "-1", "nan", "inf", "-inf", "1e400", str(-(10**30)))  # that no number of things can be
 ENDLESS = ("steps", "updates")  # who asks for a great number of these gets them
-SECONDS = {"scheduler": 60, "workers": 60}  # starting workers and waiting for an answer take long; 20 for the others
+SECONDS = {"scheduler": 60, "workers": 60, "export": 60}  # by option or command: those take long; 20 for the others
 
 
 def trials(work: Path, rng: random.Random, share: float = 1.0) -> Iterator[Trial]:
@@ -65,7 +65,9 @@ def _trial(work: Path, name: str, parameter: Any, kind: str, value: str) -> Tria
     _furnish(folder)
     arguments = _arguments(name, parameter, value, work / "inputs")
     before = sorted(str(path) for path in folder.rglob("*"))
-    ended = sandbox.forked(sandbox.command(arguments), work / "said", SECONDS.get(parameter.name, 20), inside=folder)
+    ended = sandbox.forked(
+        sandbox.command(arguments), work / "said", SECONDS.get(parameter.name, SECONDS.get(name, 20)), inside=folder
+    )
     after = sorted(str(path) for path in folder.rglob("*"))
     outcome, said = of_command(ended)
     if outcome == WELL and not ended.status and _is_number(kind) and value in NONSENSE + ("1.5",) * ("int" in kind):
@@ -118,7 +120,7 @@ def _arguments(name: str, parameter: Any, value: str, inputs: Path) -> list[str]
     """Return the words of a short run of a command with one value replaced."""
     study = [small.STUDY, "--profile", small.PRESET]
     data = str(inputs / "data")
-    short: dict[str, list[str]] = {
+    short: dict[str, list[str]] = {  # of a command that is not listed its own defaults are taken
         "systems": ["turning"],
         "simulate": ["turning"],
         "adapt": [*EVERY["adapt"].filled(inputs, Path())[1:], "--steps", "1"],
@@ -126,6 +128,11 @@ def _arguments(name: str, parameter: Any, value: str, inputs: Path) -> list[str]
         "forecast": EVERY["forecast"].filled(inputs, Path())[1:],
         "demo": ["--system", "none such"],  # what is checked before that
         "info": [],
+        "inspect": [data + "/turning/data/train/id-00000.hdf5"],
+        "view": [data + "/turning/data/train/id-00000.hdf5"],
+        "export": [str(inputs / "adapt" / "forecaster.safetensors")],
+        "new-system": ["mine"],
+        "check-system": [small.SYSTEM, "--draws", "1", "--seconds", "1"],
         "data build": ["--systems", small.SYSTEM, "--count", "1", "--out", "built"],
         "data verify": [str(inputs / "build")],
         "data card": ["copy"],
@@ -148,9 +155,9 @@ def _arguments(name: str, parameter: Any, value: str, inputs: Path) -> list[str]
         "study export": ["--root", str(inputs / "study run")],
         **{f"study {verb}": [*study, "--root", str(inputs / "study run")] for verb in ("tables", "figures", "report")},
     }
-    words = list(short[name])
+    words = short.get(name, [])[:]
     if parameter.param_type_name == "argument":
-        return [*name.split(), *words[1:], "--", value]
+        return [*name.split(), *words[1:], "--", value]  # the first word is the argument
     option = parameter.opts[0]
     if option in words:
         at = words.index(option)

@@ -35,7 +35,7 @@ def array(value: tuple[str, tuple[int, ...], str, str]) -> Any:
     if layout == "frame" and made.ndim:
         import pandas as pd
 
-        return pd.DataFrame(made.reshape(len(made), -1) if made.size else made[:0])
+        return pd.DataFrame(made.reshape(len(made), -1) if made.size else np.zeros((0, 2)))
     if layout == "tensor":
         import torch
 
