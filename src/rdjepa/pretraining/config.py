@@ -31,7 +31,7 @@ class PretrainConfig:
 
     steps: Count = 200_000
     batch: Count = 4
-    peak: Rate = 7e-5
+    peak: NotNegative = 7e-5
     minimum: NotNegative = 1e-6
     warmup: Number = 5_000
     weight_decay: NotNegative = 0.05
