@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check docs lowest clean
+.PHONY: demo test check docs lowest sbom clean
 
 demo: $(VENV)/ready
 	$(BIN)/rdjepa demo
@@ -21,6 +21,12 @@ lowest:
 # The documentation as a site, in site/index.html; it needs no network.
 docs: $(VENV)/ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# A CycloneDX bill of materials of the environment, with licences; the tool gets an environment of its own.
+sbom: $(VENV)/ready
+	$(PYTHON) -m venv build/sbom
+	build/sbom/bin/python -m pip install --quiet --disable-pip-version-check "cyclonedx-bom>=7,<8"
+	build/sbom/bin/cyclonedx-py environment --pyproject pyproject.toml --output-file sbom.json $(VENV)/bin/python
 
 $(VENV)/ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)

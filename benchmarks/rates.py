@@ -66,7 +66,7 @@ def start(name: str, arguments: argparse.Namespace) -> tuple[ForecastModel, str]
     """
     if not forecasters.get(name).pretrained:
         return forecasters.build(name, PRESET, seed=SEED), ""
-    seen = checkpoint.read_config(arguments.model)[1]["pretraining"]["systems"]
+    seen = checkpoint.read_config(arguments.model)[1].pretraining["systems"]
     if arguments.left_out in seen:
         raise ArgumentError(
             f"expected a model pretrained without {arguments.left_out}, got one of {', '.join(seen)}; make one with: "

@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 
@@ -20,6 +21,7 @@ from rdjepa import systems
 from rdjepa.evaluation import metrics
 from rdjepa.forecasters import registry as forecaster_registry
 from rdjepa.forecasters.base import ForecastModel
+from rdjepa.io.sealed import SEAL
 from rdjepa.models.rdjepa import PRESETS, ModelConfig
 from rdjepa.study import registry as study_registry
 
@@ -34,6 +36,19 @@ def tiny(monkeypatch):
     """A preset small enough to train inside a test."""
     monkeypatch.setitem(PRESETS, "tiny", TINY)
     return TINY
+
+
+@pytest.fixture
+def edit_json():
+    """Changes a JSON file by hand, as one who leaves its seal off."""
+
+    def edit(path, change):
+        values = json.loads(path.read_text())
+        values.pop(SEAL, None)
+        change(values)
+        path.write_text(json.dumps(values))
+
+    return edit
 
 
 @pytest.fixture

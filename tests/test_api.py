@@ -105,8 +105,9 @@ def test_statistics_come_from_the_support_unless_given(tiny):
     [
         (np.zeros((10, 128, 128, 3), np.float32), "2 components"),
         (np.zeros((8, 128, 128, 2), np.float32), "at least 9 frames"),
-        (np.zeros((10, 64, 64, 2), np.float32), "128 x 128 grid"),
-        (np.zeros((10, 128, 128, 2), np.int64), "floating"),
+        (trajectory()[:, :64, :64], "128 x 128 grid"),
+        (np.zeros((10, 128, 128, 2), bool), "floating"),
+        (np.zeros((10, 128, 128, 2), np.float32), "components that vary"),
         (np.full((10, 128, 128, 2), np.nan, np.float32), "finite"),
         (np.zeros((128, 128), np.float32), "expected"),
     ],
@@ -125,7 +126,7 @@ def test_unfit_contexts_are_refused(forecaster):
 
 
 def test_no_updates_are_refused(tiny):
-    with pytest.raises(ValueError, match="at least one update"):
+    with pytest.raises(ValueError, match="expected steps to be a whole number of at least 1"):
         rdjepa.adapt(rdjepa.build("tiny"), trajectory(), steps=0)
 
 
@@ -140,7 +141,7 @@ def test_pretraining_takes_any_systems_and_records_them(tiny, tmp_path, monkeypa
     build(data, [Key(name, split) for name in names for split in ("pool", "validation")])
     monkeypatch.setitem(profiles.PROFILES, "tiny", PretrainConfig(steps=2, batch=1, warmup=1))
     model = rdjepa.pretrain("tiny", data, tmp_path / "run", systems=names, device="cpu", stop_at=1)
-    record = checkpoint.read_config(tmp_path / "run" / "model")[1]["pretraining"]
+    record = checkpoint.read_config(tmp_path / "run" / "model")[1].pretraining
     assert record["systems"] == names == list(record["trajectories"]) and model.name == "tiny"
     with pytest.raises(ArgumentError, match="expected the systems schnakenberg, lambda-omega that"):
         rdjepa.pretrain("tiny", data, tmp_path / "run", systems=names[::-1], device="cpu", resume=True)

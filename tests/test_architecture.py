@@ -1,5 +1,6 @@
 """The direction of imports and the absence of effects at import."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -42,3 +43,20 @@ def test_every_public_name_is_found_where_it_is_said_to_be():
     assert set(rdjepa.__all__) <= set(dir(rdjepa))
     with pytest.raises(AttributeError, match="no attribute 'forecast'"):
         getattr(rdjepa, "forecast")  # noqa: B009
+
+
+RUNS_CODE = {"eval", "exec", "compile", "__import__"}
+READS_CODE = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+
+
+def test_no_text_from_outside_is_run_and_no_pickle_is_read():
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            # A user's own equation is run, when the user names its file.
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and path.name != "user_file.py":
+                assert node.func.id not in RUNS_CODE, path
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                modules = {node.module or ""} if isinstance(node, ast.ImportFrom) else {n.name for n in node.names}
+                assert not {module.split(".")[0] for module in modules} & READS_CODE, path
+            if isinstance(node, ast.keyword) and node.arg in ("allow_pickle", "weights_only"):
+                assert isinstance(node.value, ast.Constant) and node.value.value is (node.arg == "weights_only"), path

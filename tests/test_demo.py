@@ -1,6 +1,8 @@
 import contextlib
 import json
 
+import pytest
+
 from rdjepa.demo import DemoConfig, run
 from rdjepa.io import checkpoint
 from rdjepa.models.rdjepa import build
@@ -20,7 +22,7 @@ def test_demonstration_leaves_figure_animation_result_and_forecaster(tiny, tmp_p
     stored = json.loads((tmp_path / "out" / "result.json").read_text())
     assert set(result["errors"]) == {"RD-JEPA", "from scratch", "persistence"}
     assert set(stored["errors"]["RD-JEPA"]["relative_l2"]) == set("12345")
-    assert stored["fingerprint"] == checkpoint.read_config(tmp_path / "model")[1]["sha256"]
+    assert stored["fingerprint"] == checkpoint.read_config(tmp_path / "model")[1].sha256
     assert stored["support"][0].startswith("schnakenberg/pool/id/")
     assert all(key.startswith("schnakenberg/test/id/") for key in stored["test"])
     persistence = result["errors"]["persistence"]["relative_l2"]
@@ -28,7 +30,7 @@ def test_demonstration_leaves_figure_animation_result_and_forecaster(tiny, tmp_p
     assert list(result["curve"]) == ["RD-JEPA", "from scratch"]
     for name, found in result["curve"].items():
         assert list(found) == [1, 2]
-        assert found[2] == sum(result["errors"][name]["relative_l2"].values()) / 5
+        assert found[2] == pytest.approx(sum(result["errors"][name]["relative_l2"].values()) / 5)
     for name in ("curve.png", "forecast.png", "forecast.gif", "forecaster.safetensors"):
         assert (tmp_path / "out" / name).stat().st_size > 0
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "out" / "data").rglob("*.hdf5")}

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from rdjepa import forecasters, systems
     from rdjepa.adaptation.forecaster import Forecaster, load_forecaster
     from rdjepa.adaptation.loss import forecast_loss
-    from rdjepa.api import adapt, evaluate, load, pretrain
+    from rdjepa.api import adapt, evaluate, inspect, load, pretrain
+    from rdjepa.data.readers import Reading
     from rdjepa.data.simulate import simulate
     from rdjepa.data.statistics import Normalizer
     from rdjepa.data.trajectory import Trajectory
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Forecaster",
     "Normalizer",
+    "Reading",
     "Trajectory",
     "__version__",
     "adapt",
@@ -35,6 +37,7 @@ __all__ = [
     "evaluate",
     "forecast_loss",
     "forecasters",
+    "inspect",
     "jepa_loss",
     "load",
     "load_forecaster",
@@ -48,6 +51,7 @@ __all__ = [
 _LOCATIONS = {
     "Forecaster": "rdjepa.adaptation.forecaster:Forecaster",
     "Normalizer": "rdjepa.data.statistics:Normalizer",
+    "Reading": "rdjepa.data.readers:Reading",
     "Trajectory": "rdjepa.data.trajectory:Trajectory",
     "adapt": "rdjepa.api:adapt",
     "forecast_loss": "rdjepa.adaptation.loss:forecast_loss",
@@ -55,6 +59,7 @@ _LOCATIONS = {
     "build": "rdjepa.models.rdjepa:build",
     "evaluate": "rdjepa.api:evaluate",
     "forecasters": "rdjepa.forecasters",
+    "inspect": "rdjepa.api:inspect",
     "load": "rdjepa.api:load",
     "load_forecaster": "rdjepa.adaptation.forecaster:load_forecaster",
     "metrics": "rdjepa.evaluation.metrics",

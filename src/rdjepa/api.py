@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import json
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -14,8 +13,11 @@ import torch
 
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
 from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
-from rdjepa.data import manifest, readers, store
+from rdjepa.checks import of_class
+from rdjepa.data import manifest, readers, store, survey
 from rdjepa.data.fields import block_means, channels_first, validate
+from rdjepa.data.inspection import Inspection
+from rdjepa.data.readers import Reading
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
@@ -38,6 +40,7 @@ from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.diagnostics import diagnose
 from rdjepa.pretraining.engine import Engine, explain_out_of_memory, fastest
 from rdjepa.pretraining.frames import Frames
+from rdjepa.pretraining.loop import METRICS, read_metrics
 from rdjepa.pretraining.loop import pretrain as _pretrain
 from rdjepa.pretraining.targets import TargetConfig
 from rdjepa.pretraining.tensorboard import Board
@@ -184,7 +187,7 @@ def _finish(
     files: Mapping[str, str],
 ) -> None:
     """Write the folder `model` of a run: weights, configuration, data, curves and card."""
-    metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    metrics = read_metrics(run / METRICS)
     record = {
         "config": dataclasses.asdict(config),
         "steps": metrics[-1]["step"],
@@ -202,7 +205,7 @@ def _finish(
     record["check"] = latent_error(model, dataset.normalizers, files)
     folder = run / "model"
     folder.mkdir(exist_ok=True)
-    for name in ("data.json", "metrics.jsonl"):
+    for name in (checkpoint.DATA, METRICS):
         write_bytes(folder / name, (run / name).read_bytes())
     figures.curves(metrics, folder / "curves.png")
     checkpoint.save(model, folder, record, cards.model_card(preset, record))
@@ -243,6 +246,7 @@ def adapt(
     normalizer: Normalizer | None = None,
     base: str = "none",
     resample: bool = False,
+    reading: Reading | None = None,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
     observe: Callable[[int, str, Forecaster], None] | None = None,
@@ -254,16 +258,17 @@ def adapt(
         model: a pretrained RD-JEPA or its name or directory; its encoder is frozen, its predictor trained further, its
             decoder starts from fresh weights. Or a forecaster from `rdjepa.forecasters.build`, trained as it is. The
             argument itself is not changed.
-        trajectories: `Trajectory` objects, (T, H, W, 2) or (K, T, H, W, 2) arrays, or a path (HDF5, npz, npy), or
-            a list of these.
+        trajectories: `Trajectory` objects, (T, H, W, 2) or (K, T, H, W, 2) arrays, objects of xarray, or a path of any
+            known format, or a list of these.
         steps: updates; those of `config` when None.
         seed: of the fresh weights and of the order of windows; that of `config` when None.
         config: all optimization settings; those of the preset when None.
         normalizer: field statistics; taken from the trajectories themselves when None.
         base: "none", the network forecasts the field, as in the paper; or "linear", it corrects a linear forecast of
             every point from its last four values, fitted to the trajectories: for fields that change slowly.
-        resample: average fields that are finer than the model's grid over blocks of points, instead of refusing them;
-            the forecaster then takes and makes fields on its own grid.
+        resample: bring fields on another grid to the model's (`rdjepa.data.regrid`), instead of refusing them; the
+            forecaster then takes and makes fields on its own grid.
+        reading: what the data do not say themselves: their place in a file, order of axes, components, frame interval.
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
         observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
@@ -282,6 +287,9 @@ def adapt(
     """
     if base not in BASES:
         raise ArgumentError(f"expected a base among {', '.join(BASES)}, got {base!r}; name one of them")
+    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
+    of_class(config, AdaptConfig | None, "config")
+    of_class(normalizer, Normalizer | None, "normalizer")
     torch_device = device if isinstance(device, torch.device) else device_named(device)
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     settings = config or PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig())
@@ -293,10 +301,8 @@ def adapt(
     forecaster, pretrained = _forecaster(start, settings.seed)
     if refusal := why_unsavable(forecaster):
         warnings.warn(refusal, UserWarning, stacklevel=2)
-    given = readers.load(trajectories, grid=forecaster.grid if resample else None)
+    given = readers.load(trajectories, grid=forecaster.grid if resample else None, reading=reading)
     support = checked_fields(given, forecaster.grid)
-    if settings.steps < 1:
-        raise ArgumentError(f"expected at least one update, got {settings.steps}")
     statistics = normalizer or Normalizer.fit(support, "support")
     if base == "linear":
         standard = (torch.from_numpy(channels_first(statistics.standardize(fields))) for fields in support)
@@ -334,6 +340,7 @@ def evaluate(
     *,
     metrics: Sequence[str] = ("relative_l2", "gradient_l1"),
     resample: bool = False,
+    reading: Reading | None = None,
     progress: Progress | None = None,
 ) -> list[Row]:
     """Evaluate a forecaster on every window of whole trajectories, in physical units (S3.4).
@@ -345,14 +352,18 @@ def evaluate(
         trajectories: as for `adapt`.
         metrics: names from `rdjepa.metrics.METRICS`.
         resample: as for `adapt`; the errors are those on the grid of the forecaster.
+        reading: as for `adapt`.
         progress: called with the number of trajectories done, their total and the key of the latest.
 
     Returns:
         One row per metric, horizon and trajectory: the mean over its windows.
     """
+    if not (isinstance(forecaster, Forecaster) or callable(forecaster)):
+        raise ArgumentError(f"expected a forecaster or a function, got {forecaster!r}; give one")
     function = forecaster.forecast if isinstance(forecaster, Forecaster) else forecaster
+    of_class(metrics, list | tuple, "metrics")
     grid = forecaster.model.grid if resample and isinstance(forecaster, Forecaster) else None
-    given = readers.load(trajectories, grid=grid)
+    given = readers.load(trajectories, grid=grid, reading=reading)
     if isinstance(forecaster, Forecaster):
         seen = set(forecaster.record.get("checksums", ()))
         known = sum(checksum(trajectory.fields) in seen for trajectory in given)
@@ -364,6 +375,26 @@ def evaluate(
                 stacklevel=2,
             )
     return _evaluate(function, given, metrics=tuple(metrics), progress=progress)
+
+
+def inspect(
+    source: Any, *, model: RDJEPA | ForecastModel | str | Path = "nano", reading: Reading | None = None
+) -> Inspection:
+    """Look at a source of trajectories: what it holds, how it would be read, and what `adapt` would do with it.
+
+    Large files are not read whole; the result says how many frames were looked at. `print` shows all of it.
+
+    Args:
+        source: as for `adapt`.
+        model: as for `adapt`; its grid counts.
+        reading: as for `adapt`.
+
+    Raises:
+        DataError: the source is unknown or damaged.
+        CheckpointError: a missing or damaged checkpoint.
+    """
+    start = checkpoint.load(model) if isinstance(model, str | Path) else model
+    return survey.inspect(source, reading, start.grid if isinstance(start, ForecastModel) else start.config.grid)
 
 
 def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list[np.ndarray]:
@@ -379,7 +410,7 @@ def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list
         if grid is not None and fields.shape[1:3] != (grid, grid):
             raise DataError(
                 f"expected fields on a {grid} x {grid} grid, got {fields.shape[1]} x {fields.shape[2]}; "
-                "average finer ones over blocks of points with --resample (resample=True), or resample them yourself"
+                "bring them to it with --resample (resample=True), or resample them yourself"
             )
     return support
 

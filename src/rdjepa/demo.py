@@ -79,7 +79,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
         horizon, and under "curve" the mean relative L2 error by forecaster and number of updates.
     """
     _, checkpoint = read_config(config.model)
-    preset = checkpoint["name"]
+    preset = checkpoint.name
     seconds: dict[str, float] = {}
     pool = protocol.counts(config.system)["pool", "id"]
     keys = [Key(config.system, "pool", "id", i) for i in support(pool, config.k, config.support_seed)]
@@ -90,7 +90,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
     with bar(f"simulate {config.system}") as update:
         for number, key in enumerate(keys):
             update(number, len(keys), str(key))
-            data.append(acquirer.get(key).coarsened(checkpoint["model"]["grid"]))
+            data.append(acquirer.get(key).coarsened(checkpoint.model["grid"]))
         update(len(keys), len(keys), "")
     seconds["simulate"] = time.perf_counter() - started
     support_trajectories, unseen = data[: config.k], data[config.k :]
@@ -142,7 +142,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
         "support": [str(key) for key in keys[: config.k]],
         "test": [str(key) for key in keys[config.k :]],
         "windows_per_trajectory": FORECASTING.count(len(unseen[0].fields)),
-        "fingerprint": checkpoint["sha256"],
+        "fingerprint": checkpoint.sha256,
         "training": {name: f.record for name, f in adapted.items()},
         "errors": errors,
         "curve": curve,

@@ -35,3 +35,7 @@ class SimulationError(RdjepaError, RuntimeError):
 
 class DivergenceError(RdjepaError, FloatingPointError):
     """A loss or gradient that is not finite; the weights are those before that update."""
+
+
+class Note(UserWarning):
+    """What was decided for the user about data that leave a choice; silence it once it is known."""

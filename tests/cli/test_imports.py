@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-HEAVY = ("torch", "pandas", "matplotlib", "numba", "scipy", "h5py", "distributed", "sympy")
+HEAVY = ("torch", "pandas", "matplotlib", "numba", "scipy", "h5py", "distributed", "sympy", "bokeh", "xarray", "onnx")
 CODE = """
 import sys
 from rdjepa.cli.main import main
@@ -14,7 +14,10 @@ try:
 except SystemExit as stopped:
     print(stopped.code, *(name for name in {heavy!r} if name in sys.modules), file=sys.stderr)
 """
-VERBS = ("systems", "simulate", "pretrain", "probe", "adapt", "evaluate", "forecast", "demo", "info")
+VERBS = (
+    *("systems", "new-system", "check-system", "simulate", "pretrain", "probe", "inspect", "adapt", "evaluate"),
+    *("forecast", "export", "view", "demo", "info"),
+)
 DATA = ("build", "verify", "card", "sample")
 STUDY = ("run", "plan", "status", "export", "tables", "figures", "report")
 

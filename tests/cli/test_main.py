@@ -19,7 +19,8 @@ def run(monkeypatch, *arguments):
 
 
 @pytest.mark.parametrize(
-    "verb", ["systems", "simulate", "pretrain", "probe", "adapt", "evaluate", "forecast", "demo", "info", "data"]
+    "verb",
+    ["systems", "simulate", "pretrain", "probe", "inspect", "adapt", "evaluate", "forecast", "demo", "info", "data"],
 )
 def test_every_verb_explains_itself(monkeypatch, capsys, verb):
     assert run(monkeypatch, verb, "--help") == 0
@@ -148,3 +149,42 @@ def test_an_interrupt_says_that_the_work_is_kept(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert run(monkeypatch, "simulate", "schnakenberg", "--start", "999999") == 130
     assert "what was finished is kept" in capsys.readouterr().err
+
+
+def test_all_windows_of_several_files_go_into_one_file(monkeypatch, capsys, adapted):
+    command = ("forecast", "mine.safetensors", "nine.npy", "four.npy", "--all", "--out", "all.h5")
+    assert not run(monkeypatch, *command) and not run(monkeypatch, *command)  # its own output is replaced
+    assert "7 forecasts of 2 trajectories in all.h5" in capsys.readouterr().out
+    assert run(monkeypatch, *command, "--start", 1) == 2
+    assert "expected --all alone" in capsys.readouterr().err
+    assert run(monkeypatch, "forecast", "mine.safetensors", "nine.npy", "--all", "--out", "nine.npy") == 2
+
+
+def test_a_forecaster_leaves_as_a_program(monkeypatch, capsys, adapted):
+    assert not run(monkeypatch, "export", "mine.safetensors")
+    assert Path("mine.pt2").is_file() and "(B, 4, H, W, 2)" in " ".join(capsys.readouterr().out.split())
+    for arguments, words in (
+        (("mine.safetensors",), "--force"),
+        (("mine.safetensors", "--out", "mine.safetensors", "--force"), "is read here"),
+        (("mine.safetensors", "--format", "tflite"), "torch, onnx"),
+        (("nine.npy", "--out", "x.pt2"), "rdjepa adapt"),
+    ):
+        assert run(monkeypatch, "export", *arguments) == 2
+        assert words in capsys.readouterr().err
+    assert not Path("x.pt2").exists()
+
+
+def test_a_page_of_a_forecaster_and_of_data_alone(monkeypatch, capsys, adapted):
+    pytest.importorskip("bokeh", reason="the extra `view` is not installed")
+    assert not run(monkeypatch, "view", "mine.safetensors", "nine.npy")
+    assert not run(monkeypatch, "view", "nine.npy")  # its own page is replaced
+    assert "view.html" in capsys.readouterr().out
+    Path("other.html").write_text("mine")
+    for arguments, words in (
+        (("mine.safetensors",), "after the forecaster"),
+        (("mine.safetensors", "four.npy"), "at least 9 frames"),
+        (("nine.npy", "--out", "nine.npy"), "is read here"),
+        (("nine.npy", "--out", "other.html"), "--force"),
+    ):
+        assert run(monkeypatch, "view", *arguments) == 2
+        assert words in capsys.readouterr().err

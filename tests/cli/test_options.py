@@ -5,6 +5,7 @@ import inspect
 import pytest
 
 from rdjepa import api, demo
+from rdjepa.adaptation import export
 from rdjepa.cli import about, data, options, pretrain, study
 from rdjepa.data import trajectory
 from rdjepa.errors import ArgumentError
@@ -25,6 +26,7 @@ PAPER_STUDIES = registry.names()
         (options.PRESETS, models.PRESETS),
         (options.BASES, api.BASES),
         (options.COMPILE_MODES, engine.MODES),
+        (options.EXPORTS, export.FORMATS),
         (options.FRAME_PLACES, engine.PLACES),
         (options.STUDIES, PAPER_STUDIES),
         (options.PROFILES, profiles.PROFILES),

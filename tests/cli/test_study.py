@@ -41,7 +41,7 @@ def test_plan_run_status_export(monkeypatch, capsys, tmp_path, brief_nano):
     assert not run(monkeypatch, "status", *where)
     assert "1 done, 0 running, 0 failed, 0 waiting" in capsys.readouterr().out
     assert not run(monkeypatch, "export", "--root", tmp_path / "root", "--out", tmp_path / "out")
-    assert len(json.loads((tmp_path / "out" / "records.json").read_text())) == 1
+    assert len(json.loads((tmp_path / "out" / "records.json").read_text())["records"]) == 1
 
 
 def test_a_failed_cell_is_status_1(monkeypatch, capsys, tmp_path, brief_nano):

@@ -57,7 +57,7 @@ def test_a_damaged_file_is_made_again(tmp_path, counted):
     held.get(keys(1)[0])
     store.path_of(tmp_path, keys(1)[0]).write_bytes(b"damaged")
     held.get(keys(1)[0])
-    assert counted == [0, 0] and store.is_complete(store.path_of(tmp_path, keys(1)[0]), verify=True)
+    assert counted == [0, 0] and store.has(tmp_path, keys(1)[0], verify=True)
 
 
 def test_no_room_is_refused(tmp_path):

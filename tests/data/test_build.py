@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from rdjepa.data import acquire, store
-from rdjepa.data.build import build
+from rdjepa.data.build import build, require_space
 from rdjepa.data.trajectory import Key
-from rdjepa.errors import SimulationError
+from rdjepa.errors import OutputError, SimulationError
+from rdjepa.systems import get
 
 KEYS = [Key("schnakenberg", "pool", "id", i) for i in range(4)] + [
     Key("lambda-omega", "test", "id", i) for i in range(2)
@@ -97,7 +98,7 @@ def test_killed_builds_end_with_the_same_bytes(tmp_path):
         wait_for_files(base, count, running)
         os.killpg(running.pid, signal.SIGKILL)
         running.wait()
-        assert all(store.is_complete(store.path_of(base, key), verify=True) for key in store.keys(base))
+        assert all(store.has(base, key, verify=True) for key in store.keys(base))
     running = subprocess.Popen(command(base), start_new_session=True, stdout=subprocess.DEVNULL)
     wait_for_files(base, 14, running)
     workers = subprocess.run(["pgrep", "-f", "-g", str(running.pid), "spawn_main"], capture_output=True, text=True)
@@ -106,3 +107,9 @@ def test_killed_builds_end_with_the_same_bytes(tmp_path):
     assert running.wait(timeout=240) == 0
     assert checksums(base) == checksums(tmp_path / "whole")
     assert (base / "manifest.json").read_bytes() == (tmp_path / "whole" / "manifest.json").read_bytes()
+
+
+def test_more_than_the_disk_can_hold_is_refused_before_it_is_planned(tmp_path):
+    require_space(tmp_path / "not" / "there", get("barkley"), 1)
+    with pytest.raises(OutputError, match=r"GB of free space for 10,000,000,000 traj.*; ask for fewer"):
+        require_space(tmp_path, get("barkley"), 10**10)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from rdjepa.data.fields import channels_first, channels_last, validate
+from rdjepa.data.fields import channels_first, channels_last, validate, with_second
 from rdjepa.errors import DataError
 
 GOOD = np.random.default_rng(0).normal(size=(9, 16, 24, 2)).astype(np.float32)
@@ -65,3 +65,13 @@ def test_the_grid_rule_is_the_callers() -> None:
 
 def test_the_number_of_frames_is_the_callers() -> None:
     assert len(validate(GOOD[:4], minimum_frames=4)) == 4
+
+
+def test_beside_one_component_stands_what_it_was_a_frame_earlier() -> None:
+    both = with_second(GOOD[..., :1])
+    assert both.shape == GOOD.shape and both.dtype == np.float32
+    assert np.array_equal(both[..., 0], GOOD[..., 0])
+    assert np.array_equal(both[1:, ..., 1], GOOD[:-1, ..., 0])
+    np.testing.assert_allclose(both[0, ..., 1] + both[1, ..., 0], 2 * both[0, ..., 0], rtol=1e-5, atol=1e-5)
+    with pytest.raises(DataError, match="at least 2 frames"):
+        with_second(GOOD[:1, ..., :1])

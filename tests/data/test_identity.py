@@ -9,6 +9,7 @@ import pytest
 from rdjepa.data import identity as identities
 from rdjepa.data.identity import confirm, digest, fingerprint, identity
 from rdjepa.errors import DataError
+from rdjepa.io import sealed
 from rdjepa.pde import integrators, rollout, screening
 from rdjepa.pde.boundary import Boundary
 from rdjepa.pde.sampling import Box
@@ -135,7 +136,7 @@ def test_the_last_bits_do_not_matter():
 
 @pytest.mark.parametrize("name", EVERY)
 def test_the_kept_fingerprints_are_those_that_are_measured(name):
-    assert json.loads(identities.KEPT.read_text())[name] == fingerprint(get(name))
+    assert sealed.read(identities.KEPT, dict, "")[name] == fingerprint(get(name))
 
 
 @pytest.mark.parametrize("name", EVERY)

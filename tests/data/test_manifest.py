@@ -9,6 +9,7 @@ from rdjepa.data.manifest import Entry
 from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import DataError
+from rdjepa.io import sealed
 from rdjepa.pde.distance import Nearest
 from rdjepa.systems import get
 
@@ -56,7 +57,7 @@ def write_recipe(base, content):
 
 
 def read_recipe(base):
-    return json.loads((base / manifest.RECIPE).read_text())
+    return sealed.read(base / manifest.RECIPE, dict, "")
 
 
 def test_another_configuration_is_refused_and_its_keys_are_named(tmp_path):
@@ -192,4 +193,4 @@ def test_kinds_and_distances_are_listed_and_counted(tmp_path, make):
 
 def test_a_manifest_without_families_has_no_distances(tmp_path, make):
     fill(tmp_path, make)
-    assert set(json.loads((tmp_path / manifest.MANIFEST).read_text())) == {"format", "software", "trajectories"}
+    assert set(sealed.read(tmp_path / manifest.MANIFEST, dict, "")) == {"format", "software", "trajectories"}

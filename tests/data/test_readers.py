@@ -143,9 +143,8 @@ def foreign_hdf5(path: Path) -> None:
     [
         (lambda path: path.write_text("t,u,v\n"), "got a file that begins with b't,u,v"),
         (lambda path: path.write_bytes(b""), "got a file that begins with b''"),
-        (foreign_hdf5, "got HDF5 with tensor at its root"),
+        (foreign_hdf5, "expected an array .* got shape"),
         (lambda path: write_the_well(path, ("A", "B", "C")), "expected two scalar fields and no others, got A, B, C"),
-        (lambda path: write_pdebench(path, components=1), "expected 2 components on the last axis, got 1"),
         (lambda path: path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(50)), "truncated, damaged"),
         (lambda path: path.write_bytes(b"PK\x03\x04" + bytes(50)), "NumPy cannot read"),
         (lambda path: path.write_bytes(b"\x93NUMPY\x01\x00"), "NumPy cannot read"),
@@ -173,7 +172,7 @@ def test_each_unknown_file_has_its_sentence(tmp_path: Path, write: Callable[[Pat
         ([], "expected at least one trajectory"),
         (ONE[0], "expected an array"),
         (ONE[:8], "expected at least 9 frames"),
-        (ONE.astype(int), "floating dtype"),
+        (ONE > 0, "floating dtype"),
     ],
 )
 def test_each_unknown_object_has_its_sentence(source: Any, sentence: str) -> None:

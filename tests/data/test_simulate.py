@@ -79,9 +79,9 @@ def test_other_regimes_draw_from_their_own_distribution(regime):
         (("turing",), "expected the name of a system, got 'turing'; known: gray-scott"),
         (("barkley", 0, "ic-ood"), "expected a regime of barkley, got 'ic-ood'; known: id"),
         (("barkley", 0, "id", "train"), "expected a split, got 'train'; known: pool, validation, test"),
-        (("barkley", -1), "expected a seed that is a whole number from 0, got -1"),
-        (("barkley", 1.5), "expected a seed that is a whole number from 0, got 1.5"),
-        (("barkley", True), "expected a seed that is a whole number from 0, got True"),
+        (("barkley", -1), "expected seed to be a whole number.*, got -1"),
+        (("barkley", 1.5), "expected seed to be a whole number.*, got 1.5"),
+        (("barkley", True), "expected seed to be a whole number.*, got True"),
     ],
 )
 def test_bad_input_is_answered_with_what_was_expected(arguments, sentence):
@@ -108,7 +108,7 @@ def test_a_rejected_draw_is_drawn_again_from_the_next_attempt(monkeypatch):
 def test_hopeless_screens_are_reported_with_their_reasons(monkeypatch):
     short(monkeypatch, lambda fields: "too dull")
     monkeypatch.setattr(module, "ATTEMPTS", 3)
-    with pytest.raises(RuntimeError, match=r"brusselator/pool/id/00004 .* 3 rejections; reasons: 3 x too dull"):
+    with pytest.raises(RuntimeError, match=r"brusselator/pool/id/00004 .* 3 rejections: 3 x too dull; widen"):
         simulate("brusselator", 4)
 
 

@@ -193,7 +193,7 @@ def test_an_interrupted_writer_leaves_nothing(
     assert key is not None
     path = store.path_of(tmp_path, key)
     assert list(path.parent.iterdir()) == [] and store.keys(tmp_path) == []
-    assert not store.is_complete(path)
+    assert not store.has(tmp_path, key)
 
 
 def test_an_interrupted_writer_keeps_the_older_file(
@@ -233,8 +233,10 @@ def test_a_killed_writer_leaves_no_file_that_reads_as_whole(tmp_path: Path, make
         writer.send_signal(signal.SIGKILL)
     path = store.path_of(tmp_path, Key("gray_scott"))
     assert list(path.parent.iterdir()) and list(path.parent.glob("*.hdf5")) == []
-    assert store.keys(tmp_path) == [] and not store.is_complete(path)
-    assert store.is_complete(store.write(tmp_path, make()), verify=True)
+    assert store.keys(tmp_path) == [] and not store.has(tmp_path, Key("gray_scott"))
+    trajectory = make()
+    assert trajectory.key is not None and store.write(tmp_path, trajectory)
+    assert store.has(tmp_path, trajectory.key, verify=True)
 
 
 def test_a_full_disk_is_one_sentence(tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,11 +249,13 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, make: Make, monkeypatch: py
 
 
 def test_every_truncation_is_refused(tmp_path: Path, make: Make) -> None:
-    path = store.write(tmp_path, make())
+    trajectory = make()
+    assert trajectory.key is not None
+    path = store.write(tmp_path, trajectory)
     whole = path.read_bytes()
     for size in (0, 7, 100, len(whole) // 2, len(whole) - 4096, len(whole) - 1):
         path.write_bytes(whole[:size])
-        assert not store.is_complete(path), size
+        assert not store.has(tmp_path, trajectory.key), size
         with pytest.raises(DataError, match="truncated, damaged or foreign"):
             store.read(path)
 
@@ -265,7 +269,8 @@ def test_a_flipped_bit_in_the_fields_is_refused(tmp_path: Path, make: Make) -> N
     path.write_bytes(content)
     with pytest.raises(DataError, match="expected fields that match their checksum"):
         store.read(path)
-    assert store.is_complete(path) and not store.is_complete(path, verify=True)
+    key = trajectory.key
+    assert key is not None and store.has(tmp_path, key) and not store.has(tmp_path, key, verify=True)
     assert not np.array_equal(store.read(path, verify=False).fields, trajectory.fields)
 
 
@@ -329,3 +334,66 @@ def test_what_cannot_be_stored_is_refused(tmp_path: Path, make: Make, changes: d
     with pytest.raises(DataError, match=sentence):
         store.write(tmp_path, make(**changes))
     assert not list(tmp_path.rglob("*.*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("rdjepa_attempt", 7),
+        ("rdjepa_boundary", "neumann"),
+        ("rdjepa_checksum", "0" * 64),
+        ("rdjepa_initial_condition", "another"),
+        ("rdjepa_length", 3.0),
+        ("rdjepa_rejected", '["a reason"]'),
+        ("rdjepa_software", "{}"),
+        ("rdjepa_index", 5),
+        ("D", 0.5),
+        ("rdjepa_times", None),
+    ],
+)
+def test_a_changed_description_is_refused(tmp_path: Path, make: Make, name: str, value: object) -> None:
+    trajectory = make(coefficients={"D": 2})
+    path = store.write(tmp_path, trajectory)
+    assert store.read(path).coefficients == {"D": 2.0}
+    with h5py.File(path, "r+") as file:
+        if value is None:
+            file[name][0] += 1.0
+        else:
+            file.attrs[name] = value
+    for read in (store.read, store.read_record):
+        with pytest.raises(DataError, match="match"):
+            read(path)
+
+
+def test_a_file_without_a_seal_is_read(tmp_path: Path, make: Make) -> None:
+    path = store.write(tmp_path, make())
+    with h5py.File(path, "r+") as file:
+        del file.attrs["rdjepa_seal"]
+    assert store.read(path).key == store.read_record(path).key
+
+
+def test_a_file_under_the_name_of_another_key_is_refused(tmp_path: Path, make: Make) -> None:
+    path, other = store.write(tmp_path, make()), Key("gray_scott", index=99)
+    store.path_of(tmp_path, other).write_bytes(path.read_bytes())
+    for get in (store.get, store.get_record):
+        with pytest.raises(DataError, match=f"expected the trajectory {other} in"):
+            get(tmp_path, other)
+    assert not store.has(tmp_path, other)
+
+
+def test_values_of_other_files_are_not_read(tmp_path: Path, make: Make) -> None:
+    path = store.write(tmp_path, make())
+    (tmp_path / "secret").write_bytes(b"x" * 10**6)
+    with h5py.File(path, "r+") as file:
+        shape = file["t0_fields/u"].shape
+        del file["t0_fields/u"]
+        outside = [(str(tmp_path / "secret"), 0, h5py.h5f.UNLIMITED)]
+        file["t0_fields"].create_dataset("u", shape, "<f4", external=outside)
+    with pytest.raises(DataError, match="got those of another file"):
+        store.read(path)
+    other = store.write(tmp_path, make(key=Key("gray_scott", index=5)))
+    with h5py.File(other, "r+") as file:
+        del file["rdjepa_times"]
+        file["rdjepa_times"] = h5py.ExternalLink(str(path), "rdjepa_times")
+    with pytest.raises(DataError, match="got those of another file"):
+        store.read(other)

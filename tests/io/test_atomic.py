@@ -2,11 +2,14 @@
 
 import errno
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from rdjepa.errors import OutputError, RdjepaError
+from rdjepa.io import atomic
 from rdjepa.io.atomic import REFUSALS, replacing, write_arrays, write_bytes
 
 
@@ -67,3 +70,22 @@ def test_other_errors_of_the_system_stay_what_they_are(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="Input/output") as raised:
         write_bytes(tmp_path / "x", b"")
     assert not isinstance(raised.value, OutputError) and list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_writer_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path):
+    host = atomic._HOST
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    left = tmp_path / f".a.json.{host}-{dead.pid}.x1.part"
+    others = [tmp_path / f".a.json.{host}-{os.getpid()}.x2.part", tmp_path / f".a.json.elsewhere-{dead.pid}.x3.part"]
+    for path in (left, *others):
+        path.touch()
+    write_bytes(tmp_path / "a.json", b"{}")
+    assert not left.exists() and all(path.exists() for path in others)
+
+
+def test_too_many_folders_and_a_loop_of_links_are_one_sentence(tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for path in (tmp_path / "loop" / "a", tmp_path.joinpath(*["a"] * 2000)):
+        with pytest.raises(OutputError, match=r"^expected to write "):
+            write_bytes(path / "b", b"")

@@ -31,11 +31,9 @@ def test_unknown_name_lists_what_is_shipped():
         checkpoint.load("no-such-model")
 
 
-def test_a_checkpoint_of_version_0_1_is_refused_with_that_version(saved):
+def test_a_checkpoint_of_version_0_1_is_refused_with_that_version(saved, edit_json):
     _, path, _ = saved
-    record = json.loads((path / "config.json").read_text())
-    del record["model"]["revision"]
-    (path / "config.json").write_text(json.dumps(record))
+    edit_json(path / "config.json", lambda record: record["model"].pop("revision"))
     with pytest.raises(CheckpointError, match=r"got one of revision 1, .*; use rdjepa 0\.1\.0 for it"):
         checkpoint.load(path)
 
@@ -65,11 +63,17 @@ def test_foreign_configuration_is_refused(saved):
             checkpoint.load(path)
 
 
-def test_sizes_that_do_not_fit_the_weights_are_refused(saved):
+def test_a_changed_configuration_is_refused(saved):
     _, path, _ = saved
-    record = json.loads((path / "config.json").read_text())
-    record["model"]["predictor_blocks"] += 1
-    (path / "config.json").write_text(json.dumps(record))
+    text = (path / "config.json").read_text()
+    (path / "config.json").write_text(text.replace('"heads": 1', '"heads": 2'))
+    with pytest.raises(CheckpointError, match="match their seal"):
+        checkpoint.load(path)
+
+
+def test_sizes_that_do_not_fit_the_weights_are_refused(saved, edit_json):
+    _, path, _ = saved
+    edit_json(path / "config.json", lambda record: record["model"].update(predictor_blocks=2))
     with pytest.raises(CheckpointError, match="weights of its configuration"):
         checkpoint.load(path)
 

@@ -12,12 +12,12 @@ import pytest
 import torch
 from noise import CONFIG, source
 
-from rdjepa.errors import ArgumentError, CheckpointError
+from rdjepa.errors import ArgumentError, CheckpointError, DataError
 from rdjepa.pretraining.config import PROFILES, PretrainConfig, scaled
 from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.frames import Frames
 from rdjepa.pretraining.loop import pretrain
-from rdjepa.pretraining.state import Pretraining, newest_state
+from rdjepa.pretraining.state import Pretraining, newest_state, state_name
 from rdjepa.pretraining.targets import TargetConfig
 
 
@@ -43,7 +43,7 @@ def test_smaller_profiles_change_only_length_batch_rate_averaging_and_how_often_
 
 @pytest.mark.parametrize("ema", [(0.9, 1.0), (-0.1, 0.5)])
 def test_averaging_that_never_moves_or_overshoots_is_refused(ema):
-    with pytest.raises(ValueError, match="below 1"):
+    with pytest.raises(ValueError, match="expected ema to be a number"):
         PretrainConfig(ema=ema)
 
 
@@ -77,13 +77,10 @@ def test_resumed_run_ends_with_the_same_bits(tiny, tmp_path):
     assert len(newest_state(tmp_path / "parts")) == 2
 
 
-def test_a_run_of_an_earlier_version_is_resumed_by_the_systems_of_its_statistics(tiny, tmp_path):
+def test_a_run_of_an_earlier_version_is_resumed_by_the_systems_of_its_statistics(tiny, tmp_path, edit_json):
     whole = pretrain("tiny", source(), tmp_path / "whole", CONFIG)
     pretrain("tiny", source(), tmp_path / "old", CONFIG, stop_at=2)
-    path = tmp_path / "old" / "data.json"
-    record = json.loads(path.read_text())
-    assert record.pop("systems") == ["a", "b"]
-    path.write_text(json.dumps(record))
+    edit_json(tmp_path / "old" / "data.json", lambda record: record.pop("systems"))
     with pytest.raises(ArgumentError, match="expected the systems a, b"):
         pretrain("tiny", source(systems=("b", "a")), tmp_path / "old", CONFIG, resuming=True)
     assert equal(whole, pretrain("tiny", source(), tmp_path / "old", CONFIG, resuming=True))
@@ -213,3 +210,40 @@ def test_killed_process_resumes_to_the_same_bits(tiny, tmp_path):
     states = [newest_state(tmp_path / name)[0] for name in ("killed", "whole")]
     assert [path.name for path in states] == ["step-00000024.safetensors"] * 2
     assert states[0].read_bytes() == states[1].read_bytes()
+
+
+def test_a_run_directory_in_use_is_refused(tiny, tmp_path):
+    refused: list = []
+
+    def second(*_):
+        if not refused:
+            with pytest.raises(ArgumentError, match="where another process pretrains") as found:
+                pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
+            refused.append(found)
+
+    pretrain("tiny", source(), tmp_path / "run", CONFIG, progress=second)
+    assert refused
+    pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
+
+
+def test_a_state_under_the_name_of_another_step_is_refused(tiny, tmp_path):
+    pretrain("tiny", source(), tmp_path / "run", CONFIG, stop_at=2)
+    newest = newest_state(tmp_path / "run")
+    for path in newest:
+        path.rename(path.with_name(state_name(4)))
+    with pytest.raises(CheckpointError, match="got one of step 2"):
+        pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
+
+
+def test_changed_curves_are_refused_and_a_run_goes_on_without_them(tiny, tmp_path):
+    pretrain("tiny", source(), tmp_path / "run", CONFIG, stop_at=4)
+    path = tmp_path / "run" / "metrics.jsonl"
+    text = path.read_text()
+    for changed in (text.replace("1", "2", 1), text.split("\n", 1)[1], "{}\n" + text):
+        path.write_text(changed)
+        with pytest.raises(DataError, match="; move the file away to go on without"):
+            pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
+        assert path.read_text() == changed
+    path.unlink()
+    pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
+    assert path.is_file()

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from rdjepa.errors import StudyError
+from rdjepa.io import sealed
 from rdjepa.study import collect, registry
 from rdjepa.study.cell import identifier
 
@@ -22,8 +23,11 @@ def copied(tmp_path, finished):
 
 
 def rewrite(folder, **changes):
-    path = folder / "record.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    """Changes a record by someone who knows how to seal it."""
+    record = json.loads((folder / "record.json").read_text())
+    sealed.write(
+        folder / "record.json", {key: value for key, value in (record | changes).items() if key != sealed.SEAL}
+    )
 
 
 def test_columns_and_runs(finished):
@@ -83,11 +87,39 @@ def test_exported_rows_read_the_same(tmp_path, finished):
     assert pd.read_parquet(tmp_path / "rows.parquet").metric.dtype == "category"
 
 
-def test_foreign_cells_are_refused(copied):
+@pytest.mark.parametrize("name", ["rows.parquet", "spectra.parquet", "curve.parquet", "example.npz"])
+def test_files_of_another_cell_are_refused(copied, name):
     first, second = sorted((copied / "cells").iterdir())
-    (second / "rows.parquet").write_bytes((first / "rows.parquet").read_bytes())
-    with pytest.raises(StudyError, match="other rows than its record"):
-        collect.collect(copied)
+    (second / name).write_bytes((first / name).read_bytes()[:-1])
+    with pytest.raises(StudyError, match=f"{name} as its record says, got other bytes"):
+        for read in (collect.collect, collect.spectra, collect.curve):
+            read(copied)
+        collect.example(copied, second.name)
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "spectra.parquet", "curve.parquet", "examples.npz", "records.json"])
+def test_a_changed_export_is_refused(tmp_path, finished, name):
+    collect.export(finished, tmp_path)
+    run = collect.read_records(tmp_path)[0]["id"]
+    path = tmp_path / name
+    path.write_bytes(path.read_bytes().replace(b"1", b"2"))
+    with pytest.raises(StudyError, match=r"other bytes|match their seal|readable record"):
+        for read in (collect.collect, collect.spectra, collect.curve):
+            read(tmp_path)
+        collect.example(tmp_path, run)
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "spectra.parquet", "examples.npz"])
+def test_damage_to_an_export_without_checksums_is_one_sentence(tmp_path, finished, name):
+    collect.export(finished, tmp_path)
+    records = collect.read_records(tmp_path)
+    (tmp_path / "records.json").write_text(json.dumps(records))
+    assert len(collect.collect(tmp_path)) and collect.example(tmp_path, records[0]["id"])
+    (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-1])
+    with pytest.raises(StudyError, match="got a damaged file"):
+        collect.collect(tmp_path)
+        collect.spectra(tmp_path)
+        collect.example(tmp_path, records[0]["id"])
 
 
 def test_a_record_under_another_name_is_refused(copied):
@@ -123,6 +155,7 @@ def test_exported_rows_of_other_runs_are_refused(tmp_path, finished):
     collect.export(finished, tmp_path)
     rows = pd.read_parquet(tmp_path / "rows.parquet").astype({"run": str})
     rows.assign(run="f" * 16).to_parquet(tmp_path / "rows.parquet")
+    (tmp_path / "records.json").write_text(json.dumps(collect.read_records(tmp_path)))  # as early versions wrote it
     with pytest.raises(StudyError, match=r"expected the runs of records\.json"):
         collect.collect(tmp_path)
 

@@ -7,6 +7,7 @@ import pytest
 
 from rdjepa.cli import main as cli
 from rdjepa.data import manifest, store
+from rdjepa.io import sealed
 from rdjepa.study import dataset
 
 
@@ -27,7 +28,7 @@ def base(tmp_path_factory):
 
 def test_a_build_leaves_everything_a_reader_needs(base):
     assert len(manifest.read(base)) == 2 + 1 + 3 + 1 + 1 + 1
-    assert set(json.loads((base / manifest.RECIPE).read_text())) == {"schnakenberg", "barkley-robin"}
+    assert set(sealed.read(base / manifest.RECIPE, dict, "")) == {"schnakenberg", "barkley-robin"}
     assert (base / "schnakenberg" / "stats.yaml").is_file()
     support = json.loads((base / "schnakenberg" / "support.json").read_text())
     assert support["pool"] == 2 and set(support["order"]) == {"777", "778", "779"}
@@ -105,7 +106,7 @@ def test_bad_input_is_one_sentence_and_writes_no_trajectory(monkeypatch, capsys,
 
 
 def test_a_directory_of_another_configuration_is_refused(base, monkeypatch, capsys, tmp_path):
-    recipe = json.loads((base / manifest.RECIPE).read_text())
+    recipe = sealed.read(base / manifest.RECIPE, dict, "")
     recipe["barkley-robin"]["numerics"]["boundary"]["kappa"] = 0.3
     (tmp_path / manifest.RECIPE).write_text(json.dumps(recipe))
     assert run(monkeypatch, "build", "--out", tmp_path, "--systems", "barkley-robin", "--count", "1") == 2

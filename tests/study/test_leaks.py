@@ -1,4 +1,3 @@
-import json
 import shutil
 from dataclasses import replace
 
@@ -34,19 +33,19 @@ def test_a_registered_source_is_no_leak(monkeypatch):
     assert leaks.leaks(GOOD | {"mine/pool/id/00000": "x"}) == []
 
 
-def test_a_family_is_no_leak_while_its_recorded_distance_is_large_enough(tmp_path):
+def test_a_family_is_no_leak_while_its_recorded_distance_is_large_enough(tmp_path, edit_json):
     family = {"family/pool/id/00000": "x"}
     assert leaks.leaks(GOOD | family) == []
     assert len(leaks.leaks({"family/validation/id/00000": "x"})) == 1
     shutil.copytree(checkpoint.shipped()["nano"], tmp_path / "model")
-    data = json.loads((tmp_path / "model" / "data.json").read_text())
-    data["trajectories"] |= family
-    (tmp_path / "model" / "data.json").write_text(json.dumps(data))
+    edit_json(tmp_path / "model" / "data.json", lambda data: data["trajectories"].update(family))
+    mark = leaks.fingerprint(checkpoint.read_sources(tmp_path / "model").trajectories)
     for distance, found in ((0.21, 0), (0.19, 1), (None, 1)):
-        config = json.loads((tmp_path / "model" / "config.json").read_text())
-        config["pretraining"]["data"] = leaks.fingerprint(data["trajectories"])
-        config["pretraining"]["nearest"] = {} if distance is None else {"family": {"distance": distance}}
-        (tmp_path / "model" / "config.json").write_text(json.dumps(config))
+        near = {} if distance is None else {"family": {"distance": distance}}
+        record = {"data": mark, "nearest": near}
+        edit_json(
+            tmp_path / "model" / "config.json", lambda config, record=record: config["pretraining"].update(record)
+        )
         lines = leaks.audit(str(tmp_path / "model"))[1]
         assert len(lines) == found, lines
     assert "held out is 0, below 0.2" in lines[0]
@@ -69,16 +68,12 @@ def test_shipped_checkpoints_have_no_leak(name):
     assert len(mark) == 64 and found == []
 
 
-def test_a_changed_list_of_data_is_found(tmp_path):
+def test_a_changed_list_of_data_is_found(tmp_path, edit_json):
     shutil.copytree(checkpoint.shipped()["nano"], tmp_path / "model")
     mark, _ = leaks.audit("nano")
-    config = json.loads((tmp_path / "model" / "config.json").read_text())
-    config["pretraining"]["data"] = mark
-    (tmp_path / "model" / "config.json").write_text(json.dumps(config))
+    edit_json(tmp_path / "model" / "config.json", lambda config: config["pretraining"].update(data=mark))
     assert leaks.audit(str(tmp_path / "model")) == (mark, [])
-    data = json.loads((tmp_path / "model" / "data.json").read_text())
-    data["trajectories"].popitem()
-    (tmp_path / "model" / "data.json").write_text(json.dumps(data))
+    edit_json(tmp_path / "model" / "data.json", lambda data: data["trajectories"].popitem())
     assert "fingerprint" in leaks.audit(str(tmp_path / "model"))[1][0]
     (tmp_path / "model" / "data.json").unlink()
     with pytest.raises(checkpoint.CheckpointError, match="list of its data"):

@@ -232,7 +232,7 @@ def test_a_directory_of_another_version_is_refused(tmp_path, brief, two_cells):
         with pytest.raises(StudyError, match="protocol version 2, got rdjepa-study 1"):
             action(tmp_path, two_cells, brief)
     (tmp_path / "study.json").write_text("[]")
-    with pytest.raises(StudyError, match="expected a study of format"):
+    with pytest.raises(StudyError, match="expected a readable record"):
         study.run(tmp_path, two_cells, brief)
 
 

@@ -11,6 +11,7 @@ from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import DataError
+from rdjepa.io import sealed
 from rdjepa.study.supply import TRAJECTORY_BYTES, Supply, keys_of, pool_keys
 from rdjepa.systems import get
 
@@ -18,7 +19,7 @@ from rdjepa.systems import get
 def test_statistics_are_those_of_the_first_pool_trajectories(tmp_path, brief, two_cells):
     supply = Supply(tmp_path)
     supply.prepare(two_cells, replace(brief, statistics=3))
-    recipe = json.loads((tmp_path / "data" / "recipe.json").read_text())
+    recipe = sealed.read(tmp_path / "data" / "recipe.json", dict, "")
     assert recipe == {"lambda-omega": identity(get("lambda-omega"))}
     expected = Normalizer.fit([simulate("lambda-omega", i).fields for i in range(3)])
     assert supply.normalizer("lambda-omega", 3) == expected

@@ -147,13 +147,13 @@ def brief(**changes):
 def test_a_draw_that_is_too_near_is_refused_and_counted(monkeypatch):
     monkeypatch.setattr(simulation, "ATTEMPTS", 3)
     everything = Apart(systems.APART.references, 1.1)
-    with pytest.raises(SimulationError, match=r"3 rejections; reasons: \d x distance to [a-z-]+ below"):
+    with pytest.raises(SimulationError, match=r"3 rejections: \d x distance to [a-z-]+ below"):
         simulate(brief(apart=everything, screens=(Finite(100.0),)), 4)
 
 
 def test_draws_that_never_pass_end_with_counted_reasons(monkeypatch):
     monkeypatch.setattr(simulation, "ATTEMPTS", 4)
-    with pytest.raises(SimulationError, match=r"family/pool/id/00001 .* 4 rejections; reasons: 4 x amplitude above"):
+    with pytest.raises(SimulationError, match=r"family/pool/id/00001 .* 4 rejections: 4 x amplitude above"):
         simulate(brief(screens=(Finite(1e-9),)), 1)
 
 

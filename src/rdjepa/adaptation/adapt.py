@@ -11,10 +11,11 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
 
 from rdjepa.adaptation.loss import forecast_loss, log_magnitude
+from rdjepa.checks import BelowOne, Count, NotNegative, Precision, Rate, Seed, check
 from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
-from rdjepa.errors import ArgumentError, DivergenceError
+from rdjepa.errors import DivergenceError
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.models.device import autocast
 from rdjepa.progress import Progress
@@ -40,22 +41,21 @@ class AdaptConfig:
             constant rates the last ones are noisy. 0, as in the paper, keeps the last.
 
     Raises:
-        ArgumentError: an averaging outside [0, 1).
+        ArgumentError: a value of another type or outside its range.
     """
 
-    steps: int = 5_000
-    batch: int = 4
-    weight_decay: float = 1e-4
-    betas: tuple[float, float] = (0.9, 0.95)
-    clip: float = 1.0
-    seed: int = 777
-    precision: str = "float32"
-    averaging: float = 0.0
+    steps: Count = 5_000
+    batch: Count = 4
+    weight_decay: NotNegative = 1e-4
+    betas: tuple[BelowOne, BelowOne] = (0.9, 0.95)
+    clip: Rate = 1.0
+    seed: Seed = 777
+    precision: Precision = "float32"
+    averaging: BelowOne = 0.0
 
     def __post_init__(self) -> None:
-        """Check the averaging."""
-        if not 0 <= self.averaging < 1:
-            raise ArgumentError(f"expected an averaging of at least 0 and below 1, got {self.averaging}")
+        """Check the values."""
+        check(self)
 
 
 PROFILES = {

@@ -2,18 +2,22 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from rdjepa import forecasters
+from rdjepa.checks import of_class
 from rdjepa.data.fields import channels_first, channels_last
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, CheckpointError, DataError
-from rdjepa.forecasters.base import CONTEXT, ForecastModel
+from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.io.tensors import load_tensors, save_tensors
+
+if TYPE_CHECKING:
+    from rdjepa.viz.inline import Drawing, Movie
 
 _REMEDY = "give a file that `rdjepa adapt` wrote"
 AT_ONCE = {"cpu": 2}  # windows per forward pass; more do not fit into the processor's cache and take 1.5 times as long
@@ -81,6 +85,46 @@ class Forecaster:
         fields = self.normalizer.restore(channels_last(np.concatenate(parts))).astype(np.float32)
         return fields if context.ndim == 5 else fields[0]
 
+    def plot(self, fields: Any, start: int | None = None, component: int = 0) -> "Drawing":
+        """Draw the forecast from four frames, with reference and error if five follow, as a figure for a notebook.
+
+        Args:
+            fields: a `Trajectory`, or (T, H, W, C) in physical units.
+            start: first of the four frames; when None the last start that five frames follow, or else the last one.
+            component: shown.
+
+        Raises:
+            DataError: too few frames, or another grid.
+        """
+        from rdjepa.viz import inline  # matplotlib, which forecasting does not need
+
+        context, reference = _context(fields, start)
+        return inline.forecast(reference, self.forecast(context), component)
+
+    def animate(self, fields: Any, start: int | None = None, component: int = 0) -> "Movie":
+        """Play the four given frames and the forecast after them, beside the reference if there is one; see `plot`."""
+        from rdjepa.viz import inline
+
+        context, reference = _context(fields, start)
+        panels = {} if reference is None else {"reference": np.concatenate([context, reference])[..., component]}
+        made = np.concatenate([context, self.forecast(context)])[..., component]
+        return inline.movie(panels | {"forecast": made})
+
+    def _repr_html_(self) -> str:
+        """Show facts and the curve of the training loss in a notebook."""
+        from rdjepa.viz import inline
+
+        grid = self.model.grid
+        facts = {
+            "grid": "any" if grid is None else f"{grid} x {grid}, {self.model.components} components",
+            "base": self.base,
+            "support": ", ".join(self.record.get("support", ())) or "unknown",
+            "updates": str(len(self.losses)),
+        }
+        if self.losses:
+            facts["loss"] = f"{self.losses[0]:.4g} to {self.losses[-1]:.4g}"
+        return inline.card(f"Forecaster {self.model.name}", facts, inline.curve(self.losses) if self.losses else None)
+
     def save(self, path: str | Path) -> Path:
         """Write the forecaster as one safetensors file, atomically.
 
@@ -107,6 +151,18 @@ class Forecaster:
         return path
 
 
+def _context(fields: Any, start: int | None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return four frames, and the five that follow if they are there."""
+    fields = np.asarray(getattr(fields, "fields", fields))
+    length = CONTEXT + HORIZONS
+    if start is None:
+        start = len(fields) - (length if len(fields) >= length else CONTEXT)
+    if not 0 <= start <= len(fields) - CONTEXT:
+        raise DataError(f"expected four frames from start {start}, got {len(fields)} in all; give another start")
+    future = fields[start + CONTEXT : start + length]
+    return fields[start : start + CONTEXT], future if len(future) == HORIZONS else None
+
+
 def why_unsavable(model: ForecastModel) -> str:
     """Return why another process could not load a forecaster, in one sentence; "" where it could."""
     kind = type(_network(model))
@@ -124,7 +180,7 @@ def load_forecaster(path: str | Path) -> Forecaster:
     Raises:
         CheckpointError: the file is missing, damaged or foreign, or its class cannot be imported.
     """
-    tensors, header = load_tensors(Path(path), _REMEDY)
+    tensors, header = load_tensors(Path(of_class(path, str | Path, "a forecaster's file")), _REMEDY)
     if header.get("kind") != "forecaster":
         raise CheckpointError(f"expected an adapted forecaster, got a {header.get('kind')} file at {path}; {_REMEDY}")
     header = _upgraded(header)
@@ -143,7 +199,8 @@ def load_forecaster(path: str | Path) -> Forecaster:
             model = Corrected(model)
         model.load_state_dict(tensors)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise CheckpointError(f"expected a forecaster of this version, got another at {path} ({error})") from error
+        reason = " ".join(str(error).split())[:200]
+        raise CheckpointError(f"expected a forecaster of this version, got another at {path} ({reason})") from error
     model.preset = header["preset"]
     return Forecaster(model, Normalizer.from_dict(header["normalizer"]), header["record"], header["losses"])
 

@@ -26,8 +26,8 @@ def demo(
     from rdjepa import demo as demonstration
     from rdjepa import systems
 
+    system = systems.named(system)
     config = demonstration.DemoConfig(system, model, k, updates, test, support_seed, device=device)
-    systems.get(system)
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     result = demonstration.run(config, out, progress)
@@ -70,9 +70,9 @@ def info() -> None:
     console.print(table)
     for name, directory in checkpoint.shipped().items():
         _, record = checkpoint.read_config(name)
-        run = record["pretraining"]
+        run = record.pretraining
         console.print(
-            f"checkpoint {name}: {record['sha256'][:12]}, {run['steps']} steps of batch {run['config']['batch']} on "
+            f"checkpoint {name}: {record.sha256[:12]}, {run['steps']} steps of batch {run['config']['batch']} on "
             f"{sum(run['trajectories'].values())} pool trajectories of {', '.join(run['trajectories'])}; {directory}"
         )
         data_fingerprint, leaks = audit(name)

@@ -7,9 +7,22 @@ from typing import Annotated
 import typer
 
 from rdjepa.cli.console import console, error_table, progress
-from rdjepa.cli.options import BASES, Data, Device, Force, Resample, Seed
+from rdjepa.cli.options import (
+    BASES,
+    Axes,
+    Components,
+    Data,
+    Device,
+    Field,
+    Force,
+    Interval,
+    Length,
+    Resample,
+    Seed,
+    reading_of,
+)
 from rdjepa.cli.outputs import is_forecast, is_forecaster, is_rows, refuse_overwriting
-from rdjepa.errors import DataError
+from rdjepa.errors import ArgumentError, DataError
 from rdjepa.io.atomic import write_arrays, write_bytes
 
 METRICS = ("relative_l2", "gradient_l1")
@@ -27,6 +40,11 @@ def adapt(
         str, typer.Option(help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast (slow fields).")
     ] = "none",
     resample: Resample = False,
+    field: Field = None,
+    axes: Axes = None,
+    components: Components = None,
+    interval: Interval = None,
+    length: Length = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -34,11 +52,20 @@ def adapt(
     from rdjepa import api
 
     refuse_overwriting(out, [*data, Path(model)], kind="forecaster", same_kind=is_forecaster, force=force)
+    reading = reading_of(field, axes, components, interval, length)
     verb = "replaced" if out.exists() else "saved"
     with progress("adapt") as update:
         # `api.adapt` reads the data itself, after it has checked the cheaper arguments
         forecaster = api.adapt(
-            model, data, steps=steps, seed=seed, base=base, resample=resample, device=device, progress=update
+            model,
+            data,
+            steps=steps,
+            seed=seed,
+            base=base,
+            resample=resample,
+            reading=reading,
+            device=device,
+            progress=update,
         )
     count = len(forecaster.record["support"])
     console.print(
@@ -52,6 +79,11 @@ def evaluate(
     data: Data,
     out: Annotated[Path | None, typer.Option(help="Write every row as JSON lines.")] = None,
     resample: Resample = False,
+    field: Field = None,
+    axes: Axes = None,
+    components: Components = None,
+    interval: Interval = None,
+    length: Length = None,
     force: Force = False,
 ) -> None:
     """Measure a forecaster on unseen trajectories; compare with persistence and extrapolation."""
@@ -65,7 +97,8 @@ def evaluate(
     if out is not None:
         refuse_overwriting(out, [forecaster, *data], kind="rows", same_kind=is_rows, force=force)
     adapted = load_forecaster(forecaster)
-    trajectories = readers.load(data, grid=adapted.model.grid if resample else None)
+    reading = reading_of(field, axes, components, interval, length)
+    trajectories = readers.load(data, grid=adapted.model.grid if resample else None, reading=reading)
     own = adapted.model.name
     baselines = {"persistence": persistence, "extrapolation": extrapolation}
     compared = {own: adapted} | {name: forecast for name, forecast in baselines.items() if name != own}
@@ -89,20 +122,43 @@ def evaluate(
 def forecast(
     forecaster: File,
     data: Data,
-    out: Annotated[Path, typer.Option(help="File for the forecast (npz: context, forecast).")] = Path("forecast.npz"),
+    out: Annotated[Path, typer.Option(help="File for the forecast (npz), or HDF5 with --all.")] = Path("forecast.npz"),
     start: Annotated[int | None, typer.Option(min=0, help="First context frame; the last four by default.")] = None,
+    back: Annotated[
+        bool,
+        typer.Option("--back", help="As --resample; then bring context and forecast back to the grid of the data."),
+    ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="From every four frames of every trajectory, into one HDF5 file.")
+    ] = False,
     resample: Resample = False,
+    field: Field = None,
+    axes: Axes = None,
+    components: Components = None,
+    interval: Interval = None,
+    length: Length = None,
     force: Force = False,
 ) -> None:
-    """Forecast the next five frames from four frames of one trajectory."""
+    """Forecast the next five frames from four frames of one trajectory, or of all windows of many."""
     from rdjepa.adaptation.forecaster import load_forecaster
+    from rdjepa.adaptation.stream import forecast_all
     from rdjepa.data import readers
+    from rdjepa.data.regrid import Regridding, has_walls
     from rdjepa.forecasters.base import CONTEXT
 
     refuse_overwriting(out, [forecaster, *data], kind="forecast", same_kind=is_forecast, force=force)
     adapted = load_forecaster(forecaster)
-    grid = adapted.model.grid if resample else None
-    trajectories = readers.load(data, limit=2, minimum_frames=CONTEXT, grid=grid)
+    grid = adapted.model.grid if resample or back else None
+    reading = reading_of(field, axes, components, interval, length)
+    if every:
+        if start is not None or back:
+            raise ArgumentError("expected --all alone, got it with --start or --back; leave one out")
+        windows = readers.trajectories(data, minimum_frames=CONTEXT, grid=grid, reading=reading)
+        with progress("forecast") as update:
+            done = forecast_all(adapted, windows, out, progress=update)
+        console.print(f"{done.forecasts} forecasts of {done.trajectories} trajectories in {out}")
+        return
+    trajectories = readers.load(data, limit=2, minimum_frames=CONTEXT, grid=grid, reading=reading)
     if len(trajectories) > 1:
         given = ", ".join(map(str, data))
         raise DataError(f"expected one trajectory to forecast, got several in {given}; give a file that holds one")
@@ -112,5 +168,9 @@ def forecast(
         raise DataError(f"expected a start up to {len(fields) - CONTEXT}, got {first}; the trajectory ends there")
     context = fields[first : first + CONTEXT]
     future = adapted.forecast(context)
+    if back and grid is not None:
+        shape = next(readers.recordings(data, reading)).grid
+        way = Regridding(shape, grid, has_walls(trajectories[0]))
+        context, future = way.back(context), way.back(future)
     write_arrays(out, context=context, forecast=future)
     console.print(f"frames {first + CONTEXT} to {first + CONTEXT + len(future) - 1} in {out}, shape {future.shape}")

@@ -1,4 +1,4 @@
-"""Interrupts (Ctrl-C) that end a command even where a library catches `KeyboardInterrupt`."""
+"""Signals that end a command: interrupts (Ctrl-C), even where a library catches them, and requests to terminate."""
 
 import signal
 import sys
@@ -6,6 +6,7 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any
 
+TERMINATED = 128 + signal.SIGTERM  # the status that shells report
 AGAIN = 0.05  # seconds; long enough for a compiler's callback to return
 
 
@@ -30,6 +31,8 @@ class Interrupts:
         ):
             self._previous = signal.signal(signal.SIGINT, self._interrupt)
             self._hook, sys.unraisablehook = sys.unraisablehook, self._swallowed
+            if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+                signal.signal(signal.SIGTERM, self._terminate)
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -38,11 +41,18 @@ class Interrupts:
             self._again.cancel()
         if self._previous is not None:
             signal.signal(signal.SIGINT, self._previous)
+            if signal.getsignal(signal.SIGTERM) == self._terminate:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
             sys.unraisablehook = self._hook
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self.seen = True
         raise KeyboardInterrupt
+
+    def _terminate(self, number: int, frame: FrameType | None) -> None:
+        """Leave through the blocks that remove temporary files; a second request ends the process at once."""
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        raise SystemExit(TERMINATED)
 
     def _swallowed(self, what: Any) -> None:
         if self.seen and what.exc_type is KeyboardInterrupt:

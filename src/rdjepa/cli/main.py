@@ -12,19 +12,24 @@ os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 import typer
 
-from rdjepa.cli import about, data, forecasts, pretrain, simulation, study
+from rdjepa.cli import about, data, export, forecasts, inspect, pretrain, simulation, study, view
 from rdjepa.cli.interrupts import Interrupts
-from rdjepa.errors import RdjepaError
+from rdjepa.errors import Note, RdjepaError
 from rdjepa.version import __version__
 
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(simulation.systems)
+app.command()(simulation.new_system)
+app.command()(simulation.check_system)
 app.command()(simulation.simulate)
+app.command()(inspect.inspect)
 app.command()(forecasts.adapt)
 app.command()(forecasts.evaluate)
 app.command()(forecasts.forecast)
+app.command()(export.export)
+app.command()(view.view)
 app.command()(about.demo)
 app.command()(about.info)
 app.add_typer(data.app, name="data")
@@ -66,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _warn(message: Warning | str, category: type[Warning], *place: Any) -> None:
     """Print a warning as one line, without the place in the code that it comes from."""
-    print(f"warning: {message}", file=sys.stderr)
+    print(f"{'note' if issubclass(category, Note) else 'warning'}: {message}", file=sys.stderr)
 
 
 def _report(error: BaseException, debug: bool) -> int:
@@ -79,8 +84,13 @@ def _report(error: BaseException, debug: bool) -> int:
     if sentence is None:
         print(f"this is a bug of rdjepa {__version__}; please report it with the lines above", file=sys.stderr)
         return FAILED
-    print(f"error: {sentence}", file=sys.stderr)
+    print(f"error: {_printable(sentence)}", file=sys.stderr)
     return REFUSED
+
+
+def _printable(text: str) -> str:
+    """Return a text with what would break its line, or move the cursor, written as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _sentence(error: BaseException) -> str | None:

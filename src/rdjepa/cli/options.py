@@ -5,7 +5,7 @@ A test compares each with its definition.
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,27 +16,52 @@ REGIMES = ("id", "coeff-ood", "ic-ood")
 PRESETS = ("paper", "small", "nano")
 BASES = ("none", "linear")
 COMPILE_MODES = ("no", "yes", "graphs")
+EXPORTS = ("torch", "onnx")
 FRAME_PLACES = ("memory", "mapped", "device")
 STUDIES = ("heldout", "source", "boundary", "scratch")
 PROFILES = ("paper", "small", "nano")
 
 Device = Annotated[str, typer.Option(help="Where to compute: auto (a GPU when there is one), cpu or cuda.")]
+LAST_INDEX = 2**53
 LAST_SEED = 2**32 - 1  # NumPy's generators take no other seeds
 Seed = Annotated[
     int, typer.Option(min=0, max=LAST_SEED, help="Seed of fresh weights and of the order of training windows.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file in --out that another command made.")]
 Resample = Annotated[
-    bool, typer.Option("--resample", help="Average fields that are finer than the model's grid over blocks of points.")
+    bool, typer.Option("--resample", help="Bring fields on another grid to the model's, and say what that loses.")
 ]
 Data = Annotated[
     list[Path],
-    typer.Argument(help="Trajectories: HDF5 (ours, The Well, PDEBench), .npz or .npy files, or directories of ours."),
+    typer.Argument(
+        help="Trajectories: HDF5 (ours, The Well, PDEBench, py-pde, others), NetCDF, Zarr, MATLAB, .npz, .npy, TIFF, "
+        "or folders of these or of pictures."
+    ),
 ]
+Field = Annotated[
+    str | None, typer.Option(help="Arrays of a file with several: a path in it, or one for each component, as u,v.")
+]
+Axes = Annotated[
+    str | None,
+    typer.Option(help='Order of axes, as "t y x c" or "b t c y x": trajectories, frames, rows, columns, components.'),
+]
+Components = Annotated[str | None, typer.Option(help="One or two components, by position or name, as 0,2.")]
+Interval = Annotated[float | None, typer.Option(help="Time between frames, in place of the times in the data.")]
+Length = Annotated[float | None, typer.Option(help="Side length of the domain.")]
 
 Scheduler = Annotated[
     str | None, typer.Option(help="Address of a running Dask scheduler, used instead of local processes.")
 ]
+
+
+def reading_of(
+    field: str | None, axes: str | None, components: str | None, interval: float | None, length: float | None
+) -> Any:
+    """Return the options about data as the `Reading` that they stand for."""
+    from rdjepa.data.readers import Reading
+
+    chosen = None if components is None else tuple(names_in(components))
+    return Reading(field, axes, chosen, interval, length)
 
 
 def names_in(text: str) -> list[str]:

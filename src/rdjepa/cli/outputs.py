@@ -1,11 +1,12 @@
 """Checks of `--out`: it may not replace an input, or a file that another command made."""
 
-import json
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-from rdjepa.errors import CheckpointError, OutputError
+from rdjepa.errors import CheckpointError, DataError, OutputError
+from rdjepa.io import sealed
 
 
 def refuse_overwriting(
@@ -27,6 +28,8 @@ def refuse_overwriting(
         raise OutputError(f"expected a file name for the {kind}, got the directory {out}; name a file in it")
     if not out.exists():
         return
+    if not out.is_file():
+        raise OutputError(f"expected a file name for the {kind}, got the device or pipe {out}; choose another --out")
     for given in inputs:
         if given.exists() and (out.samefile(given) or given.resolve() in out.resolve().parents):
             raise OutputError(
@@ -51,7 +54,12 @@ def is_forecaster(path: Path) -> bool:
 
 def is_forecast(path: Path) -> bool:
     """Return whether `rdjepa forecast` wrote a file."""
+    import h5py
+
     try:
+        if h5py.is_hdf5(path):
+            with h5py.File(path) as file:
+                return file.attrs.get("kind") == "rdjepa_forecasts"
         with zipfile.ZipFile(path) as archive:
             return {"context.npy", "forecast.npy"} <= set(archive.namelist())
     except (OSError, zipfile.BadZipFile):
@@ -61,8 +69,8 @@ def is_forecast(path: Path) -> bool:
 def is_rows(path: Path) -> bool:
     """Return whether `rdjepa evaluate` wrote a file."""
     try:
-        with path.open(encoding="utf-8") as file:
-            line = json.loads(file.readline(10_000))
-    except (OSError, ValueError):
+        with path.open("rb") as file:
+            line = sealed.decode(file.readline(10_000), dict[str, Any], f"in {path}", "")
+    except (OSError, DataError):
         return False
-    return isinstance(line, dict) and {"forecaster", "metric", "horizon", "value"} <= line.keys()
+    return {"forecaster", "metric", "horizon", "value"} <= line.keys()

@@ -96,9 +96,9 @@ def probe(
     from rdjepa.evaluation.probe_table import probe_markdown, probe_table
     from rdjepa.io.checkpoint import load
     from rdjepa.models.device import device_named
-    from rdjepa.systems import get
+    from rdjepa.systems import named
 
-    names = ProbeConfig.systems if systems is None else [get(name).name for name in names_in(systems)]
+    names = ProbeConfig.systems if systems is None else [named(name) for name in names_in(systems)]
     config = ProbeConfig(tuple(names), train, test)
     pretrained = load(model)
     with progress("probe") as update:

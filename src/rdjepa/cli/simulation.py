@@ -1,5 +1,6 @@
-"""The commands systems and simulate."""
+"""The commands systems, new-system, check-system and simulate."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,7 +8,8 @@ import typer
 from rich.table import Table
 
 from rdjepa.cli.console import console, progress
-from rdjepa.cli.options import REGIMES, SPLITS
+from rdjepa.cli.options import LAST_INDEX, REGIMES, SPLITS
+from rdjepa.errors import ArgumentError, OutputError
 
 if TYPE_CHECKING:
     from rdjepa.pde.system import System
@@ -35,22 +37,89 @@ def _coefficients(system: "System") -> str:
     return f"of {len(kinds)} kinds of equations" if kinds else ", ".join(c.name for c in system.coefficients)
 
 
+def new_system(
+    name: Annotated[str, typer.Argument(help="Name of the system: letters, digits, - and _.")],
+    out: Annotated[Path | None, typer.Option(help="File to write; NAME.py, with _ for -, by default.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Write a commented file that defines a system, to be changed into one's own; it runs as it is."""
+    from rdjepa import systems as known
+    from rdjepa.io.atomic import write_bytes
+    from rdjepa.systems.template import template
+
+    path = Path(f"{name.replace('-', '_')}.py") if out is None else out
+    content = template(name, str(path))
+    if path.suffix != ".py":
+        raise ArgumentError(f"expected a file name that ends in .py, got {path}; give it this ending")
+    if name in (*known.names(), *known.wall_names()):
+        raise ArgumentError(f"expected a name of its own, got {name!r}, which is taken; choose another")
+    if path.exists() and not force:
+        raise OutputError(f"expected no file at {path}, got one; choose another --out, or replace it with --force")
+    write_bytes(path, content.encode())
+    console.print(f"{path}: change it, then: rdjepa check-system {path}", markup=False)
+
+
+def check_system(
+    name: Annotated[str, typer.Argument(help=".py file that defines SYSTEM, or the name of a system.")],
+    draws: Annotated[int, typer.Option(min=1, help="Trajectories of each regime that are integrated.")] = 3,
+    seconds: Annotated[float, typer.Option(min=1.0, help="Time for draws, and again for comparisons.")] = 10.0,
+) -> None:
+    """Try a system before an hour is spent on it: stability, blow-up, screens, resolution; exit status 1 if useless."""
+    from rdjepa import systems as known
+    from rdjepa.pde.contract import check_system as check
+    from rdjepa.pde.trial import trial
+
+    system = known.get(name)
+    check(system)
+    found = trial(system, draws, seconds)
+    numerics = system.numerics
+    bound = "diffusion is exact" if math.isinf(found.limit) else f"{found.dt / found.limit:.0%} of {found.limit:.4g}"
+    size = 8 * numerics.stored**2 * numerics.frames / 2**20
+    console.print(
+        f"{system.name}: the file, its kinetics, ranges, numerics and initial states are sound\n"
+        f"step {found.dt:g}; diffusive limit: {bound}\n"
+        f"a trajectory takes {found.steps:,} steps, about {found.seconds:.2g} s and {size:.1f} MiB\n"
+        f"half the step changes the fields by {found.half_step:.2g}, a double grid by {found.double_grid:.2g} "
+        f"(relative L2 at t = {found.until:.4g})",
+        markup=False,
+    )
+    if found.drawn:
+        reasons = f" ({'; '.join(sorted(set(found.rejections)))})" if found.rejections else ""
+        console.print(
+            f"{found.drawn} draws: values up to {found.largest:.3g}, {len(found.rejections)} rejected by the "
+            f"screens{reasons}",
+            markup=False,
+        )
+    else:
+        console.print("no draw was integrated to its end; give more --seconds")
+    for sentence in found.advice:
+        console.print(f"advice: {sentence}", markup=False)
+    for sentence in found.failures:
+        console.print(f"failed: {sentence}, in {name}", markup=False)
+    if found.failures:
+        raise typer.Exit(1)
+
+
 def simulate(
     name: Annotated[str, typer.Argument(help="System, one of those that `rdjepa systems` lists.")],
     count: Annotated[int, typer.Option(min=1, help="Number of trajectories.")] = 1,
-    start: Annotated[int, typer.Option(min=0, help="Index (seed) of the first one.")] = 0,
+    start: Annotated[int, typer.Option(min=0, max=LAST_INDEX, help="Index (seed) of the first one.")] = 0,
     split: Annotated[str, typer.Option(help=f"One of {', '.join(SPLITS)}.")] = "pool",
     regime: Annotated[str, typer.Option(help=f"One of {', '.join(REGIMES)}.")] = "id",
     out: Annotated[Path, typer.Option(help="Dataset directory.")] = Path("datasets"),
 ) -> None:
     """Simulate trajectories of a system and store them as HDF5; those already there are kept."""
     from rdjepa import systems as known
-    from rdjepa.data import store
-    from rdjepa.data.build import build
+    from rdjepa.data import manifest, store
+    from rdjepa.data.build import build, require_space
     from rdjepa.data.trajectory import Key
 
     system = known.get(name)
     system.regime(regime)
+    if split not in SPLITS:
+        raise ArgumentError(f"expected a split, got {split!r}; known: {', '.join(SPLITS)}")
+    require_space(out, system, count)
+    manifest.claim(out, [system])  # data of another equation or version of it are refused here
     keys = [Key(system.name, split, regime, start + number) for number in range(count)]
     with progress(f"simulate {name}") as update:
         built = build(out, keys, sources={system.name: name}, progress=update)

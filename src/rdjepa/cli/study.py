@@ -91,7 +91,7 @@ def plan(
     from rdjepa.study.supply import Supply
 
     cells, chosen = runner.cells(name, _conditions(only)), profile(profile_name, model)
-    supply = Supply(root.resolve(), None if data is None else data.resolve(), grid=chosen.grid)
+    supply = Supply(root.absolute(), None if data is None else data.absolute(), grid=chosen.grid)
     missing = runner.missing_cells(root, cells, chosen)
     with progress("time") as update:
         expected = cost.cost(missing, chosen, supply, device_named(device), update)

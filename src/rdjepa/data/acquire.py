@@ -56,12 +56,12 @@ class Acquirer:
         """
         if self.is_given(key):
             assert self.data is not None
-            return store.read(store.path_of(self.data, key))
+            return store.get(self.data, key)
         path = store.path_of(self.out, key)
         if not keep and not path.is_file():
             return self._simulate(key)
         try:
-            trajectory = store.read(path)
+            trajectory = store.get(self.out, key)
         except DataError:
             return self.make(key)
         if self.limit is not None:
@@ -84,7 +84,7 @@ class Acquirer:
 
     def unsound(self, keys: Iterable[Key]) -> list[Key]:
         """Return the keys that have no whole file in `out`; reads every file and compares its checksum."""
-        return [key for key in keys if not store.is_complete(store.path_of(self.out, key), verify=True)]
+        return [key for key in keys if not store.has(self.out, key, verify=True)]
 
     def is_given(self, key: Key) -> bool:
         """Return whether the data set `data` has a file of this key."""

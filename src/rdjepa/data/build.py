@@ -4,14 +4,20 @@ A trajectory depends on its key alone, so the number of workers and the order ch
 kept; a build that was killed continues, and repeats only the trajectories that were being simulated.
 """
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from rdjepa.data import store
 from rdjepa.data.acquire import Acquirer
+from rdjepa.data.fields import COMPONENTS
 from rdjepa.data.parallel import completed
 from rdjepa.data.trajectory import Key
-from rdjepa.errors import SimulationError
+from rdjepa.errors import OutputError, SimulationError
+from rdjepa.pde.system import System
 from rdjepa.progress import Progress
 
 RETRIES = 3
@@ -30,6 +36,24 @@ class BuildReport:
     made: int
     kept: int
     failed: Mapping[Key, str]
+
+
+def require_space(out: Path | str, system: System, count: int) -> None:
+    """Refuse more trajectories of a system than the disk has room for, before their keys are listed.
+
+    Raises:
+        OutputError: their fields, less those that are stored already, take more than is free.
+    """
+    numerics = system.numerics
+    size = numerics.frames * numerics.stored**2 * COMPONENTS * np.dtype(np.float32).itemsize
+    folder = next(path for path in (Path(out).absolute(), *Path(out).absolute().parents) if path.is_dir())
+    need = (count - len(store.keys(out, system.name))) * size
+    free = shutil.disk_usage(folder).free
+    if need > free:
+        raise OutputError(
+            f"expected {need / 1e9:,.0f} GB of free space for {count:,} trajectories of {system.name} in {out}, got "
+            f"{free / 1e9:,.0f} GB; ask for fewer, or write elsewhere"
+        )
 
 
 def make(acquirer: Acquirer, key: Key) -> str:
@@ -67,7 +91,7 @@ def build(
         DataError: the disk is full or not writable.
         ArgumentError: fewer than one worker, or a scheduler that does not answer.
     """
-    acquirer = Acquirer(Path(out).resolve(), sources=dict(sources or {}))
+    acquirer = Acquirer(Path(out).absolute(), sources=dict(sources or {}))
     missing = acquirer.unsound(keys)
     done = kept = len(keys) - len(missing)
     if progress:

@@ -9,6 +9,8 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError
 
 COMPONENTS = 2
+NEGLIGIBLE = 1e-6  # of the magnitude: smaller differences are rounding in float32
+UNEVEN = 0.02  # largest difference between intervals, of their median
 
 Array = TypeVar("Array", bound=Any)
 
@@ -98,17 +100,93 @@ def validate(fields: np.ndarray, minimum_frames: int = FORECASTING.length, multi
     if min(height, width) < 2 or height % multiple_of or width % multiple_of:
         rule = f"a grid whose sides are multiples of {multiple_of}" if multiple_of > 1 else "a grid of at least 2 x 2"
         raise DataError(f"expected {rule}, got {height} x {width}; resample or crop the fields")
-    bad = int(np.count_nonzero(~np.isfinite(fields)))
-    if bad:
-        raise DataError(
-            f"expected finite fields, got {bad} values that are NaN or infinite; "
-            "fill them, or cut the trajectory there, since frames must stay equally spaced in time"
-        )
+    return single(fields)
+
+
+def single(fields: np.ndarray) -> np.ndarray:
+    """Return finite real numbers as float32, contiguous; the given array itself if it was so already.
+
+    Raises:
+        DataError: a value is NaN, infinite, or beyond float32.
+    """
+    if fields.dtype.kind == "f":
+        finite = np.isfinite(fields)
+        bad = fields.size - int(np.count_nonzero(finite))
+        if bad:
+            first = int(np.flatnonzero(~finite.reshape(len(fields), -1).all(axis=1))[0])
+            raise DataError(
+                f"expected finite fields, got {bad} values that are NaN or infinite, the first in frame {first}; "
+                "fill them, or cut the trajectory there, since frames must stay equally spaced in time"
+            )
     with np.errstate(over="ignore"):
-        single = np.ascontiguousarray(fields, dtype=np.float32)
-    if single is not fields and not np.isfinite(single).all():
+        converted = np.ascontiguousarray(fields, dtype=np.float32)
+    if converted is not fields and not np.isfinite(converted).all():
         raise DataError(
             f"expected fields within the range of float32, got a magnitude of {np.abs(fields).max():.3g}; "
             "rescale the fields"
         )
-    return single
+    return converted
+
+
+def with_second(fields: np.ndarray) -> np.ndarray:
+    """Return one component (T, H, W, 1) as two, (T, H, W, 2): beside each frame stands the frame before it.
+
+    The models take the state of a system, which one component of two is not: the same u may rise or fall. What u was
+    one frame earlier tells which, and by Takens' theorem it generically replaces the component that was not measured.
+    The pair also resembles those of the pretraining systems, where the second component follows the first with a delay;
+    a copy of u would add nothing, and zeros would be a component without scale. No frame is lost, and no window sees
+    frames that follow it: before the first frame stands its linear continuation backwards, 2 u(0) - u(1).
+
+    Raises:
+        DataError: there is only one frame.
+    """
+    if len(fields) < 2:
+        raise DataError("expected at least 2 frames of one component, got 1; give more, or a second component")
+    before = np.concatenate([2 * fields[:1] - fields[1:2], fields[:-1]])
+    return np.concatenate([fields, before], axis=-1)
+
+
+def require_change(fields: np.ndarray) -> None:
+    """Refuse fields (T, H, W, C) with a component that is constant, to the precision of its numbers.
+
+    Raises:
+        DataError: a component has one value everywhere, or differs from it in the last digits only.
+    """
+    low, high = (np.asarray(each, dtype=np.float64) for each in (fields.min((0, 1, 2)), fields.max((0, 1, 2))))
+    constant = np.flatnonzero(high - low <= NEGLIGIBLE * np.maximum(abs(low), abs(high)))
+    if len(constant):
+        which = int(constant[0])
+        raise DataError(
+            f"expected components that vary, got component {which} between {low[which]:.9g} and {high[which]:.9g} in "
+            "all frames; choose other components, or trajectories in which something happens"
+        )
+
+
+def require_times(times: np.ndarray, frames: int) -> None:
+    """Refuse times that are not one per frame, finite, increasing and equally spaced.
+
+    Raises:
+        DataError: one of these fails.
+    """
+    times = np.asarray(times)
+    if times.shape != (frames,):
+        raise DataError(
+            f"expected one time per frame, got times of shape {times.shape} for {frames} frames; "
+            "give each frame its time, or leave times out"
+        )
+    if not np.isfinite(times).all():
+        raise DataError("expected finite times, got NaN or infinity; correct them, or give --interval (interval=)")
+    steps = np.diff(times.astype(np.float64))
+    if len(steps) and steps.min() <= 0:
+        where = int(np.argmin(steps))
+        raise DataError(
+            f"expected times that increase, got {times[where]:g} and then {times[where + 1]:g} in frame {where + 1}; "
+            "sort the frames, drop repeated ones, or give --interval (interval=)"
+        )
+    # times are often stored as float32, whose rounding may exceed a hundredth of a short interval
+    rounding = 4 * float(np.finfo(np.float32).eps) * float(abs(times).max(initial=0))
+    if len(steps) and steps.max() - steps.min() > UNEVEN * float(np.median(steps)) + rounding:
+        raise DataError(
+            f"expected equally spaced times, got intervals from {steps.min():g} to {steps.max():g}; "
+            "interpolate in time, cut out an even part, or give --interval (interval=) if the times are wrong"
+        )

@@ -20,7 +20,7 @@ from typing import Any
 
 from rdjepa import systems
 from rdjepa.errors import DataError
-from rdjepa.io.atomic import write_bytes
+from rdjepa.io import sealed
 from rdjepa.pde.sampling import stream
 from rdjepa.pde.system import System
 
@@ -90,7 +90,7 @@ def fingerprint(system: System) -> str:
 
 def kept(system: System) -> str | None:
     """Return the stored fingerprint of a system of the package; None for any other, a changed copy of one included."""
-    found = json.loads(KEPT.read_text()).get(system.name)
+    found = sealed.read(KEPT, dict[str, str], "install the package again").get(system.name)
     return found if found and systems.get(system.name) is system else None
 
 
@@ -140,7 +140,7 @@ def _plain(value: Any) -> Any:
 def main() -> None:
     """Measure the fingerprints of the systems of the package and store them."""
     found = {name: fingerprint(systems.get(name)) for name in systems.every_name()}
-    write_bytes(KEPT, (json.dumps(found, indent=1) + "\n").encode())
+    sealed.write(KEPT, found)
 
 
 if __name__ == "__main__":

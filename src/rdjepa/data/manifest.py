@@ -10,16 +10,16 @@ The two describe the data completely: the same keys give the same arrays on the 
 import contextlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rdjepa.data import store
 from rdjepa.data.identity import confirm, identity
 from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import DataError, OutputError
-from rdjepa.io.atomic import write_bytes
+from rdjepa.io import sealed
 from rdjepa.pde.distance import Nearest
 from rdjepa.pde.screening import tally
 from rdjepa.pde.system import System
@@ -27,6 +27,8 @@ from rdjepa.progress import Progress
 
 FORMAT = 1
 RECIPE, MANIFEST = "recipe.json", "manifest.json"
+Recipes = dict[str, dict[str, Any]]  # system -> identity
+T = TypeVar("T")
 
 
 def claim(base: Path | str, systems: Iterable[System]) -> None:
@@ -38,7 +40,7 @@ def claim(base: Path | str, systems: Iterable[System]) -> None:
         OutputError: the directory cannot be written.
     """
     path, systems = Path(base) / RECIPE, list(systems)
-    stored: dict[str, Any] = _read(path) if path.exists() else {}
+    stored: Recipes = _read(path, Recipes) if path.exists() else {}
     recipes = stored | _agreed(base, stored, systems)
     for system in systems:
         confirm(system)
@@ -52,7 +54,7 @@ def check(base: Path | str, systems: Iterable[System]) -> None:
     Raises:
         DataError: there are no recipes, or the directory belongs to another configuration.
     """
-    stored = _read(Path(base) / RECIPE)
+    stored = _read(Path(base) / RECIPE, Recipes)
     recipes = stored | _agreed(base, stored, [system for system in systems if system.name in stored])
     if recipes != stored:
         with contextlib.suppress(OutputError):  # a data set may be read-only; then it is compared again next time
@@ -63,7 +65,8 @@ def _agreed(base: Path | str, stored: Mapping[str, Any], systems: Iterable[Syste
     """Return the recipes of some systems, which must agree with the stored ones.
 
     Recipes of early versions hold descriptions and no fingerprint. For these the family, the numerics and the
-    trajectories themselves must agree, and the recipe returned replaces the stored one.
+    trajectories themselves must agree, and the recipe returned replaces the stored one. So must trajectories without
+    a recipe.
     """
     current, old, different = {}, [], []
     for system in systems:
@@ -73,7 +76,7 @@ def _agreed(base: Path | str, stored: Mapping[str, Any], systems: Iterable[Syste
         unmeasured = "fingerprint" not in theirs
         keys = ("family", "numerics") if unmeasured else sorted(mine.keys() | theirs.keys())
         different += [f"{name}.{key}" for key in keys if mine.get(key) != theirs.get(key)]
-        old += [system] * unmeasured
+        old += [system] * (unmeasured or name not in stored)
     if different:
         raise DataError(
             f"expected data of the same configuration in {base}, got another for {', '.join(different)}; "
@@ -88,11 +91,11 @@ def _check_trajectories(base: Path | str, system: System) -> None:
     """Simulate the first stored trajectory of each regime again; it must have the stored checksum."""
     for regime in system.regimes:
         stored = store.keys(base, system.name, regime=regime)
-        key = next((key for key in stored if store.is_complete(store.path_of(base, key))), None)
+        key = next((key for key in stored if store.has(base, key)), None)
         if key is None:
             continue
         made = store.checksum(simulate(system, key.index, regime, key.split).fields)
-        if made != store.read_record(store.path_of(base, key)).checksum:
+        if made != store.get_record(base, key).checksum:
             raise DataError(
                 f"expected data in {base} that this version of {system.name} makes, got another trajectory {key}; "
                 "choose another directory"
@@ -100,7 +103,7 @@ def _check_trajectories(base: Path | str, system: System) -> None:
 
 
 def _write_recipes(base: Path | str, recipes: Mapping[str, Any]) -> None:
-    write_bytes(Path(base) / RECIPE, json.dumps(recipes, indent=1).encode())
+    sealed.write(Path(base) / RECIPE, recipes)
 
 
 @dataclass(frozen=True)
@@ -122,13 +125,26 @@ class Entry:
     nearest: Nearest | None = None
 
 
+@dataclass(frozen=True)
+class _Manifest:
+    """Content of the file: `trajectories` by the text of their keys, the versions that made them, and the nearest.
+
+    `nearest` is what `nearest_of_all` returned, where a system keeps its distance.
+    """
+
+    format: int
+    software: tuple[dict[str, str], ...]
+    trajectories: dict[str, Entry]
+    nearest: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
 def write(base: Path | str) -> Path:
     """Write the manifest of all trajectories stored in `base`, from the records in their files; return its path."""
     base = Path(base)
     entries: dict[str, dict[str, Any]] = {}
     software: dict[str, dict[str, str]] = {}
     for key in store.keys(base):
-        record = store.read_record(store.path_of(base, key))
+        record = store.get_record(base, key)
         entries[str(key)] = {
             "checksum": record.checksum,
             "initial_condition": record.initial_condition,
@@ -142,10 +158,7 @@ def write(base: Path | str) -> Path:
     content: dict[str, Any] = {"format": FORMAT, "software": list(software.values())}
     if near := nearest_of_all({text: entry.get("nearest") for text, entry in entries.items()}):
         content["nearest"] = near
-    content["trajectories"] = entries
-    path = base / MANIFEST
-    write_bytes(path, json.dumps(content, indent=1).encode())
-    return path
+    return sealed.write(base / MANIFEST, content | {"trajectories": entries})
 
 
 def nearest_of_all(nearest: Mapping[str, Nearest | None]) -> dict[str, dict[str, Any]]:
@@ -168,21 +181,10 @@ def read(base: Path | str) -> dict[Key, Entry]:
     Raises:
         DataError: there is none, or it is of another format.
     """
-    content = _read(Path(base) / MANIFEST)
-    if content.get("format") != FORMAT:
-        raise DataError(
-            f"expected a manifest of format {FORMAT} in {base}, got {content.get('format')!r}; build the data again"
-        )
-    return {
-        Key.parse(text): Entry(
-            entry["checksum"],
-            entry["initial_condition"],
-            tuple(entry["rejected"]),
-            entry.get("kind", ""),
-            Nearest(*entry["nearest"]) if "nearest" in entry else None,
-        )
-        for text, entry in content["trajectories"].items()
-    }
+    content = _read(Path(base) / MANIFEST, _Manifest)
+    if content.format != FORMAT:
+        raise DataError(f"expected a manifest of format {FORMAT} in {base}, got {content.format}; build the data again")
+    return {Key.parse(text): entry for text, entry in content.trajectories.items()}
 
 
 @dataclass(frozen=True)
@@ -211,7 +213,7 @@ def verify(base: Path | str, progress: Progress | None = None) -> VerifyReport:
     whole, wrong = 0, {}
     for number, (key, entry) in enumerate(entries.items()):
         try:
-            found = store.checksum(store.read(store.path_of(base, key), verify=False).fields)
+            found = store.checksum(store.get(base, key, verify=False).fields)
             if found == entry.checksum:
                 whole += 1
             else:
@@ -247,13 +249,7 @@ def closest(entries: Iterable[Entry]) -> dict[str, float]:
     return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, kind: type[T]) -> T:
     if not path.is_file():
         raise DataError(f"expected {path}, got no file; make the data with: rdjepa data build --out {path.parent}")
-    try:
-        content = json.loads(path.read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"expected JSON in {path}, got a damaged file ({error}); build the data again") from error
-    if not isinstance(content, dict):
-        raise DataError(f"expected a JSON object in {path}, got {type(content).__name__}; build the data again")
-    return content
+    return sealed.read(path, kind, "build the data again")

@@ -2,12 +2,30 @@
 
 import contextlib
 import logging
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from rdjepa.errors import ArgumentError
+
+MOST_WORKERS = 4096
+ADDRESS = re.compile(r"[a-z]+://\S+|[\w.\[\]:-]+:\d{1,5}")
+
+
+def check_workers(workers: int | None, scheduler: str | None) -> None:
+    """Check who is to compute, before anything is written.
+
+    Raises:
+        ArgumentError: fewer than one worker or more than any machine has, or an address that cannot be one.
+    """
+    if workers is not None and not 1 <= workers <= MOST_WORKERS:
+        raise ArgumentError(
+            f"expected at least one worker and at most {MOST_WORKERS}, got {workers}; correct --workers"
+        )
+    if scheduler is not None and not ADDRESS.fullmatch(scheduler):
+        raise ArgumentError(f"expected the address of a scheduler as tcp://host:port, got {scheduler!r}; correct it")
 
 
 @contextlib.contextmanager
@@ -36,8 +54,7 @@ def completed(
     Raises:
         ArgumentError: fewer than one worker, a scheduler that does not answer, or no package for either.
     """
-    if workers < 1:
-        raise ArgumentError(f"expected at least one worker, got {workers}; raise --workers")
+    check_workers(workers, scheduler)
     if scheduler is None and (workers == 1 or len(jobs) < 2):
         yield ((position, function(*job)) for position, job in enumerate(jobs))
         return

@@ -1,8 +1,9 @@
 """Simulation of one trajectory from its key."""
 
 from importlib.metadata import version
-from numbers import Integral
+from pathlib import Path
 
+from rdjepa.checks import Index, checked
 from rdjepa.data.trajectory import SPLITS, Key, Trajectory
 from rdjepa.errors import ArgumentError, SimulationError
 from rdjepa.pde.screening import first_reason, tally
@@ -13,7 +14,7 @@ from rdjepa.version import __version__
 ATTEMPTS = 100
 
 
-def simulate(name: str | System, seed: int = 0, regime: str = "id", split: str = "pool") -> Trajectory:
+def simulate(name: str | Path | System, seed: int = 0, regime: str = "id", split: str = "pool") -> Trajectory:
     """Draw, integrate and screen trajectory number `seed` of a system; draw again until it passes.
 
     The same arguments give the same bits on the same platform, whatever was simulated before.
@@ -39,9 +40,7 @@ def simulate(name: str | System, seed: int = 0, regime: str = "id", split: str =
     system.regime(regime)
     if split not in SPLITS:
         raise ArgumentError(f"expected a split, got {split!r}; known: {', '.join(SPLITS)}")
-    if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
-        raise ArgumentError(f"expected a seed that is a whole number from 0, got {seed!r}; count trajectories from 0")
-    seed = int(seed)
+    seed = checked(seed, Index, "seed")
     rejected: list[str] = []
     for attempt in range(ATTEMPTS):
         p = system.draw(seed, regime, split, attempt)
@@ -69,6 +68,7 @@ def simulate(name: str | System, seed: int = 0, regime: str = "id", split: str =
         rejected.append(reason)
     key = Key(system.name, split, regime, seed)
     raise SimulationError(
-        f"expected a trajectory of {key} to pass its screens, got {ATTEMPTS} rejections; reasons: "
+        f"expected a trajectory of {key} to pass its screens, got {ATTEMPTS} rejections: "
         + "; ".join(f"{count} x {reason}" for reason, count in tally(rejected).items())
+        + "; widen the screens, or narrow the ranges"
     )

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
 
+from rdjepa.checks import of_class
 from rdjepa.errors import DataError
 
 SMALLEST_SCALE = 1e-6
@@ -31,8 +33,14 @@ class Moments:
 
     @classmethod
     def of(cls, x: np.ndarray) -> "Moments":
-        """Compute the moments of (..., C) over all axes but the last."""
-        flat = np.asarray(x).reshape(-1, x.shape[-1]).astype(np.float64)
+        """Compute the moments of (..., C) over all axes but the last.
+
+        Raises:
+            DataError: there is no value.
+        """
+        if np.size(x) == 0:
+            raise DataError(f"expected values to take statistics from, got an array of shape {np.shape(x)}; give some")
+        flat = np.asarray(x).reshape(-1, np.shape(x)[-1]).astype(np.float64)
         mean = flat.mean(axis=0)
         return cls(len(flat), mean, np.square(flat - mean).sum(axis=0))
 
@@ -110,12 +118,15 @@ class Normalizer:
 
     def __post_init__(self) -> None:
         """Check the values and the origin."""
+        of_class(self.mean, tuple, "mean")
+        of_class(self.std, tuple, "std")
         if len(self.mean) != len(self.std):
             raise DataError(
                 f"expected as many means as standard deviations, got {len(self.mean)} and {len(self.std)}; "
                 "give one of each per component"
             )
-        if not all(map(math.isfinite, (*self.mean, *self.std))) or min(self.std) < 0:
+        values = (*self.mean, *self.std)
+        if not all(isinstance(x, Real) and math.isfinite(x) for x in values) or min(self.std, default=0) < 0:
             raise DataError(
                 f"expected finite means and non-negative standard deviations, got {self.mean} and {self.std}; "
                 "check the fields that they were computed from"
@@ -134,7 +145,7 @@ class Normalizer:
         Raises:
             DataError: there are no arrays, or a value is not finite.
         """
-        return cls.of(fold(map(Moments.of, arrays)), source)
+        return cls.of(fold(map(Moments.of, of_class(arrays, Iterable, "arrays"))), source)
 
     @classmethod
     def of(cls, moments: Moments, source: str = "pool") -> "Normalizer":

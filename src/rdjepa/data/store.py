@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import overload
+from typing import TypeVar, overload
 
 import numpy as np
 import yaml
@@ -24,6 +24,7 @@ from rdjepa.errors import DataError
 from rdjepa.io.atomic import write_bytes
 
 FOLDERS = dict(zip(SPLITS, ("train", "valid", "test"), strict=True))
+R = TypeVar("R", Trajectory, Record)
 FILE_NAME = re.compile(rf"({'|'.join(REGIMES)})-(\d{{5,}})\.hdf5")
 
 
@@ -103,15 +104,40 @@ def read_window(path: Path | str, start: int, stop: int) -> np.ndarray:
         return well.frames(file, start, stop)
 
 
-def is_complete(path: Path | str, verify: bool = False) -> bool:
-    """Return whether `path` is a whole trajectory file; `verify` also reads the fields and compares the checksum."""
+def get(data: Path | str, key: Key, verify: bool = True) -> Trajectory:
+    """Read the trajectory of a key.
+
+    Raises:
+        DataError: as for `read`, or the file of this name holds the trajectory of another key.
+    """
+    path = path_of(data, key)
+    return _of(key, read(path, verify), path)
+
+
+def get_record(data: Path | str, key: Key) -> Record:
+    """Read the record of the trajectory of a key, without its fields.
+
+    Raises:
+        DataError: as for `get`.
+    """
+    path = path_of(data, key)
+    return _of(key, read_record(path), path)
+
+
+def _of(key: Key, found: R, path: Path) -> R:
+    """Return what was read from a file, if it is of this key."""
+    if found.key != key:
+        raise DataError(f"expected the trajectory {key} in {path}, got {found.key}; make it again, or move the file")
+    return found
+
+
+def has(data: Path | str, key: Key, verify: bool = False) -> bool:
+    """Return whether a whole file of a key is stored; `verify` also reads the fields and compares the checksum."""
     try:
         if verify:
-            read(path)
+            get(data, key)
         else:
-            with well.opened(Path(path)) as file:
-                well.count(Path(path), file)
-                well.key_of(file)
+            get_record(data, key)
     except DataError:
         return False
     return True

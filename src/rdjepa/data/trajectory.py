@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rdjepa.data.fields import block_means
 from rdjepa.errors import ArgumentError
 from rdjepa.pde.distance import Nearest
+
+if TYPE_CHECKING:
+    from rdjepa.viz.inline import Drawing, Movie
 
 SPLITS = ("pool", "validation", "test")
 REGIMES = ("id", "coeff-ood", "ic-ood")
@@ -86,3 +90,58 @@ class Trajectory:
         """
         finer = max(self.fields.shape[1:3]) > size
         return replace(self, fields=block_means(self.fields, size)) if finer else self
+
+    def plot(self) -> "Drawing":
+        """Draw a few frames, a row for each component, as a figure of matplotlib that a notebook shows."""
+        from rdjepa.viz import inline  # matplotlib, which simulation and reading do not need
+
+        return inline.frames(self.fields, self.times)
+
+    def animate(self, component: int = 0) -> "Movie":
+        """Play one component as a GIF that a notebook shows and `save` writes."""
+        from rdjepa.viz import inline
+
+        return inline.movie({f"{self.key or ''} {'uvw'[component]}".strip(): self.fields[..., component]})
+
+    def to_xarray(self) -> Any:
+        """Return the fields as an xarray.DataArray (time, y, x, component) with the rest as attributes.
+
+        Points between walls are cell centers; the coordinates begin at 0.
+
+        Raises:
+            ArgumentError: the package xarray is missing.
+        """
+        try:
+            import xarray
+        except ModuleNotFoundError as error:
+            raise ArgumentError(
+                f"expected the package xarray, got no {error.name}; install it with: pip install 'rdjepa[formats]'"
+            ) from error
+        _, height, width, components = self.fields.shape
+        shift = 0.5 * (self.boundary != "periodic")
+        return xarray.DataArray(
+            self.fields,
+            dims=("time", "y", "x", "component"),
+            coords={
+                "time": self.times,
+                "y": self.length / height * (np.arange(height) + shift),
+                "x": self.length / width * (np.arange(width) + shift),
+                "component": list("uvw"[:components]),
+            },
+            name="fields",
+            attrs=dict(self.coefficients)
+            | {"key": str(self.key or ""), "boundary": self.boundary, "length": self.length},
+        )
+
+    def _repr_html_(self) -> str:
+        """Show facts and a picture in a notebook."""
+        from rdjepa.viz import inline
+
+        frames, height, width, components = self.fields.shape
+        facts = {
+            "frames": f"{frames}, t = {self.times[0]:.4g} to {self.times[-1]:.4g}",
+            "grid": f"{height} x {width}, {components} components, side {self.length:g}, {self.boundary}",
+        }
+        if self.coefficients:
+            facts["coefficients"] = ", ".join(f"{name} = {value:.4g}" for name, value in self.coefficients.items())
+        return inline.card(f"Trajectory {self.key or ''}", facts, inline.frames(self.fields, self.times, size=1.0))

@@ -7,9 +7,10 @@ along y, so writing and reading swap the two. What The Well does not define is s
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 from rdjepa.data.fields import COMPONENTS
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import DataError
+from rdjepa.io import sealed
 from rdjepa.pde.distance import Nearest
 
 FORMAT_VERSION = 1
@@ -29,8 +31,9 @@ PERIODIC = "PERIODIC"
 
 @dataclass(frozen=True)
 class Record:
-    """Metadata of a stored trajectory: checksum, shape (T, H, W), and attributes as in `Trajectory`."""
+    """Metadata of a stored trajectory: key, checksum, shape (T, H, W), and attributes as in `Trajectory`."""
 
+    key: Key
     checksum: str
     shape: tuple[int, int, int]
     initial_condition: str
@@ -81,6 +84,7 @@ def _write_root(file: h5py.File, trajectory: Trajectory, key: Key) -> None:
     attributes["rdjepa_index"] = key.index
     attributes["rdjepa_attempt"] = trajectory.attempt
     attributes["rdjepa_rejected"] = json.dumps(list(trajectory.rejected))
+    attributes["rdjepa_seal"] = _seal(trajectory, key, checksum(trajectory.fields))
     attributes["rdjepa_initial_condition"] = trajectory.initial_condition
     attributes["rdjepa_length"] = float(trajectory.length)
     attributes["rdjepa_boundary"] = trajectory.boundary
@@ -181,11 +185,25 @@ def count(path: Path, file: h5py.File) -> int:
     Raises:
         DataError: the fields have another shape or dtype.
     """
+    for dataset in (file["rdjepa_times"], *(file["t0_fields"][name] for name in COMPONENT_NAMES)):
+        require_own(dataset, path)
     found = [(file["t0_fields"][name].shape, file["t0_fields"][name].dtype) for name in COMPONENT_NAMES]
     shape, dtype = found[0]
     if found[0] != found[1] or len(shape) != 4 or shape[0] != 1 or dtype != np.dtype("<f4"):
         raise DataError(f"expected float32 fields (1, T, X, Y), got {found} in {path}; make it again")
+    if 4 * math.prod(shape) > path.stat().st_size:  # before memory is taken for them
+        raise DataError(f"expected fields of shape {shape} in {path}, got a file too small for them; make it again")
     return int(shape[1])
+
+
+def require_own(dataset: h5py.Dataset, path: Path) -> None:
+    """Refuse values that a file takes from other files: links, external storage, virtual data sets.
+
+    Raises:
+        DataError: it does.
+    """
+    if dataset.file.filename != str(path) or dataset.external or dataset.is_virtual:
+        raise DataError(f"expected the values of {dataset.name} in {path} itself, got those of another file; copy them")
 
 
 def frames(file: h5py.File, start: int, stop: int) -> np.ndarray:
@@ -212,48 +230,92 @@ def decode(path: Path, file: h5py.File, verify: bool) -> Trajectory:
     """Read the trajectory of an open file; compare its checksum if `verify`.
 
     Raises:
-        DataError: the fields are damaged or do not fit their times.
+        DataError: the fields or what describes them are damaged, or do not fit their times.
     """
-    length = count(path, file)
-    fields = frames(file, 0, length)
+    fields = frames(file, 0, count(path, file))
     if verify and checksum(fields) != file.attrs["rdjepa_checksum"]:
         raise DataError(f"expected fields that match their checksum, got damaged ones in {path}; make it again")
+    if not np.isfinite(fields).all():
+        raise DataError(f"expected finite fields, got others in {path}; make it again")
+    return replace(_described(path, file), fields=fields)
+
+
+def _described(path: Path, file: h5py.File) -> Trajectory:
+    """Read everything but the values of the fields, whose place an array of their shape takes.
+
+    Raises:
+        DataError: it has changed since it was written, or there is not one time for each frame.
+    """
+    length = count(path, file)
+    _, _, width, height = file["t0_fields"][COMPONENT_NAMES[0]].shape
     times = np.asarray(file["rdjepa_times"][:], dtype=np.float64)
-    if times.shape != (length,) or not np.isfinite(fields).all() or not np.isfinite(times).all():
-        raise DataError(f"expected finite fields and one time per frame, got others in {path}; make it again")
+    if times.shape != (length,) or not np.isfinite(times).all():
+        raise DataError(f"expected one finite time per frame, got others in {path}; make it again")
     attributes = file.attrs
-    return Trajectory(
-        fields=fields,
+    trajectory = Trajectory(
+        fields=np.broadcast_to(np.float32(0), (length, height, width, COMPONENTS)),
         times=times,
         coefficients={str(name): float(attributes[name]) for name in attributes["simulation_parameters"]},
         key=key_of(file),
         attempt=int(attributes["rdjepa_attempt"]),
-        rejected=tuple(json.loads(attributes["rdjepa_rejected"])),
+        rejected=_listed(path, attributes["rdjepa_rejected"]),
         initial_condition=str(attributes["rdjepa_initial_condition"]),
         length=float(attributes["rdjepa_length"]),
         boundary=str(attributes["rdjepa_boundary"]),
-        software=json.loads(attributes["rdjepa_software"]),
+        software=_versions(path, attributes["rdjepa_software"]),
         kind=str(attributes.get("rdjepa_kind", "")),
-        nearest=_nearest(file),
+        nearest=_nearest(path, attributes.get("rdjepa_nearest")),
     )
+    # Files of version 0.1.0 have a checksum of the fields alone.
+    sealed_by = attributes.get("rdjepa_seal")
+    if sealed_by is not None and sealed_by != _seal(trajectory, key_of(file), str(attributes["rdjepa_checksum"])):
+        raise DataError(f"expected a description that matches its seal, got a changed one in {path}; make it again")
+    return trajectory
 
 
-def _nearest(file: h5py.File) -> Nearest | None:
-    text = file.attrs.get("rdjepa_nearest")
-    return Nearest(*json.loads(text)) if text else None
+def _seal(trajectory: Trajectory, key: Key, digest: str) -> str:
+    """Return the seal of everything that describes a trajectory, the checksum of its fields included."""
+    described = {
+        "fields": [digest, *trajectory.fields.shape],
+        "times": np.asarray(trajectory.times, dtype=np.float64).tolist(),
+        "coefficients": {name: float(value) for name, value in trajectory.coefficients.items()},
+        "key": str(key),
+        "attempt": int(trajectory.attempt),
+        "rejected": trajectory.rejected,
+        "initial_condition": trajectory.initial_condition,
+        "length": float(trajectory.length),
+        "boundary": trajectory.boundary,
+        "software": dict(trajectory.software),
+    }
+    if trajectory.kind:
+        described |= {"kind": trajectory.kind, "nearest": trajectory.nearest}
+    return sealed.seal(sealed.plain(described))
+
+
+def _listed(path: Path, text: str) -> tuple[str, ...]:
+    return sealed.decode(text, tuple[str, ...], f"in {path}", "make it again")
+
+
+def _versions(path: Path, text: str) -> dict[str, str]:
+    return sealed.decode(text, dict[str, str], f"in {path}", "make it again")
+
+
+def _nearest(path: Path, text: str | None) -> Nearest | None:
+    return sealed.decode(text, Nearest, f"in {path}", "make it again") if text else None
 
 
 def record(path: Path, file: h5py.File) -> Record:
     """Read the metadata of an open file, without the fields."""
-    length = count(path, file)
-    _, _, width, height = file["t0_fields"][COMPONENT_NAMES[0]].shape
-    attributes = file.attrs
+    found = _described(path, file)
+    length, height, width, _ = found.fields.shape
+    digest = str(file.attrs["rdjepa_checksum"])
     return Record(
-        str(attributes["rdjepa_checksum"]),
+        key_of(file),
+        digest,
         (length, height, width),
-        str(attributes["rdjepa_initial_condition"]),
-        tuple(json.loads(attributes["rdjepa_rejected"])),
-        json.loads(attributes["rdjepa_software"]),
-        str(attributes.get("rdjepa_kind", "")),
-        _nearest(file),
+        found.initial_condition,
+        found.rejected,
+        found.software,
+        found.kind,
+        found.nearest,
     )

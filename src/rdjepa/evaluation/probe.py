@@ -22,11 +22,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from rdjepa.checks import Few, Seed, check
 from rdjepa.data.acquire import Acquirer
 from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import FORECASTING
+from rdjepa.errors import ArgumentError
 from rdjepa.evaluation.ridge import fit_cross_validated, r_squared
 from rdjepa.models.encoder import Encoder
 from rdjepa.models.rdjepa import RDJEPA, build
@@ -55,11 +57,17 @@ class ProbeConfig:
     """
 
     systems: tuple[str, ...] = SOURCES + HELD_OUT
-    train: int = 60
-    test: int = 20
-    windows: int = 4
-    patches: int = 64
-    seed: int = 0
+    train: Few = 60
+    test: Few = 20
+    windows: Few = 4
+    patches: Few = 64
+    seed: Seed = 0
+
+    def __post_init__(self) -> None:
+        """Check the numbers; a system that is named twice would be counted twice."""
+        check(self)
+        if len(set(self.systems)) < len(self.systems):
+            raise ArgumentError(f"expected each system once, got {', '.join(self.systems)}; name each once")
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,13 @@ def build(name: str, preset: Any = "paper", seed: int | None = None) -> "Forecas
     """
     import torch
 
+    from rdjepa.checks import Seed, checked
+
     if seed is None:
         model = model_class(name).from_preset(preset)
     else:
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+            torch.manual_seed(checked(seed, Seed, "seed"))
             model = model_class(name).from_preset(preset)
     model.name = name
     if isinstance(preset, str):

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from rdjepa.checks import of_class
 from rdjepa.errors import ArgumentError
 
 CONTEXT = 4
@@ -81,7 +82,7 @@ def preset_of(presets: Mapping[str, Any], preset: Any) -> Any:
     Raises:
         ArgumentError: unknown preset; the known ones are listed.
     """
-    if not isinstance(preset, str):
+    if not isinstance(of_class(preset, str | type(next(iter(presets.values()))), "a preset"), str):
         return preset
     if preset not in presets:
         raise ArgumentError(f"expected a preset among {', '.join(presets)}, got {preset!r}; name one of them")

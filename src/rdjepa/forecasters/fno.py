@@ -72,7 +72,7 @@ class FNO(JointForecaster):
 
     def network(self, stacked: Tensor) -> Tensor:
         """Map (B, 4 C, H, W) to (B, 5 C, H, W)."""
-        v = self.lift(torch.cat([stacked, self.space.expand(len(stacked), -1, -1, -1)], dim=1))
+        v = self.lift(torch.cat([stacked, self.space.expand(stacked.shape[0], -1, -1, -1)], dim=1))
         for number, (spectral, local) in enumerate(zip(self.spectral, self.local, strict=True), start=1):
             v = spectral(v) + local(v)
             if number < len(self.spectral):

@@ -73,7 +73,7 @@ class JointForecaster(ForecastModel):
                 "build the model for that grid or resample the fields"
             )
         stacked = self.network(context.flatten(1, 2))
-        expected = (len(context), self.channels_out, self.grid, self.grid)
+        expected = (context.shape[0], self.channels_out, self.grid, self.grid)
         if tuple(stacked.shape) != expected:
             raise ArgumentError(
                 f"expected {expected} (B, 5 C, H, W) from the network of {type(self).__name__}, got "

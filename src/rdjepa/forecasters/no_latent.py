@@ -78,7 +78,7 @@ class NoLatent(ForecastModel):
         (frame,) = features
         lead = self.conditioner(torch.arange(1, HORIZONS + 1, device=frame.device))
         tokens = (self.config.grid // self.config.patch) ** 2
-        return self.decoder(lead[None, :, None].expand(len(frame), -1, tokens, -1), frame)
+        return self.decoder(lead[None, :, None].expand(frame.shape[0], -1, tokens, -1), frame)
 
     def parameter_groups(self) -> list[dict]:
         """Return one group for the embedding and one for the decoder."""

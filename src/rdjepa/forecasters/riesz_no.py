@@ -82,6 +82,6 @@ class RieszNO(JointForecaster):
 
     def network(self, stacked: Tensor) -> Tensor:
         """Map (B, 4 C, H, W) to (B, 5 C, H, W)."""
-        v = self.lift(torch.cat([stacked, self.space.expand(len(stacked), -1, -1, -1)], dim=1))
+        v = self.lift(torch.cat([stacked, self.space.expand(stacked.shape[0], -1, -1, -1)], dim=1))
         v = F.instance_norm(self.mixed(F.instance_norm(v))) + self.local(v)
         return self.head(torch.sin(self.hidden(v)))

@@ -3,6 +3,8 @@
 import errno
 import io
 import os
+import platform
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +13,8 @@ from typing import Any
 
 from rdjepa.errors import OutputError
 
+_HOST, _PART = re.sub(r"\W", "_", platform.node()), ".part"
+_SWEPT: set[Path] = set()
 REFUSALS = {
     errno.ENOSPC: "a full disk; free some space and run again",
     errno.EDQUOT: "a full quota; free some space and run again",
@@ -21,6 +25,7 @@ REFUSALS = {
     errno.ENOTDIR: "a file where a directory is needed; choose another path",
     errno.EEXIST: "a file where a directory is needed; choose another path",
     errno.EISDIR: "a directory of this name; choose another path",
+    errno.ELOOP: "a loop of links; choose another path",
     errno.ENAMETOOLONG: "a name that is too long; choose a shorter one",
 }
 
@@ -62,7 +67,9 @@ def replacing(path: Path | str) -> Iterator[Path]:
             if path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", suffix=".part", dir=path.parent)
+            _sweep(path.parent)
+            prefix = f".{path.name[:64]}.{_HOST}-{os.getpid()}."
+            descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=_PART, dir=path.parent)
             os.close(descriptor)
             temporary = Path(name)
             yield temporary
@@ -73,6 +80,28 @@ def replacing(path: Path | str) -> Iterator[Path]:
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what writers of this machine that were killed left in a folder; once for each folder and process."""
+    if folder in _SWEPT:
+        return
+    _SWEPT.add(folder)
+    for leftover in folder.glob(f".*.{_HOST}-*{_PART}"):
+        number = leftover.name.removesuffix(_PART).rsplit(".", 1)[0].rsplit("-", 1)[1]
+        if number.isdecimal() and not _is_alive(int(number)):
+            leftover.unlink(missing_ok=True)
+
+
+def _is_alive(number: int) -> bool:
+    """Return whether a process of this number runs; that of another user counts as one."""
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 @contextmanager
@@ -86,6 +115,8 @@ def writing(path: Path | str) -> Iterator[None]:
         yield
     except OutputError:
         raise
+    except RecursionError as error:  # from the making of the folders
+        raise OutputError(f"expected to write {path}, got too many folders in one path; choose another") from error
     except OSError as error:
         if error.errno not in REFUSALS:
             raise

@@ -10,18 +10,61 @@ A checkpoint is addressed by the name of a shipped one, by the path of a directo
 have the same files, and none is a pickle.
 """
 
-import json
+from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
+from rdjepa.checks import of_class
 from rdjepa.errors import ArgumentError, CheckpointError
+from rdjepa.io import sealed
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.hub import fetch, is_hub_id
 from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, ModelConfig
 
-WEIGHTS, CONFIG = "model.safetensors", "config.json"
-VERSION = 1
+WEIGHTS, CONFIG, DATA = "model.safetensors", "config.json", "data.json"
+_REMEDY = "fetch the whole directory again, or pretrain again"
+FORMAT, VERSION = "rdjepa-model", 1
+
+
+@dataclass(frozen=True)
+class Record:
+    """Content of config.json.
+
+    Attributes:
+        format, version: of the file.
+        name: preset or name of the model.
+        sha256: fingerprint of the weights.
+        model: sizes, as `ModelConfig.to_dict` returns them.
+        pretraining: record of the run.
+    """
+
+    format: str
+    version: int
+    name: str
+    sha256: str
+    model: dict[str, Any]
+    pretraining: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Content of data.json: what a model was pretrained on.
+
+    Attributes:
+        normalizers: system -> its field statistics.
+        trajectories: key -> checksum of every trajectory.
+        systems: their names, in the order of the run; earlier versions wrote none.
+    """
+
+    normalizers: dict[str, Any]
+    trajectories: dict[str, str]
+    systems: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Take the names from the statistics where there are none."""
+        object.__setattr__(self, "systems", self.systems or list(self.normalizers))
 
 
 def shipped() -> dict[str, Path]:
@@ -41,7 +84,7 @@ def locate(source: str | Path) -> Path:
     Raises:
         CheckpointError: there is no such checkpoint; the message lists the known ones, or how to get it.
     """
-    name = str(source)
+    name = str(of_class(source, str | Path, "a checkpoint"))
     directory = shipped().get(name, Path(source))
     if (directory / CONFIG).is_file():
         return directory
@@ -76,35 +119,38 @@ def save(model: RDJEPA, directory: Path, pretraining: dict, card: str) -> str:
         for name, value in module.state_dict().items()
     }
     fingerprint = save_tensors(directory / WEIGHTS, tensors, {"kind": "model"})
-    record = {
-        "format": "rdjepa-model",
-        "version": VERSION,
-        "name": model.name,
-        "sha256": fingerprint,
-        "model": model.config.to_dict(),
-        "pretraining": pretraining,
-    }
-    write_bytes(directory / CONFIG, json.dumps(record, indent=2).encode())
+    record = Record(FORMAT, VERSION, model.name, fingerprint, model.config.to_dict(), pretraining)
+    sealed.write(directory / CONFIG, asdict(record))
     write_bytes(directory / "README.md", card.encode())
     return fingerprint
 
 
-def read_config(source: str | Path) -> tuple[Path, dict]:
+def read_config(source: str | Path) -> tuple[Path, Record]:
     """Return directory and configuration of a checkpoint, given by shipped name, path or hub id.
 
     Raises:
         CheckpointError: there is no such checkpoint, or its configuration is not one of this package.
     """
     directory = locate(source)
-    path = directory / CONFIG
-    try:
-        record = json.loads(path.read_text())
-        usable = record["format"] == "rdjepa-model" and record["version"] == VERSION
-    except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError):
-        usable = False
-    if not usable:
-        raise CheckpointError(f"expected a {CONFIG} of a model of this package, got another in {directory}")
+    record = sealed.read(directory / CONFIG, Record, _REMEDY, CheckpointError)
+    if (record.format, record.version) != (FORMAT, VERSION):
+        raise CheckpointError(
+            f"expected a {CONFIG} of a model of this package, {FORMAT} {VERSION}, got {record.format} {record.version} "
+            f"in {directory}; {_REMEDY}"
+        )
     return directory, record
+
+
+def read_sources(source: str | Path) -> Sources:
+    """Return what a checkpoint says of the data that it was pretrained on.
+
+    Raises:
+        CheckpointError: there is no such checkpoint, or it does not name its data.
+    """
+    path = locate(source) / DATA
+    if not path.is_file():
+        raise CheckpointError(f"expected the list of its data in {path}, got no file; pretrain it again")
+    return sealed.read(path, Sources, _REMEDY, CheckpointError)
 
 
 def load(source: str | Path) -> RDJEPA:
@@ -118,10 +164,12 @@ def load(source: str | Path) -> RDJEPA:
     """
     directory, record = read_config(source)
     tensors, header = load_tensors(directory / WEIGHTS)
-    if header["sha256"] != record["sha256"]:
-        raise CheckpointError(f"expected weights {record['sha256'][:12]}, got {header['sha256'][:12]} in {directory}")
+    if header["sha256"] != record.sha256:
+        raise CheckpointError(
+            f"expected weights {record.sha256[:12]}, got {header['sha256'][:12]} in {directory}; {_REMEDY}"
+        )
     try:
-        model = RDJEPA(ModelConfig.from_dict(record["model"]), record["name"])
+        model = RDJEPA(ModelConfig.from_dict(record.model), record.name)
     except ArgumentError as error:
         raise CheckpointError(f"{error}; the checkpoint is {directory}") from error
     for part in ("encoder", "predictor"):

@@ -1,11 +1,12 @@
-"""Tensors on disk: one safetensors file with its own checksum, written atomically, refused when damaged."""
+"""Tensors on disk: one safetensors file with a record, both under checksums, written atomically, refused if damaged."""
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import safetensors
 import torch
@@ -13,7 +14,16 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from rdjepa.errors import CheckpointError
+from rdjepa.io import sealed
 from rdjepa.io.atomic import replacing
+
+
+@dataclass(frozen=True)
+class _Header:
+    """What a file says of itself: digest of the tensors, and the record."""
+
+    sha256: str
+    record: dict[str, Any]
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:
@@ -35,7 +45,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], record: Mapping) -> 
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     checksum = digest(plain)
     # A single key: the order in which safetensors writes several ones varies, and equal states give equal files.
-    metadata = {"rdjepa": json.dumps({"sha256": checksum, "record": dict(record)})}
+    metadata = {"rdjepa": sealed.encode({"sha256": checksum, "record": dict(record)})}
     with replacing(path) as temporary:
         _save_file(plain, temporary, metadata)
     return checksum
@@ -56,15 +66,12 @@ def read_record(path: Path, remedy: str = "fetch it again") -> dict:
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-    except (safetensors.SafetensorError, OSError, ValueError) as error:
+    except (safetensors.SafetensorError, OSError, ValueError, MemoryError) as error:
         raise CheckpointError(f"expected a whole safetensors file, got {path}: {error}; {remedy}") from error
     if "rdjepa" not in metadata:
         raise CheckpointError(f"expected a checkpoint written by rdjepa, got a foreign file at {path}; check the path")
-    try:
-        header = json.loads(metadata["rdjepa"])
-        return header["record"] | {"sha256": header["sha256"]}
-    except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"expected a record in {path}, got one that cannot be read; {remedy}") from error
+    header = sealed.decode(metadata["rdjepa"], _Header, f"in {path}", remedy, CheckpointError)
+    return header.record | {"sha256": header.sha256}
 
 
 def load_tensors(path: Path, remedy: str = "fetch it again") -> tuple[dict[str, Tensor], dict]:

@@ -33,7 +33,7 @@ class Attention(nn.Module):
             return tokens.unflatten(-1, (self.heads, -1)).transpose(-3, -2)
 
         q, k, v = split(self.query(query)), split(self.key(context)), split(self.value(context))
-        return self.output(_attend(q.expand(len(k), -1, -1, -1), k, v).transpose(-3, -2).flatten(-2))
+        return self.output(_attend(q.expand(k.shape[0], -1, -1, -1), k, v).transpose(-3, -2).flatten(-2))
 
 
 def _attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:

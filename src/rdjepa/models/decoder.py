@@ -66,7 +66,7 @@ class Fusion(ResidualBlock):
             return y if y.shape[-1] == shared.shape[-1] else double(y)
 
         def over_samples(y: Tensor, once: Tensor) -> Tensor:
-            return (y.unflatten(0, (len(shared), -1)) + once[:, None]).flatten(0, 1)
+            return (y.unflatten(0, (shared.shape[0], -1)) + once[:, None]).flatten(0, 1)
 
         first, skip = cast(nn.Conv2d, self.branch[0]), cast(nn.Conv2d, self.skip)
         own, common = first.weight.split((self.width, first.in_channels - self.width), dim=1)

@@ -4,6 +4,7 @@ import contextlib
 
 import torch
 
+from rdjepa.checks import of_class
 from rdjepa.errors import ArgumentError
 
 
@@ -26,11 +27,14 @@ def device_named(name: str) -> torch.device:
     Raises:
         ArgumentError: the device is not there.
     """
+    of_class(name, str, "a device")
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.zeros(1, device=device)  # a device may have a valid name and still be absent
+        found = torch.zeros(1, device=device).device  # a device may have a valid name and still be absent
     except (RuntimeError, AssertionError) as error:
         raise ArgumentError(f"expected the device auto, cpu or a GPU of this machine, got {name!r}") from error
+    if found.type == "meta" or device.index not in (None, found.index):
+        raise ArgumentError(f"expected the device auto, cpu or a GPU of this machine, got {name!r}; name one")
     return device

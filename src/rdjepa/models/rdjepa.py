@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 import torch
 from torch import nn
 
+from rdjepa.checks import Seed, Size, check, checked, of_class
 from rdjepa.errors import ArgumentError
 from rdjepa.models.decoder import Decoder
 from rdjepa.models.encoder import Encoder
@@ -34,16 +35,22 @@ class ModelConfig:
         components: field components C.
     """
 
-    width: int = 512
-    heads: int = 8
-    depths: tuple[int, int, int, int, int] = (2, 3, 6, 3, 2)
-    modes: int = 8
-    temporal_blocks: int = 3
-    predictor_blocks: int = 8
-    decoder_width: int = 96
-    grid: int = 128
-    patch: int = 8
-    components: int = 2
+    width: Size = 512
+    heads: Size = 8
+    depths: tuple[Size, Size, Size, Size, Size] = (2, 3, 6, 3, 2)
+    modes: Size = 8
+    temporal_blocks: Size = 3
+    predictor_blocks: Size = 8
+    decoder_width: Size = 96
+    grid: Size = 128
+    patch: Size = 8
+    components: Size = 2
+
+    def __post_init__(self) -> None:
+        """Check the sizes; a grid is a whole number of patches."""
+        check(self)
+        if self.grid % self.patch:
+            raise ArgumentError(f"expected a grid of whole patches, got {self.grid} points and patches of {self.patch}")
 
     @property
     def side(self) -> int:
@@ -75,7 +82,7 @@ class ModelConfig:
                 f"expected the model configuration keys {sorted(expected)}, got {sorted(values)}; "
                 "the checkpoint comes from another version of the package"
             )
-        return cls(**{**values, "depths": tuple(values["depths"])})
+        return cls(**{**values, "depths": checked(values["depths"], tuple[Size, Size, Size, Size, Size], "depths")})
 
 
 PRESETS = {
@@ -136,13 +143,14 @@ def build(preset: str | ModelConfig, seed: int | None = None) -> RDJEPA:
     Raises:
         ArgumentError: unknown preset.
     """
+    of_class(preset, str | ModelConfig, "a preset")
     if isinstance(preset, str) and preset not in PRESETS:
         raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}; name one of them")
     config, name = (PRESETS[preset], preset) if isinstance(preset, str) else (preset, "custom")
     if seed is None:
         return RDJEPA(config, name)
     with torch.random.fork_rng(devices=[]):  # weights are drawn on the CPU, whatever device is used later
-        torch.manual_seed(seed)
+        torch.manual_seed(checked(seed, Seed, "seed"))
         return RDJEPA(config, name)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from rdjepa.errors import ArgumentError
 from rdjepa.pde.boundary import PERIODIC, Boundary
 from rdjepa.pde.grid import Grid
+from rdjepa.pde.kinetics import on_symbols
 from rdjepa.pde.laplacian import Laplacian
 from rdjepa.pde.sampling import Box, stream
 from rdjepa.pde.screening import Screen
@@ -204,8 +205,7 @@ class System:
         """Return the two equations in LaTeX, rendered from the code of the kinetics."""
         import sympy  # only documentation needs it
 
-        u, v = sympy.symbols("u v")
-        reaction = self.kinetics(u, v, *sympy.symbols(self.kinetic_names))
+        reaction = on_symbols(self.kinetics, sympy.symbols(("u", "v", *self.kinetic_names)))
         sides = []
         for field, rate, diffusivity in zip("uv", reaction, self.diffusivity_names, strict=True):
             symbol = sympy.latex(sympy.Symbol(diffusivity))

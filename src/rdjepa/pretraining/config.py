@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
+from rdjepa.checks import BelowOne, Count, NotNegative, Number, Precision, Rate, Seed, check
 from rdjepa.errors import ArgumentError
 from rdjepa.pretraining.targets import TargetConfig
 
@@ -28,26 +29,29 @@ class PretrainConfig:
         targets: distributions of regions, offsets, queries and masks.
     """
 
-    steps: int = 200_000
-    batch: int = 4
-    peak: float = 7e-5
-    minimum: float = 1e-6
-    warmup: int = 5_000
-    weight_decay: float = 0.05
-    betas: tuple[float, float] = (0.9, 0.95)
-    clip: float = 1.0
-    ema: tuple[float, float] = (0.996, 0.99995)
-    seed: int = 1234
-    precision: str = "float32"
-    save_every: int = 1_000
-    log_every: int = 50
-    diagnose_every: int = 1_000
+    steps: Count = 200_000
+    batch: Count = 4
+    peak: NotNegative = 7e-5
+    minimum: NotNegative = 1e-6
+    warmup: Number = 5_000
+    weight_decay: NotNegative = 0.05
+    betas: tuple[BelowOne, BelowOne] = (0.9, 0.95)
+    clip: Rate = 1.0
+    ema: tuple[BelowOne, BelowOne] = (0.996, 0.99995)
+    seed: Seed = 1234
+    precision: Precision = "float32"
+    save_every: Count = 1_000
+    log_every: Count = 50
+    diagnose_every: Count = 1_000
     targets: TargetConfig = field(default_factory=TargetConfig)
 
     def __post_init__(self) -> None:
-        """Refuse coefficients with which the target encoder would never move, or overshoot."""
-        if not all(0 <= coefficient < 1 for coefficient in self.ema):
-            raise ArgumentError(f"expected averaging coefficients of at least 0 and below 1, got {self.ema}")
+        """Check the values; an averaging that grows shorter is a mistake of order."""
+        check(self)
+        if self.ema[0] > self.ema[1]:
+            raise ArgumentError(
+                f"expected the first averaging coefficient not to be above the last, got {self.ema}; exchange them"
+            )
 
 
 PROFILES = {

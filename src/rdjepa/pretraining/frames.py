@@ -5,7 +5,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key
 from rdjepa.data.windows import PRETRAINING
 from rdjepa.errors import DataError, InsufficientMemoryError
-from rdjepa.io.atomic import write_bytes
+from rdjepa.io import sealed
 
 Spans = Mapping[str, Sequence[tuple[int, int]]]
 
@@ -64,6 +64,14 @@ class Opened:
     checksums: dict[str, str]
 
 
+@dataclass(frozen=True)
+class _Mapped:
+    """What is recorded beside a file of frames: the statistics of each system, and the SHA-256 of the file."""
+
+    normalizers: dict[str, Normalizer]
+    checksum: str
+
+
 def spans_of(lengths: Mapping[str, Sequence[int]]) -> dict[str, list[tuple[int, int]]]:
     """Return first row and number of frames of every trajectory when all are stored one after the other."""
     spans: dict[str, list[tuple[int, int]]] = {}
@@ -99,7 +107,7 @@ def read_frames(
             multiples of `grid`.
         InsufficientMemoryError: the machine has less memory than the table takes.
     """
-    records = {key: store.read_record(store.path_of(data, key)) for each in keys.values() for key in each}
+    records = {key: store.get_record(data, key) for each in keys.values() for key in each}
     stored = next(iter(records.values())).shape[1:]
     for key, record in records.items():
         PRETRAINING.count(record.shape[0])
@@ -139,7 +147,7 @@ def _fill(table: Tensor, data: Path | str, keys: Mapping[str, Sequence[Key]], sp
     """Read, standardize and store one system after the other; return the statistics of each."""
     normalizers = {}
     for name, each in keys.items():
-        physical = [block_means(store.read(store.path_of(data, key)).fields, table.shape[-1]) for key in each]
+        physical = [block_means(store.get(data, key).fields, table.shape[-1]) for key in each]
         normalizers[name] = Normalizer.fit(physical)
         for fields, (row, count) in zip(physical, spans[name], strict=True):
             table[row : row + count] = torch.from_numpy(channels_first(normalizers[name].standardize(fields)))
@@ -164,6 +172,15 @@ def _mapped(
         # The record is written after the frames are on disk, so its presence marks the frames as complete.
         with path.open("rb") as file:
             os.fsync(file.fileno())
-        write_bytes(record, json.dumps({key: n.to_dict() for key, n in normalizers.items()}).encode())
+        sealed.write(record, asdict(_Mapped(normalizers, _checksum(path))))
+    found = sealed.read(record, _Mapped, f"delete {folder}, which is made again")
+    if found.checksum != _checksum(path):
+        raise DataError(f"expected frames that match their checksum in {path}, got damaged ones; delete {folder}")
     table = torch.from_file(str(path), shared=False, size=math.prod(shape), dtype=dtype).view(*shape)
-    return table, {key: Normalizer.from_dict(values) for key, values in json.loads(record.read_text()).items()}
+    return table, found.normalizers
+
+
+def _checksum(path: Path) -> str:
+    """Return the SHA-256 of a file, of which a part at a time is in memory."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,15 +1,20 @@
 """Predictive latent pretraining: the resumable loop that trains encoder and predictor on trajectories (S2.3-S2.5)."""
 
 import contextlib
+import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
+from filelock import FileLock, Timeout
 
-from rdjepa.errors import ArgumentError
-from rdjepa.io.atomic import write_bytes
+from rdjepa.errors import ArgumentError, DataError
+from rdjepa.io import checkpoint, sealed
+from rdjepa.io.atomic import write_bytes, writing
 from rdjepa.models.device import autocast
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, build
 from rdjepa.pretraining.config import PretrainConfig
@@ -19,9 +24,10 @@ from rdjepa.pretraining.engine import Engine, explain_out_of_memory
 from rdjepa.pretraining.monitor import averaging_distance, gates, gradient_norms, short_line
 from rdjepa.pretraining.prefetch import Prefetcher
 from rdjepa.pretraining.processes import Ranks
-from rdjepa.pretraining.state import Pretraining, newest_state, resume
+from rdjepa.pretraining.state import Pretraining, newest_state, resume, state_name
 from rdjepa.progress import Progress
 
+METRICS = "metrics.jsonl"
 VALIDATION_SEED = 4321
 VALIDATION_BATCHES, VALIDATION_BATCH = 8, 16
 
@@ -76,7 +82,7 @@ def pretrain(
         raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}; name one of them")
     device, engine, ranks = device or torch.device("cpu"), engine or Engine(), ranks or Ranks()
     parts = ranks.parts(config.batch, engine.accumulate)
-    with explain_out_of_memory():
+    with explain_out_of_memory(), _alone(run) if ranks.leads else contextlib.nullcontext():
         training = Pretraining(preset, config, device, engine, ranks)
         if ranks.leads:
             _claim(run, dataset, resuming)
@@ -84,9 +90,9 @@ def pretrain(
             resume(training, run)
         ranks.check_consistent(training.step, "step")
         held_out = _held_out(validation, training) if validation and ranks.leads else []
-        log = run / "metrics.jsonl"
+        log = run / METRICS
         if ranks.leads:
-            _trim(log, training.step)
+            _trim(log, training.step, training.curves)
         _loop(training, dataset, parts, held_out, run, min(config.steps, stop_at or config.steps), progress, line)
     ranks.wait()
     model = build(preset, seed=config.seed)
@@ -125,11 +131,11 @@ def _loop(
                 metrics |= {"loss": sum(losses) / len(losses)} | clock.read(step, prefetcher.waited)
                 metrics |= _measure(training, metrics["gradient_norm"], held_out if measure else None)
                 losses = []
-                _write(run / "metrics.jsonl", {"step": step} | metrics)
+                _write(run / METRICS, {"step": step} | metrics)
                 if line:
                     line({"step": step} | metrics)
             if save:
-                training.save(run / "state" / f"step-{step:08d}.safetensors")
+                training.save(run / "state" / state_name(step), _checksum(run / METRICS))
                 # Two states are kept: if the newest is damaged, a resumed run starts from the one before.
                 for old in newest_state(run)[2:]:
                     old.unlink()
@@ -188,36 +194,79 @@ def _write(path: Path, record: Mapping) -> None:
         file.write(json.dumps(record) + "\n")
 
 
+@contextlib.contextmanager
+def _alone(run: Path) -> Iterator[None]:
+    """Refuse a run directory in which another process pretrains; the kernel unlocks it when that process dies."""
+    with writing(run):
+        run.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(run / ".lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise ArgumentError(
+                f"expected a run directory of its own, got {run}, where another process pretrains; "
+                "wait until it ends, or choose another directory"
+            ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def _claim(run: Path, dataset: Dataset, resuming: bool) -> None:
     """Record the data of a new run, or check that a resumed run gets the same data."""
-    record = {
-        "systems": list(dataset.frames.spans),
-        "normalizers": {name: n.to_dict() for name, n in dataset.normalizers.items()},
-        "trajectories": dataset.checksums,
-    }
-    path = run / "data.json"
+    normalizers = {name: n.to_dict() for name, n in dataset.normalizers.items()}
+    record = checkpoint.Sources(normalizers, dataset.checksums, list(dataset.frames.spans))
+    path = run / checkpoint.DATA
     if path.exists():
         if not resuming:
             raise ArgumentError(f"expected an empty run directory, got a run at {run}; resume it or choose another")
-        there = json.loads(path.read_text())
-        known = there.get("systems", list(there["normalizers"]))  # earlier versions wrote no list
-        if known != record["systems"]:
+        there = sealed.read(path, checkpoint.Sources, "choose another directory")
+        if there.systems != record.systems:
             raise ArgumentError(
-                f"expected the systems {', '.join(known)} that {run} was started with, in this order, "
-                f"got {', '.join(record['systems'])}; name the same systems or choose another directory"
+                f"expected the systems {', '.join(there.systems)} that {run} was started with, in this order, "
+                f"got {', '.join(record.systems)}; name the same systems or choose another directory"
             )
-        if there["trajectories"] != dataset.checksums:
+        if there.trajectories != dataset.checksums:
             raise ArgumentError(f"expected the trajectories that {run} was started with, got others; use the same data")
     else:
-        write_bytes(path, json.dumps(record, indent=1).encode())
+        sealed.write(path, asdict(record))
 
 
-def _trim(path: Path, step: int) -> None:
-    """Drop the lines of steps after the state that a resumed run starts from."""
-    if path.exists():
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """Read the lines of the curves of a run.
+
+    Raises:
+        DataError: there is no such file, or a line of it is damaged.
+    """
+    if not path.is_file():
+        raise DataError(f"expected the curves of a run in {path}, got no file; check the path")
+    lines = path.read_bytes().splitlines()
+    return [sealed.decode(line, dict[str, Any], f"in {path}", "resume the run from its last state") for line in lines]
+
+
+def _checksum(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+def _trim(path: Path, step: int, checksum: str = "") -> None:
+    """Drop the lines of steps after the state that a resumed run starts from; the others must have its checksum.
+
+    Raises:
+        DataError: they have not.
+    """
+    if path.is_file():
         kept = []
-        for line in path.read_text().splitlines():
-            with contextlib.suppress(json.JSONDecodeError):  # an interrupted run may leave an incomplete line
-                if json.loads(line)["step"] <= step:
-                    kept.append(line + "\n")
-        write_bytes(path, "".join(kept).encode())
+        for line in path.read_bytes().splitlines(keepends=True):
+            # An interrupted run may leave an incomplete line at the end; no other one is passed over.
+            with contextlib.suppress(DataError) if not line.endswith(b"\n") else contextlib.nullcontext():
+                found = sealed.decode(line, dict[str, Any], f"in {path}", "move the file away to go on without it")
+                if found.get("step", 0) <= step:
+                    kept.append(line)
+        content = b"".join(kept)
+        if checksum and hashlib.sha256(content).hexdigest() != checksum:
+            raise DataError(
+                f"expected the curves up to step {step} as the run wrote them, got others in {path}; "
+                "move the file away to go on without them"
+            )
+        write_bytes(path, content)

@@ -1,7 +1,6 @@
 """The state of a pretraining, its optimizer step (S2.5), and its files."""
 
 import contextlib
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from rdjepa.errors import ArgumentError, CheckpointError, DivergenceError
+from rdjepa.io import sealed
 from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.device import autocast
 from rdjepa.models.jepa import JEPA
@@ -42,6 +42,7 @@ class Pretraining:
         jepa: the three networks.
         queue: targets of the latest samples, for the diagnostics.
         step: optimizer steps done.
+        curves: checksum of the curves up to the state that was restored; "" where there is none.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Pretraining:
         ranks: Ranks = Ranks(),  # noqa: B008
     ) -> None:
         self.preset, self.config, self.device, self.step = preset, config, device, 0
-        self.engine, self.ranks, self.queue = engine, ranks, TargetQueue()
+        self.engine, self.ranks, self.queue, self.curves = engine, ranks, TargetQueue(), ""
         model = build(preset, seed=config.seed)
         self.model_config, self.side = model.config, model.config.side
         self.jepa = JEPA(model.encoder, model.predictor).to(device)
@@ -125,9 +126,9 @@ class Pretraining:
                     tensors[f"{moment}.{name}"] = state[moment]
         return tensors
 
-    def save(self, path: Path) -> None:
-        """Write the complete state as one file, atomically."""
-        save_tensors(path, self.tensors(), {"step": self.step, **self._settings()})
+    def save(self, path: Path, curves: str = "") -> None:
+        """Write the complete state as one file, atomically, with the checksum of the run's curves up to it."""
+        save_tensors(path, self.tensors(), {"step": self.step, "curves": curves, **self._settings()})
 
     def _settings(self) -> dict[str, Any]:
         """Return what a state belongs to: preset, sizes and optimization settings."""
@@ -141,8 +142,10 @@ class Pretraining:
             ArgumentError: it belongs to another configuration; the differing keys are named.
         """
         tensors, record = load_tensors(path)
+        if path.name != state_name(record["step"]):
+            raise CheckpointError(f"expected the state {path.stem}, got one of step {record['step']} in {path}")
         # Through JSON, which turns tuples into lists, as the file did.
-        own = _flat(json.loads(json.dumps(self._settings())))
+        own = _flat(sealed.plain(self._settings()))
         stored = _flat(record)
         differing = sorted(k for k in own.keys() | stored.keys() if k not in FREE and own.get(k) != stored.get(k))
         if differing:
@@ -157,12 +160,17 @@ class Pretraining:
                 "exp_avg": tensors[f"exp_avg.{name}"].to(self.device),
                 "exp_avg_sq": tensors[f"exp_avg_sq.{name}"].to(self.device),
             }
-        self.step = record["step"]
+        self.step, self.curves = record["step"], record.get("curves", "")
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return preset, sizes and each optimization setting by name; a state of the first revision has no sizes."""
     return {"preset": settings["preset"], "model": settings.get("model"), **settings["config"]}
+
+
+def state_name(step: int) -> str:
+    """Return the name of the file of a step's state."""
+    return f"step-{step:08d}.safetensors"
 
 
 def newest_state(run: Path) -> list[Path]:

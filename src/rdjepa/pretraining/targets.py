@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rdjepa.checks import Count, Share, check
 from rdjepa.data.windows import PRETRAINING
 from rdjepa.errors import ArgumentError
 
@@ -25,17 +26,18 @@ class TargetConfig:
         mask_range: range of the per-token masking probability of such a sample.
     """
 
-    probabilities: tuple[float, float, float] = (0.50, 0.40, 0.10)
-    max_offset: int = PRETRAINING.max_offset
-    tube: int = 4
-    rectangles: tuple[int, int] = (1, 4)
-    sides: tuple[int, int] = (2, 6)
-    queries: int = 256
-    mask_probability: float = 0.35
-    mask_range: tuple[float, float] = (0.05, 0.25)
+    probabilities: tuple[Share, Share, Share] = (0.50, 0.40, 0.10)
+    max_offset: Count = PRETRAINING.max_offset
+    tube: Count = 4
+    rectangles: tuple[Count, Count] = (1, 4)
+    sides: tuple[Count, Count] = (2, 6)
+    queries: Count = 256
+    mask_probability: Share = 0.35
+    mask_range: tuple[Share, Share] = (0.05, 0.25)
 
     def __post_init__(self) -> None:
-        """Refuse offsets whose frames would lie beyond the window, in the next trajectory."""
+        """Check the values; refuse offsets whose frames would lie beyond the window, in the next trajectory."""
+        check(self)
         if not 1 <= self.max_offset <= PRETRAINING.max_offset:
             raise ArgumentError(
                 f"expected a largest offset from 1 to {PRETRAINING.max_offset}, got {self.max_offset}; lower it"

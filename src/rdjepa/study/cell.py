@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,7 @@ from rdjepa.evaluation.evaluate import Forecast, evaluate
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.evaluation.spectra import RadialSpectra
 from rdjepa.forecasters.base import ForecastModel
-from rdjepa.io import checkpoint
+from rdjepa.io import checkpoint, sealed
 from rdjepa.io.provenance import fingerprint, software
 from rdjepa.models.rdjepa import RDJEPA, parameter_count, with_fresh_decoder
 from rdjepa.study import protocol
@@ -98,7 +99,7 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
         "preset": preset,
         "settings": _settings(cell.forecaster, preset),
         # through JSON, so that tuples are lists as in a record that was read back
-        "adapt": json.loads(json.dumps(asdict(profile.adapt))) if cell.trained else {},
+        "adapt": sealed.plain(asdict(profile.adapt)) if cell.trained else {},
         "curve": [*profile.observed, profile.stride] if cell.trained else [],
         "grid": profile.grid,
         "test": profile.test,
@@ -106,6 +107,73 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
         "checkpoint": checkpoint_fingerprint(profile) if forecasters.get(cell.forecaster).pretrained else "",
         "data": recipe_fingerprint(cell.system),
     }
+
+
+class Record(TypedDict):
+    """Content of a finished cell's record.json; early ones have `rows`, the checksum of the rows, instead of `files`.
+
+    `id` and `identity` say what was computed, `files` holds the SHA-256 of the cell's other files; the rest describes
+    the run.
+    """
+
+    id: str
+    identity: dict[str, Any]
+    study: str
+    system: str
+    k: int
+    support_seed: int
+    forecaster: str
+    profile: str
+    updates: int
+    test: dict[str, int]
+    support: list[str]
+    settings: dict[str, Any]
+    config: dict[str, Any]
+    checkpoint: str
+    data: str
+    trajectories: str
+    normalizer: dict[str, Any]
+    parameters: int
+    trained: int
+    loss: NotRequired[list[float]]
+    software: dict[str, str]
+    threads: int
+    seconds: dict[str, float]
+    files: NotRequired[dict[str, str]]
+    rows: NotRequired[str]
+    created: str
+
+
+def read_record(folder: Path) -> Record:
+    """Read the record of the finished cell in a folder, and check it against the folder's name.
+
+    Raises:
+        StudyError: it is damaged, of another cell, or of another protocol version.
+    """
+    record = sealed.read(folder / RECORD, Record, "move the folder away", StudyError)
+    return checked(record, folder)
+
+
+def checked(record: Record, folder: Path) -> Record:
+    """Return a record whose name, version, cell and number of updates are those of its identity.
+
+    Raises:
+        StudyError: they are not.
+    """
+    content = record["identity"]
+    if record["id"] != folder.name:
+        raise foreign(folder, "a record of another name")
+    if content.get("version") != VERSION or identifier(content) != record["id"]:
+        raise foreign(folder, "a record of another protocol version or with other settings than its name says")
+    cell = {name: record.get(name) for name in content["cell"]}
+    if cell != content["cell"] or record["updates"] != content["adapt"].get("steps", 0):
+        raise foreign(folder, "a record whose cell is not that of its settings")
+    return record
+
+
+def foreign(folder: Path, what: str) -> StudyError:
+    """Return the error of a cell whose files do not belong together."""
+    return StudyError(f"expected the cell {folder.name} in {folder}, got {what}; move the folder away")
 
 
 def identifier(content: Mapping[str, Any]) -> str:
@@ -126,12 +194,12 @@ def checkpoint_fingerprint(profile: Profile) -> str:
             f"{error}, or make it with: rdjepa pretrain --preset {profile.preset} --data datasets "
             f"--out runs/{profile.preset}, and give --model runs/{profile.preset}/model"
         ) from error
-    if record["name"] != profile.preset:
+    if record.name != profile.preset:
         raise checkpoint.CheckpointError(
-            f"expected a checkpoint of preset {profile.preset}, got one of {record['name']!r} at {profile.checkpoint}; "
+            f"expected a checkpoint of preset {profile.preset}, got one of {record.name!r} at {profile.checkpoint}; "
             "give another --model or another --profile"
         )
-    return record["sha256"]
+    return record.sha256
 
 
 @cache
@@ -250,10 +318,10 @@ def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, devi
         "software": software() | {"accelerator": str(device)},
         "threads": torch.get_num_threads(),
         "seconds": {name: round(value, 3) for name, value in watch.seconds.items()},
-        "rows": hashlib.sha256(files[ROWS]).hexdigest(),
+        "files": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    return files | {RECORD: json.dumps(record, indent=1).encode()}
+    return files | {RECORD: sealed.encode(record, indent=1).encode()}
 
 
 def forecaster(name: str, profile: Profile) -> ForecastModel:

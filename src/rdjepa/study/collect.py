@@ -6,18 +6,23 @@
 
 import hashlib
 import io
-import json
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
 
+from rdjepa.errors import StudyError
+from rdjepa.io import sealed
 from rdjepa.io.atomic import write_arrays, write_bytes
 from rdjepa.study import registry
-from rdjepa.study.cell import CURVE, EXAMPLE, ROWS, SPECTRA, Cell, identifier
-from rdjepa.study.directory import RECORD, VERSION, Directory, StudyError
+from rdjepa.study.cell import CURVE, EXAMPLE, ROWS, SPECTRA, Cell, Record, checked, read_record
+from rdjepa.study.directory import RECORD, Directory
 
 CELL = ["study", "profile", "system", "k", "support_seed", "forecaster"]
 RECORDS, EXAMPLES = "records.json", "examples.npz"
@@ -77,50 +82,54 @@ def example(root: Path | str, run: str) -> dict[str, np.ndarray] | None:
     root = Path(root)
     path = root / "cells" / run / EXAMPLE
     if path.is_file():
-        with np.load(path) as arrays:
-            return dict(arrays)
+        content = _content(path, read_record(path.parent).get("files", {}), "move the folder away")
+        return _arrays(content, path)
     if not (root / EXAMPLES).is_file():
         return None
-    with np.load(root / EXAMPLES) as arrays:
-        if f"{run} forecast" not in arrays:
-            return None
-        record = next(record for record in read_records(root) if record["id"] == run)
-        names = {name: f"{_window(record)} {name}" for name in SHARED} | {"forecast": f"{run} forecast"}
-        return {name: arrays[key].astype(np.float32) for name, key in names.items()}
+    content = _content(root / EXAMPLES, _read_export(root).files, "export the study again")
+    record = next((record for record in read_records(root) if record["id"] == run), None)
+    if record is None:
+        return None
+    names = {name: f"{_window(record)} {name}" for name in SHARED} | {"forecast": f"{run} forecast"}
+    arrays = _arrays(content, root / EXAMPLES, names.values())
+    found = {name: arrays[key].astype(np.float32) for name, key in names.items() if key in arrays}
+    return found if "forecast" in found else None
 
 
-def read_records(root: Path | str) -> list[dict[str, Any]]:
+def read_records(root: Path | str) -> list[Record]:
     """Return the records of the finished cells, each checked against its name, and all against each other.
 
     Raises:
         StudyError: see `collect`.
     """
     root = Path(root)
-    if not _has_cells(root):
-        path = root / RECORDS
-        if not path.is_file():
-            raise StudyError(
-                f"expected a study directory or exported rows in {root}, got neither; make some with: "
-                f"rdjepa study run heldout --root {root}"
-            )
-        found = json.loads(path.read_text())
-    else:
+    if _has_cells(root):
         Directory(root).read()
-        found = []
-        for path in sorted((root / "cells").glob(f"[!.]*/{RECORD}")):
-            record = json.loads(path.read_text())
-            if record.get("id") != path.parent.name:
-                raise _foreign(path.parent, "a record of another name")
-            found.append(record)
-    for record in found:
-        where = root / "cells" / str(record.get("id"))
-        content = record.get("identity", {})
-        if content.get("version") != VERSION or identifier(content) != record["id"]:
-            raise _foreign(where, "a record of another protocol version or with other settings than its name says")
-        if any(record[key] != value for key, value in content["cell"].items()):
-            raise _foreign(where, "a record whose cell is not that of its settings")
+        found = [read_record(path.parent) for path in sorted((root / "cells").glob(f"[!.]*/{RECORD}"))]
+    else:
+        found = [checked(record, root / "cells" / record["id"]) for record in _read_export(root).records]
     _refuse_mixtures(found)
     return found
+
+
+@dataclass(frozen=True)
+class Export:
+    """Content of an export's records.json; `files` holds the SHA-256 of the other files, if they were written then."""
+
+    records: list[Record]
+    files: dict[str, str] = field(default_factory=dict)
+
+
+def _read_export(root: Path) -> Export:
+    path = root / RECORDS
+    if not path.is_file():
+        raise StudyError(
+            f"expected a study directory or exported rows in {root}, got neither; make some with: "
+            f"rdjepa study run heldout --root {root}"
+        )
+    kinds: Any = list[Record] | Export  # early versions wrote the list alone
+    found = sealed.read(path, kinds, "export the study again", StudyError)
+    return found if isinstance(found, Export) else Export(found)
 
 
 def export(root: Path | str, out: Path | str) -> None:
@@ -134,6 +143,7 @@ def export(root: Path | str, out: Path | str) -> None:
         out: directory for rows.parquet, curve.parquet, spectra.parquet, records.json and examples.npz.
     """
     out = Path(out)
+    files = {}
     for name, table in ((ROWS, collect(root)), (CURVE, curve(root)), (SPECTRA, spectra(root))):
         kinds = {column: "category" for column in CATEGORIES if column in table}
         kinds |= {column: "float32" for column in ("value", "error", "reference") if column in table}
@@ -141,18 +151,19 @@ def export(root: Path | str, out: Path | str) -> None:
         small = table.astype({column: kind for column, kind in kinds.items() if column in table})
         stream = io.BytesIO()
         small.to_parquet(stream, index=False, compression="zstd")
-        write_bytes(out / name, stream.getvalue())
+        files[name] = write_bytes(out / name, stream.getvalue())
     found = read_records(root)
-    write_bytes(out / RECORDS, json.dumps(found, indent=1).encode())
-    write_arrays(out / EXAMPLES, **_examples(root, found))
+    files[EXAMPLES] = write_arrays(out / EXAMPLES, **_examples(root, found))
+    checksums = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    sealed.write(out / RECORDS, {"records": found, "files": checksums})
 
 
-def _examples(root: Path | str, found: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
+def _examples(root: Path | str, found: Sequence[Record]) -> dict[str, np.ndarray]:
     """Return the fields of the first support selection of every setting, what its cells share once."""
     arrays: dict[str, np.ndarray] = {}
     shown = set()
     for record in sorted(found, key=lambda record: record["support_seed"]):
-        setting = tuple(record[key] for key in CELL if key != "support_seed")
+        setting = tuple(value for key, value in _cell_of(record).items() if key != "support_seed")
         fields = None if setting in shown else example(root, record["id"])
         if fields is not None:
             shown.add(setting)
@@ -161,7 +172,12 @@ def _examples(root: Path | str, found: Sequence[dict[str, Any]]) -> dict[str, np
     return arrays
 
 
-def _window(record: dict[str, Any]) -> str:
+def _cell_of(record: Record) -> dict[str, Any]:
+    """Return the coordinates of a cell, in the order of `CELL`."""
+    return {key: dict(record)[key] for key in CELL}
+
+
+def _window(record: Record) -> str:
     """Return the name of the example window that all cells of a system share."""
     return f"{record['study']} {record['profile']} {record['system']}"
 
@@ -171,11 +187,12 @@ def _table(root: Path | str, name: str, columns: list[str], study: str | None, p
     if study is not None:
         registry.get(study)  # refuses an unknown one
     if _has_cells(root):
-        chosen = [record for record in found if _belongs(record, study, profile)]
-        table = pd.concat([_of_cell(root, record, name) for record in chosen]) if chosen else pd.DataFrame()
+        parts = [_of_cell(root, record, name) for record in found if _belongs(record, study, profile)]
+        table = pd.concat(parts) if parts else pd.DataFrame()
         table = table.reindex(columns=columns)
     else:
-        table = pd.read_parquet(root / name)
+        content = _content(root / name, _read_export(root).files, "export the study again")
+        table = _parquet(content, root / name)
         # The curve holds the cells that were trained, where a profile measures one.
         _check_export(root / name, table, found if name != CURVE else [each for each in found if _curved(each)])
         chosen = [record["id"] for record in found if _belongs(record, study, profile)]
@@ -185,27 +202,62 @@ def _table(root: Path | str, name: str, columns: list[str], study: str | None, p
     return table.reset_index(drop=True)
 
 
-def _of_cell(root: Path, record: dict[str, Any], name: str) -> pd.DataFrame:
+def _of_cell(root: Path, record: Record, name: str) -> pd.DataFrame:
     """Return the rows of one cell, with the run id and the coordinates of the cell as columns."""
     folder = root / "cells" / record["id"]
-    content = (folder / name).read_bytes()
-    if name == ROWS and hashlib.sha256(content).hexdigest() != record["rows"]:
-        raise _foreign(folder, "other rows than its record was written with")
-    return pd.read_parquet(io.BytesIO(content)).assign(run=record["id"], **{key: record[key] for key in CELL})
+    content = _content(folder / name, record.get("files", {ROWS: record.get("rows")}), "move the folder away")
+    return _parquet(content, folder / name).assign(run=record["id"], **_cell_of(record))
 
 
-def _curved(record: dict[str, Any]) -> bool:
+def _parquet(content: bytes, path: Path) -> pd.DataFrame:
+    """Return the table in the bytes of a file."""
+    try:
+        return pd.read_parquet(io.BytesIO(content))
+    except (ValueError, OSError) as error:  # pyarrow's errors are of these classes
+        raise StudyError(f"expected a table in {path}, got a damaged file ({_line(error)}); make it again") from None
+
+
+def _arrays(content: bytes, path: Path, wanted: Collection[str] | None = None) -> dict[str, np.ndarray]:
+    """Return arrays in the bytes of a file: those of some names that are there, or all."""
+    try:
+        with np.load(io.BytesIO(content)) as arrays:
+            return {name: arrays[name] for name in arrays if wanted is None or name in wanted}
+    except (ValueError, OSError, EOFError, KeyError, BadZipFile, zlib.error, TokenError) as error:
+        raise StudyError(f"expected arrays in {path}, got a damaged file ({_line(error)}); make it again") from None
+
+
+def _line(error: Exception) -> str:
+    """Return the first line of a library's message."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _content(path: Path, checksums: Mapping[str, str | None], remedy: str) -> bytes:
+    """Return the bytes of a file; a file without a checksum is one of early versions.
+
+    Raises:
+        StudyError: there is no such file, or its bytes have changed.
+    """
+    if not path.is_file():
+        raise StudyError(f"expected {path.name} in {path.parent}, got no file; {remedy}")
+    content = path.read_bytes()
+    expected = checksums.get(path.name)
+    if expected is not None and hashlib.sha256(content).hexdigest() != expected:
+        raise StudyError(f"expected {path} as its record says, got other bytes; {remedy}")
+    return content
+
+
+def _curved(record: Record) -> bool:
     """Return whether errors were measured during the adaptation of a cell."""
     return len(record["identity"].get("curve", ())) > 1  # the last entry is the stride
 
 
-def _belongs(record: dict[str, Any], study: str | None, profile: str | None) -> bool:
+def _belongs(record: Record, study: str | None, profile: str | None) -> bool:
     if profile not in (None, record["profile"]):
         return False
     return study is None or registry.get(study).has(record)
 
 
-def _check_export(path: Path, table: pd.DataFrame, found: list[dict[str, Any]]) -> None:
+def _check_export(path: Path, table: pd.DataFrame, found: list[Record]) -> None:
     """Refuse exported rows if their runs differ from those of the exported records."""
     unmatched = set(table["run"].astype(str)) ^ {record["id"] for record in found}
     if unmatched:
@@ -214,9 +266,9 @@ def _check_export(path: Path, table: pd.DataFrame, found: list[dict[str, Any]]) 
         )
 
 
-def _refuse_mixtures(found: Iterable[dict[str, Any]]) -> None:
+def _refuse_mixtures(found: Iterable[Record]) -> None:
     """Refuse cells of one profile that were run with different settings: their means would mean nothing."""
-    cells: dict[tuple, dict[str, Any]] = {}
+    cells: dict[tuple, Record] = {}
     settings: dict[tuple, tuple[str, Any]] = {}
     for record in found:
         content, run = record["identity"], record["id"]
@@ -255,10 +307,6 @@ def _differing(first: dict[str, Any], second: dict[str, Any]) -> str:
         elif one != other:
             found.append(key)
     return ", ".join(found)
-
-
-def _foreign(folder: Path, what: str) -> StudyError:
-    return StudyError(f"expected the cell {folder.name} in {folder}, got {what}; move the folder away")
 
 
 def _has_cells(root: Path) -> bool:

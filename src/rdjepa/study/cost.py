@@ -1,6 +1,5 @@
 """The expected cost of a study on this machine, from a few timed updates and forecasts of every forecaster."""
 
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.evaluation.spectra import RadialSpectra
 from rdjepa.forecasters import registry as forecasters
-from rdjepa.io.atomic import write_bytes
+from rdjepa.io import sealed
 from rdjepa.io.provenance import software
 from rdjepa.progress import Progress
 from rdjepa.study.cell import Cell, forecaster, untrained
@@ -27,6 +26,7 @@ from rdjepa.study.profiles import Profile
 from rdjepa.study.supply import TRAJECTORY_BYTES, Supply, keys_of, pool_keys
 
 TIMINGS = "timings.json"
+Timings = dict[str, dict[str, dict[str, float]]]  # device -> what was timed -> seconds by part
 FRAMES = 40
 TIMED_WINDOWS = 4
 TIMED_UPDATES = 2
@@ -176,14 +176,14 @@ class _Remembered:
     def __init__(self, supply: Supply, device: torch.device) -> None:
         self.path = supply.root / TIMINGS
         self.device = f"{software()['device']}, {device.type}, {torch.get_num_threads()} threads"
-        self.known = json.loads(self.path.read_text()) if self.path.is_file() else {}
+        self.known = sealed.read(self.path, Timings, "delete it") if self.path.is_file() else {}
 
     def get(self, what: str, measured: Callable[[], dict[str, float]]) -> dict[str, float]:
         """Return a kept timing; measure and keep it where there is none."""
         here = self.known.setdefault(self.device, {})
         if what not in here:
             here[what] = measured()
-            write_bytes(self.path, json.dumps(self.known, indent=1).encode())
+            sealed.write(self.path, self.known)
         return here[what]
 
 

@@ -1,8 +1,8 @@
 """The benchmark's dataset on disk: build it, describe it, and copy a small sample of it."""
 
-import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from rdjepa import systems
 from rdjepa.data import manifest, store
 from rdjepa.data.build import BuildReport, build
+from rdjepa.data.parallel import check_workers
 from rdjepa.data.simulate import simulate
 from rdjepa.data.splits import coinciding_seeds, support_set
 from rdjepa.data.trajectory import SPLITS, Key, Trajectory
@@ -17,6 +18,7 @@ from rdjepa.errors import ArgumentError, DataError
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.persistence import persistence
+from rdjepa.io import sealed
 from rdjepa.io.atomic import write_bytes
 from rdjepa.pde.system import System
 from rdjepa.progress import Progress
@@ -27,6 +29,21 @@ SUPPORT = "support.json"
 SHEET_ROWS = 6
 PERSISTENCE_SAMPLE = 50
 MOSAIC = 400  # trajectories on the contact sheet of a family
+
+
+@dataclass(frozen=True)
+class Support:
+    """Content of support.json.
+
+    Attributes:
+        pool: number of trajectories that are chosen from.
+        order: seed -> indices, of which the first K are the support set.
+        coinciding_at_1: pairs of seeds that select the same trajectory at K = 1.
+    """
+
+    pool: int
+    order: dict[str, tuple[int, ...]]
+    coinciding_at_1: tuple[tuple[int, int], ...]
 
 
 def build_dataset(
@@ -53,13 +70,18 @@ def build_dataset(
         progress: called with the number of trajectories done, their total and the key of the latest.
 
     Raises:
-        ArgumentError: unknown names, a count of zero, or a directory of another configuration.
+        ArgumentError: unknown names, two systems of one name, a count of zero, or a directory of another configuration.
     """
+    check_workers(workers, scheduler)
     found: dict[str, System] = {}
     sources: dict[str, str] = {}
     for name in systems_:
         system = systems.get(name)
-        found[system.name] = system
+        if found.setdefault(system.name, system) is not system:
+            raise ArgumentError(
+                f"expected systems of different names, got two named {system.name!r}, whose trajectories would be "
+                f"mixed; rename the one in {name}"
+            )
         if name.endswith(".py"):
             sources[system.name] = str(Path(name).resolve())
     keys = [key for key in protocol.keys(list(found), splits, scale, count) if key.regime in found[key.system].regimes]
@@ -84,14 +106,9 @@ def write_support(data: Path | str, system: str) -> Path:
     if not pool:
         raise DataError(f"expected pool trajectories of {system} in {data}, got none; build some first")
     seeds, largest = protocol.support_seeds(system), max(protocol.budgets(system))
-    content = {
-        "pool": pool,
-        "order": {str(seed): support_set(pool, seed).order[:largest] for seed in seeds},
-        "coinciding_at_1": coinciding_seeds(pool, 1, seeds),
-    }
-    path = Path(data) / system / SUPPORT
-    write_bytes(path, json.dumps(content, indent=1).encode())
-    return path
+    order = {str(seed): tuple(support_set(pool, seed).order[:largest]) for seed in seeds}
+    content = Support(pool, order, tuple(coinciding_seeds(pool, 1, seeds)))
+    return sealed.write(Path(data) / system / SUPPORT, asdict(content))
 
 
 def sample(data: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
@@ -108,7 +125,7 @@ def sample(data: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
     chosen = [key for keys in groups.values() for key in keys[: max(1, round(share * len(keys)))]]
     write_bytes(Path(out) / manifest.RECIPE, (Path(data) / manifest.RECIPE).read_bytes())
     for key in chosen:
-        store.write(out, store.read(store.path_of(data, key)))
+        store.write(out, store.get(data, key))
     for name in dict.fromkeys(key.system for key in chosen if key.split == "pool"):
         store.write_stats(Path(out) / name)
         if protocol.role(name) != "family":
@@ -170,7 +187,7 @@ def summarize(data: Path | str, system: System, entries: Mapping[Key, manifest.E
         errors[part], sampled[part] = list(per_horizon(rows, "relative_l2").values()), len(some)
     first = next(iter(entries))
     support = Path(data) / system.name / SUPPORT
-    orders = json.loads(support.read_text()) if support.is_file() else {"order": {}, "coinciding_at_1": []}
+    orders = sealed.read(support, Support, "build the data again") if support.is_file() else Support(0, {}, ())
     return data_card.Summary(
         counts=counts,
         draws=draws,
@@ -180,9 +197,9 @@ def summarize(data: Path | str, system: System, entries: Mapping[Key, manifest.E
         sampled=sampled,
         seconds=_seconds(system, first),
         bytes=sum(store.path_of(data, key).stat().st_size for key in entries),
-        support={int(seed): tuple(order) for seed, order in orders["order"].items()},
-        coinciding=tuple((a, b) for a, b in orders["coinciding_at_1"]),
-        software=store.read_record(store.path_of(data, first)).software,
+        support={int(seed): order for seed, order in orders.order.items()},
+        coinciding=orders.coinciding_at_1,
+        software=store.get_record(data, first).software,
         kinds=manifest.acceptance(entries.values()),
         closest=manifest.closest(entries.values()),
     )
@@ -204,7 +221,7 @@ def _shown(data: Path | str, keys: Sequence[Key]) -> list[Trajectory]:
     for key in keys:
         groups.setdefault((key.split, key.regime), []).append(key)
     each = max(1, SHEET_ROWS // len(groups))
-    return [store.read(store.path_of(data, key)) for group in groups.values() for key in group[:each]]
+    return [store.get(data, key) for group in groups.values() for key in group[:each]]
 
 
 def _tiles(data: Path | str, entries: Mapping[Key, manifest.Entry]) -> dict[str, np.ndarray]:

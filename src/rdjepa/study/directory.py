@@ -8,20 +8,30 @@ data/, statistics/, timings.json   trajectories, field statistics and step times
 """
 
 import contextlib
-import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from filelock import BaseFileLock, FileLock, Timeout
 
 from rdjepa.errors import StudyError
+from rdjepa.io import sealed
 from rdjepa.io.atomic import write_bytes, writing
 
 FORMAT, VERSION = "rdjepa-study", 2
 STUDY, RECORD = "study.json", "record.json"
+
+
+@dataclass(frozen=True)
+class Content:
+    """Content of study.json; `profiles` are their settings by name."""
+
+    format: str
+    version: int
+    profiles: dict[str, dict[str, Any]]
 
 
 class Directory:
@@ -32,9 +42,9 @@ class Directory:
     """
 
     def __init__(self, root: Path | str) -> None:
-        self.root = Path(root).resolve()
+        self.root = Path(root).absolute()
 
-    def read(self) -> dict[str, Any]:
+    def read(self) -> Content:
         """Return the content of study.json.
 
         Raises:
@@ -43,17 +53,14 @@ class Directory:
         path = self.root / STUDY
         if not path.is_file():
             raise StudyError(f"expected a study directory with {STUDY}, got {self.root}; rdjepa study run makes one")
-        try:
-            content = json.loads(path.read_text())
-            found = (content["format"], content["version"])
-        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
-            found = (None, None)
-        if found != (FORMAT, VERSION):
+        remedy = "choose another --root, or the version of rdjepa that wrote it"
+        found = sealed.read(path, Content, remedy, StudyError)
+        if (found.format, found.version) != (FORMAT, VERSION):
             raise StudyError(
-                f"expected a study of format {FORMAT} and protocol version {VERSION}, got {found[0]} {found[1]} in "
-                f"{self.root}; choose another --root, or the version of rdjepa that wrote it"
+                f"expected a study of format {FORMAT} and protocol version {VERSION}, got {found.format} "
+                f"{found.version} in {self.root}; {remedy}"
             )
-        return content
+        return found
 
     def check(self, profile: str, settings: Mapping[str, Any]) -> bool:
         """Return whether a profile was run in this directory already.
@@ -63,7 +70,7 @@ class Directory:
         """
         if not (self.root / STUDY).exists():
             return False
-        known, wanted = self.read()["profiles"].get(profile), json.loads(json.dumps(settings))
+        known, wanted = self.read().profiles.get(profile), sealed.plain(settings)
         if known is not None and known != wanted:
             other = ", ".join(k for k in sorted(known.keys() | wanted.keys()) if known.get(k) != wanted.get(k))
             raise StudyError(
@@ -81,10 +88,9 @@ class Directory:
         """
         if self.check(profile, settings):
             return
-        fresh: dict[str, Any] = {"format": FORMAT, "version": VERSION, "profiles": {}}
-        content = self.read() if (self.root / STUDY).exists() else fresh
-        content["profiles"][profile] = dict(settings)
-        write_bytes(self.root / STUDY, json.dumps(content, indent=1).encode())
+        content = self.read() if (self.root / STUDY).exists() else Content(FORMAT, VERSION, {})
+        profiles = content.profiles | {profile: dict(settings)}
+        sealed.write(self.root / STUDY, asdict(replace(content, profiles=profiles)))
 
     def cell(self, identifier: str) -> Path:
         """Return the folder of a finished cell."""

@@ -1,6 +1,5 @@
 """Leaks: trajectories in the list that a checkpoint keeps of its data which pretraining may not use."""
 
-import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -46,15 +45,12 @@ def audit(source: str) -> tuple[str, list[str]]:
     Raises:
         CheckpointError: there is no such checkpoint, or it does not name its data.
     """
-    directory, record = checkpoint.read_config(source)
-    path = directory / "data.json"
-    if not path.is_file():
-        raise checkpoint.CheckpointError(f"expected the list of its data in {path}, got no file; pretrain it again")
-    trajectories = json.loads(path.read_text())["trajectories"]
-    found = leaks(trajectories, own=record["pretraining"].get("systems", ()))
-    found += _too_near({Key.parse(text).system for text in trajectories}, record["pretraining"].get("nearest", {}))
+    _, record = checkpoint.read_config(source)
+    trajectories = checkpoint.read_sources(source).trajectories
+    found = leaks(trajectories, own=record.pretraining.get("systems", ()))
+    found += _too_near({Key.parse(text).system for text in trajectories}, record.pretraining.get("nearest", {}))
     data_fingerprint = fingerprint(trajectories)
-    recorded = record["pretraining"].get("data", data_fingerprint)
+    recorded = record.pretraining.get("data", data_fingerprint)
     if recorded != data_fingerprint:
         found.append(f"data.json: its fingerprint is {data_fingerprint[:12]}, the run recorded {recorded[:12]}")
     return data_fingerprint, found

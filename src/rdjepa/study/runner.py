@@ -1,6 +1,5 @@
 """Plan the cells of a study, compute the missing ones, and report the progress (S3.1)."""
 
-import json
 import re
 import traceback
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,7 @@ from pathlib import Path
 import torch
 
 from rdjepa import systems
-from rdjepa.data.parallel import completed
+from rdjepa.data.parallel import check_workers, completed
 from rdjepa.data.splits import coinciding_seeds
 from rdjepa.errors import OutputError, StudyError
 from rdjepa.forecasters import registry as forecasters
@@ -18,9 +17,9 @@ from rdjepa.io.checkpoint import shipped
 from rdjepa.models.device import device_named
 from rdjepa.progress import Progress
 from rdjepa.study import protocol, registry
-from rdjepa.study.cell import Cell, checkpoint_fingerprint, compute, identifier, identity
+from rdjepa.study.cell import Cell, checkpoint_fingerprint, compute, identifier, identity, read_record
 from rdjepa.study.cost import left
-from rdjepa.study.directory import RECORD, Directory
+from rdjepa.study.directory import Directory
 from rdjepa.study.profiles import Profile
 from rdjepa.study.supply import Supply
 
@@ -144,8 +143,9 @@ def run(
         DataError: no dataset in `data`, or one of another recipe.
         CheckpointError: the checkpoint is missing or of another size.
     """
+    check_workers(workers, scheduler)
     directory = Directory(root)
-    supply = Supply(directory.root, None if data is None else Path(data).resolve(), limit, profile.grid)
+    supply = Supply(directory.root, None if data is None else Path(data).absolute(), limit, profile.grid)
     supply.check(dict.fromkeys(cell.system for cell in plan))
     device_named(device)
     pretrained = [name for name in dict.fromkeys(c.forecaster for c in plan) if forecasters.get(name).pretrained]
@@ -245,7 +245,7 @@ def status(root: Path | str, plan: Sequence[Cell], profile: Profile) -> Status:
         name = identifier(identity(cell, profile))
         if directory.is_done(name):
             done.append(cell)
-            records.append(json.loads((directory.cell(name) / RECORD).read_text()))
+            records.append(read_record(directory.cell(name)))
         elif directory.is_running(name):
             running.append(cell)
         elif directory.traceback(name).is_file():

@@ -5,9 +5,8 @@ system are those of the first trajectories of its pool, so they are the same for
 trajectory (S2.6, S3.1).
 """
 
-import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rdjepa import systems
@@ -18,13 +17,20 @@ from rdjepa.data.parallel import completed
 from rdjepa.data.statistics import Moments, Normalizer, fold
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import DataError
-from rdjepa.io.atomic import write_bytes
+from rdjepa.io import sealed
 from rdjepa.progress import Progress
 from rdjepa.study import protocol
 from rdjepa.study.cell import Cell
 from rdjepa.study.profiles import Profile
 
 TRAJECTORY_BYTES = 40 * 128 * 128 * 2 * 4  # frames, grid, components, float32
+
+
+@dataclass(frozen=True)
+class _Statistics(Normalizer):
+    """A normalizer, and the number of trajectories that it was taken from."""
+
+    trajectories: int = 0
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,8 @@ class Supply:
         path = self._statistics(system, count)
         if not self.has_statistics(system, count):
             raise DataError(f"expected field statistics of {system} at {path}, got no file; start the study again")
-        return Normalizer.from_dict(json.loads(path.read_text()))
+        found = sealed.read(path, _Statistics, f"delete {path.parent}, which is made again")
+        return Normalizer(found.mean, found.std, found.source)
 
     def has_statistics(self, system: str, count: int) -> bool:
         """Return whether `prepare` wrote these statistics."""
@@ -132,8 +139,7 @@ class Supply:
         return self.root / "statistics" / f"{system}-{count}-{self.grid}.json"
 
     def _write_statistics(self, path: Path, parts: Sequence[Moments]) -> None:
-        normalizer = Normalizer.of(fold(parts))
-        write_bytes(path, json.dumps(normalizer.to_dict() | {"trajectories": len(parts)}).encode())
+        sealed.write(path, asdict(Normalizer.of(fold(parts))) | {"trajectories": len(parts)})
 
 
 def pool_keys(system: str, count: int) -> list[Key]:

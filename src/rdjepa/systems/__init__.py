@@ -1,8 +1,6 @@
 """Equations by name: those of the benchmark, the family of random ones, and a user's, registered or in a file."""
 
-import importlib.util
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -109,20 +107,33 @@ def role(name: str) -> Role:
     return _entry(name).role
 
 
-def get(name: str) -> System:
+def get(name: str | Path) -> System:
     """Return a system by name, or the one that a Python file defines.
 
     Args:
         name: one of `every_name()`; or the path of a file, ending in .py, that defines `SYSTEM`.
 
     Raises:
-        ArgumentError: no system has that name, or the file defines none.
+        ArgumentError: no system has that name, or the file defines none that can be simulated.
     """
-    return _from_file(Path(name)) if name.endswith(".py") else _entry(name).system
+    text = str(name) if isinstance(name, str | Path) else ""
+    return _from_file(Path(text)) if text.endswith(".py") else _entry(name).system
 
 
-def _entry(name: str) -> _Registered:
-    if name not in _REGISTERED:
+def named(name: str | Path) -> str:
+    """Return the name of a system; one that a file defines is registered for the rest of this process.
+
+    Raises:
+        ArgumentError: as `get`.
+    """
+    system = get(name)
+    if system.name not in _REGISTERED:
+        register(system)
+    return system.name
+
+
+def _entry(name: object) -> _Registered:
+    if not isinstance(name, str) or name not in _REGISTERED:
         raise ArgumentError(
             f"expected the name of a system, got {name!r}; known: {', '.join(_REGISTERED)}, or a .py file"
         )
@@ -131,23 +142,9 @@ def _entry(name: str) -> _Registered:
 
 def _from_file(path: Path) -> System:
     """Return the `SYSTEM` of a user's file; its name must not be that of another registered system."""
-    if not path.is_file():
-        raise ArgumentError(f"expected a Python file that defines SYSTEM, got no file at {path}; correct the path")
-    system = _loaded(path.resolve(), path.stat().st_mtime_ns)
+    from rdjepa.systems.user_file import load  # imports numba, which names do not need
+
+    system = load(path)
     if system.name in _REGISTERED and _REGISTERED[system.name].system is not system:
         raise ArgumentError(f"expected a name of its own in {path}, got {system.name!r}, which is taken; rename SYSTEM")
-    return system
-
-
-@cache  # a kernel is compiled per kinetics function, so an unchanged file must give the same function object
-def _loaded(path: Path, modified: int) -> System:
-    spec = importlib.util.spec_from_file_location(f"rdjepa_user_{path.stem}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    system = getattr(module, "SYSTEM", None)
-    if not isinstance(system, System):
-        raise ArgumentError(
-            f"expected {path} to define SYSTEM, an rdjepa.pde.system.System, got {type(system).__name__}"
-        )
     return system

@@ -10,7 +10,7 @@ from rdjepa.study.report.sheet import MISSING, Sheet, Text
 
 _SHOWN = 6  # distinct values that are written out
 _CELL = ("id", "study", "profile", "system", "k", "support_seed", "forecaster")
-_ELSEWHERE = ("identity.", "settings.", "normalizer.", "loss", "support", "rows", "seconds.")
+_ELSEWHERE = ("identity.", "settings.", "normalizer.", "loss", "support", "rows", "files.", "seconds.")
 _COSTS = {
     "parameters": ("parameters", "max", ",.0f"),
     "trained": ("trained", "max", ",.0f"),

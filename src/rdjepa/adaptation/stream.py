@@ -1,0 +1,99 @@
+"""Forecasts of every window of any number of trajectories, into one file, a few contexts at a time."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import h5py
+import numpy as np
+
+from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.data.trajectory import Trajectory
+from rdjepa.errors import DataError
+from rdjepa.forecasters.base import CONTEXT, HORIZONS
+from rdjepa.io.atomic import replacing
+from rdjepa.progress import Progress
+
+AT_ONCE = 16  # contexts in memory beside the trajectory that they are of
+KIND = "rdjepa_forecasts"
+
+
+class Streamed(NamedTuple):
+    """What was written: numbers of trajectories and of forecasts."""
+
+    trajectories: int
+    forecasts: int
+
+
+def forecast_all(
+    forecaster: Forecaster,
+    trajectories: Iterable[Trajectory],
+    path: str | Path,
+    *,
+    at_once: int = AT_ONCE,
+    progress: Progress | None = None,
+) -> Streamed:
+    """Forecast from every four consecutive frames of every trajectory, the newest included, and write HDF5.
+
+    Trajectories are taken one at a time and let go, so an iterator over files needs memory for one. The file holds, one
+    entry for each context:
+
+        forecast     (N, 5, H, W, C) float32; entry [n, h - 1] is h intervals after the newest frame of context n
+        trajectory   (N,) position of its trajectory, from 0
+        start        (N,) position of the context's first frame in it
+
+    and `name`, the key of each trajectory or "".
+
+    Args:
+        forecaster: adapted forecaster.
+        trajectories: on one grid; those shorter than a context are refused.
+        path: file to write.
+        at_once: contexts that are forecast together.
+        progress: called after each trajectory with its number twice, as their total is unknown, and its key.
+
+    Raises:
+        DataError: no trajectory, one of fewer than four frames, or of another grid than those before.
+        OutputError: the file cannot be written.
+    """
+    with replacing(path) as part, h5py.File(part, "w") as file:
+        file.attrs["kind"], file.attrs["forecaster"] = KIND, forecaster.model.name
+        names: list[str] = []
+        forecasts, whose, starts = None, _growing(file, "trajectory"), _growing(file, "start")
+        for number, trajectory in enumerate(trajectories):
+            fields = trajectory.fields
+            if len(fields) < CONTEXT:
+                raise DataError(
+                    f"expected at least {CONTEXT} frames in trajectory {number}, got {len(fields)}; leave it out"
+                )
+            if forecasts is None:
+                shape = (HORIZONS, *fields.shape[1:])
+                forecasts = file.create_dataset(
+                    "forecast", (0, *shape), "f4", maxshape=(None, *shape), chunks=(1, *shape)
+                )
+            if fields.shape[1:] != forecasts.shape[2:]:
+                raise DataError(
+                    f"expected trajectories on one grid, got {fields.shape[1:]} after {forecasts.shape[2:]} in "
+                    f"trajectory {number}; forecast them one grid at a time"
+                )
+            count = len(fields) - CONTEXT + 1
+            for first in range(0, count, at_once):
+                some = np.arange(first, min(first + at_once, count))
+                _append(forecasts, forecaster.forecast(fields[some[:, None] + np.arange(CONTEXT)]))
+                _append(starts, some)
+                _append(whose, np.full(len(some), number))
+            names.append(str(trajectory.key or ""))
+            if progress:
+                progress(number + 1, number + 1, names[-1])
+        if forecasts is None:
+            raise DataError("expected at least one trajectory to forecast, got none; give some")
+        file.create_dataset("name", data=np.array(names, dtype=object), dtype=h5py.string_dtype())
+        return Streamed(len(names), len(forecasts))
+
+
+def _growing(file: h5py.File, name: str) -> h5py.Dataset:
+    return file.create_dataset(name, (0,), "i8", maxshape=(None,), chunks=(4096,))
+
+
+def _append(dataset: h5py.Dataset, rows: np.ndarray) -> None:
+    dataset.resize(len(dataset) + len(rows), axis=0)
+    dataset[-len(rows) :] = rows

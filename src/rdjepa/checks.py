@@ -1,0 +1,96 @@
+"""Settings checked against the types and ranges that their classes declare.
+
+A class of settings annotates its fields with the types below and calls `check(self)` when it is made, so that a wrong
+value is refused with one sentence where it is given, and not hours later where it is used.
+"""
+
+import dataclasses
+import math
+from types import UnionType
+from typing import Annotated, Any, get_type_hints
+
+import msgspec
+
+from rdjepa.errors import ArgumentError
+
+Count = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+Seed = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]  # NumPy's generators take no other seeds
+Index = Annotated[int, msgspec.Meta(ge=0, le=2**53)]  # of a trajectory; every reader of JSON keeps it whole
+Few = Annotated[int, msgspec.Meta(ge=1, le=100_000)]  # of trajectories that are held in memory
+Number = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+Size = Annotated[int, msgspec.Meta(ge=1, le=2**16)]
+Rate = Annotated[float, msgspec.Meta(gt=0)]
+NotNegative = Annotated[float, msgspec.Meta(ge=0)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+BelowOne = Annotated[float, msgspec.Meta(ge=0, lt=1)]
+Precision = Annotated[str, msgspec.Meta(pattern="^(float32|bfloat16)$")]
+
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "array": "several values",
+    ">=": "of at least",
+    ">": "above",
+    "<=": "of at most",
+    "<": "below",
+}
+
+
+def check(settings: Any) -> None:
+    """Check every field of a dataclass.
+
+    Raises:
+        ArgumentError: a value is of another type, outside its range, or not finite.
+    """
+    for name, kind in get_type_hints(type(settings), include_extras=True).items():
+        checked(getattr(settings, name), kind, name)
+
+
+def checked(value: Any, kind: Any, name: str) -> Any:
+    """Return one value as a type: numbers of NumPy as those of Python, whole numbers as floats where one is expected.
+
+    Raises:
+        ArgumentError: it is of another type, outside its range, or not finite.
+    """
+    if dataclasses.is_dataclass(kind):
+        if not isinstance(value, kind):  # type: ignore[arg-type]
+            raise ArgumentError(f"expected {name} to be a {kind.__name__}, got {_shown(value)}; give one")  # type: ignore[union-attr]
+        return value
+    try:
+        found = msgspec.convert(_plain(value), kind)
+    except msgspec.ValidationError as error:
+        wanted = str(error).replace("`", "").split(", got ")[0].split(" - at ")[0].removeprefix("Expected ")
+        wanted = " ".join(_WORDS.get(word, word) for word in wanted.split())
+        raise ArgumentError(f"expected {name} to be {wanted}, got {_shown(value)}; correct it") from None
+    if any(isinstance(each, float) and not math.isfinite(each) for each in _flat(found)):
+        raise ArgumentError(f"expected {name} to be finite, got {_shown(value)}; correct it")
+    return found
+
+
+def of_class(value: Any, kinds: type | UnionType, name: str) -> Any:
+    """Return a value that is an instance of a class, or of one of several.
+
+    Raises:
+        ArgumentError: it is not.
+    """
+    if not isinstance(value, kinds):
+        wanted = getattr(kinds, "__name__", str(kinds).replace("pathlib.", "").replace(" | ", " or "))
+        raise ArgumentError(f"expected {name} to be a {wanted}, got {_shown(value)}; give one")
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """Return numbers of NumPy and of torch as those of Python."""
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    return value.item() if hasattr(value, "item") and getattr(value, "ndim", None) == 0 else value
+
+
+def _flat(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, tuple | list) else (value,)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,36 @@
+"""The command export."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rdjepa.cli.console import console
+from rdjepa.cli.options import EXPORTS
+from rdjepa.cli.outputs import refuse_overwriting
+from rdjepa.errors import ArgumentError
+
+ENDINGS = {"torch": ".pt2", "onnx": ".onnx"}
+
+
+def export(
+    forecaster: Annotated[Path, typer.Argument(help="File that `rdjepa adapt` wrote.")],
+    out: Annotated[Path | None, typer.Option(help="File to write; FORECASTER.pt2 or .onnx by default.")] = None,
+    format: Annotated[str, typer.Option(help=f"One of {', '.join(EXPORTS)}.")] = "torch",
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Write a forecaster as a program that runs without rdjepa, and check that it gives the same numbers."""
+    from rdjepa.adaptation.export import TOLERANCE
+    from rdjepa.adaptation.export import export as write
+    from rdjepa.adaptation.forecaster import load_forecaster
+
+    if format not in EXPORTS:
+        raise ArgumentError(f"expected a format among {', '.join(EXPORTS)}, got {format!r}; name one of them")
+    path = forecaster.with_suffix(ENDINGS[format]) if out is None else out
+    refuse_overwriting(path, [forecaster], kind="program", same_kind=lambda _: False, force=force)
+    written = write(load_forecaster(forecaster), path, format)
+    console.print(
+        f"{written.path}: context (B, 4, H, W, 2) in physical units to forecast (B, 5, H, W, 2); it differs from "
+        f"rdjepa forecast by up to {written.difference:.1e} standard deviations ({TOLERANCE:g} allowed)",
+        markup=False,
+    )

@@ -1,0 +1,42 @@
+"""The command view."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rdjepa.cli.console import console
+from rdjepa.cli.options import Resample
+from rdjepa.cli.outputs import is_forecaster, refuse_overwriting
+from rdjepa.errors import ArgumentError
+
+
+def view(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Trajectories, and before them perhaps a file that `rdjepa adapt` wrote."),
+    ],
+    out: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("view.html"),
+    resample: Resample = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file in --out that another command made.")] = False,
+) -> None:
+    """Write one page for the browser that plays trajectories and their forecasts; it needs no network."""
+    from rdjepa.adaptation.forecaster import load_forecaster
+    from rdjepa.data import readers
+    from rdjepa.evaluation.view import view as write
+    from rdjepa.viz.page import is_page
+
+    refuse_overwriting(out, files, kind="page", same_kind=is_page, force=force)
+    adapted = load_forecaster(files[0]) if files[0].is_file() and is_forecaster(files[0]) else None
+    data = files[1:] if adapted else files
+    if not data:
+        raise ArgumentError(f"expected trajectories after the forecaster {files[0]}, got none; name some to forecast")
+    trajectories = readers.load(data, grid=adapted.model.grid if adapted and resample else None)
+    path = write(
+        trajectories,
+        out,
+        adapted.forecast if adapted else None,
+        title=", ".join(each.name for each in files),
+        losses=adapted.losses if adapted else (),
+    )
+    console.print(f"{path}, {path.stat().st_size / 2**20:.1f} MiB: open it in a browser", markup=False)

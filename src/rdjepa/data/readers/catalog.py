@@ -1,0 +1,121 @@
+"""The choice of fields, times and coordinates among the named arrays of a file with several."""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from rdjepa.data.readers.axes import LETTER
+from rdjepa.data.readers.reading import Reading
+from rdjepa.data.readers.recording import Lazy, Recording, domain_length
+from rdjepa.errors import DataError
+
+FIELDS = "fields"  # the name that is taken before all others
+TIMES = ("times", "time", "t")
+
+
+def natural(name: str) -> list[Any]:
+    """Return a key that sorts names as people do: frame2 before frame10."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
+
+
+def recording(
+    kind: str,
+    place: str,
+    arrays: Mapping[str, Lazy],
+    reading: Reading,
+    dimensions: Mapping[str, Sequence[str]] | None = None,
+) -> Recording:
+    """Choose the fields among named arrays and return them as a recording, with times and length where these are found.
+
+    Args:
+        kind: of the file, in words.
+        place: the file.
+        arrays: name, or path in the file -> array.
+        reading: what the user says.
+        dimensions: name -> names of the axes, where the file tells.
+
+    Raises:
+        DataError: the choice is not clear, or what was chosen is not there.
+    """
+    names = _chosen(arrays, reading, place) if reading.field is not None else _found(arrays, place, dimensions)
+    chosen = [arrays[name] for name in names]
+    own = dimensions[names[0]] if dimensions is not None else None
+    found = Recording.of(kind, place, chosen, reading, dimensions=own)
+    beside = {name: arrays[name] for name in arrays if len(arrays[name].shape) in (1, 2) and name not in names}
+    folder = names[0].rpartition("/")[0]
+    known: dict[str, Any] = {"length": None, "times": None}
+    for name in TIMES:
+        line = _beside(beside, folder, name)
+        if line is None:
+            continue
+        if line.shape[-1:] == (found.frames,) or name == TIMES[0]:
+            if np.dtype(line.dtype).kind not in "fiu":
+                raise DataError(f"expected times that are real numbers, got {line.dtype} in {place}; leave {name} out")
+            known["times"] = np.asarray(line[...], dtype=np.float64)
+            break
+    line = _beside(beside, folder, "x")
+    if line is not None:
+        known["length"] = domain_length(line[...], found.grid[1])
+    short = tuple(name.rpartition("/")[2] for name in names)
+    known["names"] = short if len(names) > 1 or found.components == 1 else ()
+    return Recording(found.kind, place, chosen, found.axes, found.origin, **known)
+
+
+def _beside(arrays: Mapping[str, Lazy], folder: str, name: str) -> Lazy | None:
+    """Return the array of a name in a folder, in the folder above, or at the root."""
+    places = [folder, folder.rpartition("/")[0], ""]
+    return next((arrays[key] for key in (f"{p}/{name}".lstrip("/") for p in places) if key in arrays), None)
+
+
+def _found(arrays: Mapping[str, Lazy], place: str, dimensions: Mapping[str, Sequence[str]] | None) -> list[str]:
+    """Choose without help: `fields`, the only array that can be fields, or the only two that are alike."""
+    if FIELDS in arrays:
+        return [FIELDS]
+    if len(arrays) == 1:
+        return list(arrays)
+    large = [name for name, array in arrays.items() if len(array.shape) >= 3]
+    if len(large) == 1:
+        return large
+    if len(large) == 2 and _is_component(large, arrays, dimensions):
+        return sorted(large, key=natural)
+    several = list(islice(sorted(large, key=natural), 8))
+    shapes = ", ".join(str(tuple(arrays[name].shape)) for name in several)
+    raise DataError(
+        f"expected one array, or one named 'fields', got {', '.join(several) or 'no array'} in {place}"
+        f"{f', of shapes {shapes}' if several else ''}; name the fields so, or choose with --field NAME (field=)"
+    )
+
+
+def _is_component(
+    names: Sequence[str], arrays: Mapping[str, Lazy], dimensions: Mapping[str, Sequence[str]] | None
+) -> bool:
+    """Return whether arrays are of one shape and each is one component, without an axis of components."""
+    shapes = [tuple(arrays[name].shape) for name in names]
+    if dimensions is not None:
+        own = any(LETTER.get(each.lower()) == "c" for name in names for each in dimensions[name])
+    else:
+        own = len(shapes[0]) > 3 and 2 in (shapes[0][0], shapes[0][-3], shapes[0][-1])
+    return shapes[0] == shapes[1] and not own
+
+
+def _chosen(arrays: Mapping[str, Lazy], reading: Reading, place: str) -> list[str]:
+    """Return the names that the user's text stands for."""
+    assert reading.field is not None
+    names: list[str] = []
+    for part in (each.strip().strip("/") for each in reading.field.split(",")):
+        exact = [part] if part in arrays else [name for name in arrays if name.rpartition("/")[2] == part]
+        inside = [name for name in arrays if name.rpartition("/")[0] == part]
+        begins = [name for name in arrays if part and name.startswith(part)]
+        found = next((each for each in (exact, inside, begins) if each), [])
+        found = [name for name in found if len(arrays[name].shape) >= 3] or found
+        if not found or (exact and len(found) > 1):
+            listed = ", ".join(islice(sorted(found or arrays, key=natural), 8)) or "no array"
+            raise DataError(
+                f"expected {'one array' if found else 'an array'} named {part!r} in {place}, got {listed}; "
+                "give its whole path in the file"
+            )
+        names += sorted(found, key=natural)
+    return names

@@ -1,0 +1,206 @@
+"""HDF5: the layouts that are known by name, and any other file through its arrays."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from rdjepa.checks import checked
+from rdjepa.data import store, well
+from rdjepa.data.readers import catalog
+from rdjepa.data.readers.reading import Reading
+from rdjepa.data.readers.recording import DAMAGED, Recording, damaged, domain_length
+from rdjepa.data.readers.sizes import require_held
+from rdjepa.errors import DataError, RdjepaError
+from rdjepa.io import sealed
+
+HDF5_START = b"\x89HDF\r\n\x1a\n"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A layout of an HDF5 file.
+
+    Attributes:
+        name: in words.
+        fits: whether an open file has it.
+        read: yields its recordings.
+    """
+
+    name: str
+    fits: Callable[[h5py.File], bool]
+    read: Callable[[Path, h5py.File, Reading], Iterator[Recording]]
+
+
+def read(path: Path, reading: Reading) -> Iterator[Recording]:
+    """Read an HDF5 file in the first layout that fits; by its arrays when the user names a field."""
+    try:
+        with h5py.File(path, "r") as file:
+            ours = LAYOUTS[0].fits(file)
+            known = [layout for layout in LAYOUTS if layout.fits(file) and (reading.field is None or ours)]
+            if known:
+                yield from known[0].read(path, file, reading)
+            else:
+                yield catalog.recording("HDF5 file", str(path), arrays(file), reading)
+    except RdjepaError:
+        raise
+    except DAMAGED as error:
+        raise damaged("HDF5 file", str(path), error) from error
+
+
+def arrays(file: h5py.File) -> dict[str, h5py.Dataset]:
+    """Return every array of numbers in a file by its path, after comparing its size with what is stored."""
+    found: dict[str, h5py.Dataset] = {}
+
+    def visit(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and item.shape and item.dtype.kind in "fiucbO":
+            found[name] = item
+
+    file.visititems(visit)
+    return {name: held(array) for name, array in found.items()}
+
+
+def held(array: h5py.Dataset, source: h5py.File | None = None) -> h5py.Dataset:
+    """Return a dataset whose values are all in its file, and that file the one that was opened, if it is given.
+
+    Raises:
+        DataError: it declares more than was written, or takes values from another file.
+    """
+    place = f"{array.file.filename}:{array.name}"
+    if array.external or array.is_virtual or (source is not None and array.file.filename != source.filename):
+        raise DataError(f"expected values in the file itself, got those of another file at {place}; copy them")
+    if array.chunks is None:
+        require_held(int(array.size) * array.dtype.itemsize, array.id.get_storage_size(), place)
+    elif array.size:
+        expected = int(np.prod([-(-n // c) for n, c in zip(array.shape, array.chunks, strict=True)], dtype=object))
+        piece = int(np.prod(array.chunks, dtype=object)) * array.dtype.itemsize
+        require_held(expected * piece, array.id.get_num_chunks() * piece, place)
+    return array
+
+
+def _read_ours(path: Path, file: h5py.File, reading: Reading) -> Iterator[Recording]:
+    with well.opened(path) as opened:
+        well.count(path, opened)
+        yield Recording(
+            "rdjepa file",
+            str(path),
+            [opened["t0_fields"][name] for name in well.COMPONENT_NAMES],
+            "btxy",
+            "as the format says",
+            well.COMPONENT_NAMES,
+            np.asarray(opened["rdjepa_times"], dtype=np.float64),
+            float(opened.attrs["rdjepa_length"]),
+            str(opened.attrs["rdjepa_boundary"]),
+            whole=lambda _: store.read(path),
+        )
+
+
+def _read_the_well(path: Path, file: h5py.File, reading: Reading) -> Iterator[Recording]:
+    """Read the scalar fields of a file of The Well; x comes before y there."""
+    group = file["t0_fields"]
+    names = [str(name) for name in group.attrs.get("field_names", list(group))]
+    vectors = [str(n) for k in (1, 2) if f"t{k}_fields" in file for n in file[f"t{k}_fields"]]
+    if not names or ((len(names) > 2 or vectors) and reading.components is None):
+        listed = ", ".join(names + vectors) or "no field"
+        raise DataError(
+            f"expected two scalar fields and no others, got {listed} in {path}; choose two scalar ones with "
+            "--components A,B (components=)"
+        )
+    fields = [held(group[name], file) for name in names]
+    if any(field.ndim != 4 for field in fields):
+        shapes = ", ".join(str(field.shape) for field in fields)
+        raise DataError(f"expected scalar fields (B, T, X, Y), got {shapes} in {path}; repeat the constant axes")
+    yield Recording.of(
+        "file of The Well",
+        str(path),
+        fields,
+        reading,
+        layout="btxy",
+        names=tuple(names),
+        times=np.asarray(file["dimensions/time"], dtype=np.float64),
+        length=domain_length(file["dimensions/x"], fields[0].shape[2]),
+        boundary=_boundary(file),
+        coefficients=_scalars(file),
+    )
+
+
+def _boundary(file: h5py.File) -> str:
+    """Return the kind of the first wall; "periodic" if there is none, or the file has no boundary conditions."""
+    for group in file.get("boundary_conditions", {}).values():
+        kind = str(group.attrs["bc_type"])
+        if kind.upper() != well.PERIODIC:
+            return str(group.attrs.get("kind", kind.lower()))
+    return "periodic"
+
+
+def _scalars(file: h5py.File) -> dict[str, np.ndarray]:
+    """Return the scalars that do not vary in time, by name: one value, or one for each trajectory."""
+    values = {}
+    for name, dataset in file.get("scalars", {}).items():
+        if not dataset.attrs.get("time_varying", False) and dataset.dtype.kind in "fiu" and dataset.ndim <= 1:
+            values[name] = np.asarray(dataset[()], dtype=np.float64)
+    return values
+
+
+def _groups(file: h5py.File) -> list[str]:
+    return [name for name in sorted(file) if isinstance(file.get(f"{name}/data"), h5py.Dataset)]
+
+
+def _read_pdebench(path: Path, file: h5py.File, reading: Reading) -> Iterator[Recording]:
+    """Read the groups of PDEBench's 2D diffusion-reaction file: no-flux walls, `data` (t, y, x, component)."""
+    for name in _groups(file):
+        group = file[name]
+        data = held(group["data"], file)
+        times, line = group.get("grid/t"), group.get("grid/x")
+        yield Recording.of(
+            "PDEBench file",
+            f"{path}:{name}",
+            [data],
+            reading,
+            layout="tyxc",
+            times=None if times is None else np.asarray(times, dtype=np.float64),
+            length=None if line is None or data.ndim != 4 else domain_length(line, data.shape[2]),
+            boundary="neumann",
+        )
+
+
+def _read_py_pde(path: Path, file: h5py.File, reading: Reading) -> Iterator[Recording]:
+    """Read a FileStorage of py-pde: `data` (t, [field,] x, y) and `times`."""
+    data = held(file["data"], file)
+    about = _json(path, file.attrs["field_attributes"], dict[str, Any])
+    given = _json(path, about.get("fields", "[]"), list[Any])
+    parts = [_json(path, each, dict[str, Any]) if isinstance(each, str) else each for each in given] or [about]
+    grid = _json(path, parts[0].get("grid", "{}"), dict[str, Any])
+    labels = [_json(path, part["label"], str | None) for part in parts if "label" in part]
+    low, high = checked(grid.get("bounds", [(0.0, 1.0)]), list[tuple[float, float]], f"bounds in {path}")[0]
+    yield Recording.of(
+        "py-pde file",
+        str(path),
+        [data],
+        reading,
+        layout="tcxy" if data.ndim == 4 else "txy",
+        names=tuple(map(str, labels)) if all(labels) and len(labels) == len(parts) else (),
+        times=np.asarray(file["times"], dtype=np.float64),
+        length=float(high) - float(low) if grid else None,
+        boundary=None if "periodic" not in grid else "periodic" if all(grid["periodic"]) else "walls",
+    )
+
+
+def _json(path: Path, text: str, kind: Any) -> Any:
+    """Return one of the texts of JSON that py-pde keeps in each other."""
+    return sealed.decode(text, kind, f"in {path}", "write the file again")
+
+
+def _is_py_pde(file: h5py.File) -> bool:
+    return "field_attributes" in file.attrs and isinstance(file.get("data"), h5py.Dataset) and "times" in file
+
+
+LAYOUTS = (
+    Layout("rdjepa", lambda file: "rdjepa_format_version" in file.attrs, _read_ours),
+    Layout("The Well", lambda file: isinstance(file.get("t0_fields"), h5py.Group), _read_the_well),
+    Layout("PDEBench diffusion-reaction", lambda file: bool(_groups(file)), _read_pdebench),
+    Layout("py-pde", _is_py_pde, _read_py_pde),
+)

@@ -1,0 +1,215 @@
+"""Reading of a user's own data into trajectories: the only road from any source, with every check and conversion."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from rdjepa.data import fields as checks
+from rdjepa.data.fields import COMPONENTS
+from rdjepa.data.readers.reading import Reading
+from rdjepa.data.readers.recording import Recording
+from rdjepa.data.readers.registry import KNOWN, describe, recordings
+from rdjepa.data.readers.sizes import require_memory
+from rdjepa.data.regrid import Regridding, has_walls
+from rdjepa.data.trajectory import Trajectory
+from rdjepa.data.windows import FORECASTING
+from rdjepa.errors import DataError, Note
+
+AS_FOUND = Reading()
+
+
+def load(
+    source: Any,
+    limit: int | None = None,
+    minimum_frames: int = FORECASTING.length,
+    multiple_of: int = 1,
+    grid: int | None = None,
+    reading: Reading | None = None,
+) -> list[Trajectory]:
+    """Read trajectories from a file, a directory, arrays, objects of xarray or a mixed list of these.
+
+    Rows of a grid run along y, as everywhere in this package; the x-first fields of The Well are transposed. Files are
+    read piece by piece, so that only what is returned has to fit into memory; npz and MATLAB 5 files are read whole.
+    What is decided about the data is said in a `Note`.
+
+    Args:
+        source: one of the kinds in `KNOWN`; a directory stands for the files directly in it, in the order of names.
+        limit: read at most this many trajectories; the rest of a large file is not read.
+        minimum_frames: smallest number of frames per trajectory: one forecasting window by default, which adaptation
+            and evaluation need; a forecast needs its context only.
+        multiple_of: the sides of the grid have to be multiples of this.
+        grid: bring the fields to this many points per side, by `Regridding`; as they are when None.
+        reading: what the source does not say itself.
+
+    Returns:
+        At least one trajectory; fields are finite float32 (T, H, W, 2), and times are equally spaced.
+
+    Raises:
+        DataError: the source is unknown or damaged, or its fields or times are unfit.
+        ArgumentError: a chosen component is not there.
+        InsufficientMemoryError: the fields do not fit into memory.
+    """
+    notes = _Notes()
+    pieces = _trajectories(source, reading or AS_FOUND, minimum_frames, multiple_of, grid, notes)
+    found = list(islice(pieces, limit))
+    if not found:
+        raise DataError(f"expected at least one trajectory, got none in {describe(source)}; give {KNOWN}")
+    for sentence in notes.sentences():
+        warnings.warn(sentence, Note, stacklevel=2)
+    return found
+
+
+def trajectories(
+    source: Any,
+    minimum_frames: int = FORECASTING.length,
+    grid: int | None = None,
+    reading: Reading | None = None,
+) -> Iterator[Trajectory]:
+    """Read trajectories one at a time, so that memory holds one; arguments and errors as for `load`."""
+    notes = _Notes()
+    yield from _trajectories(source, reading or AS_FOUND, minimum_frames, 1, grid, notes)
+    for sentence in notes.sentences():
+        warnings.warn(sentence, Note, stacklevel=2)
+
+
+@dataclass
+class _Notes:
+    """What is to be said once all is read: sentences, and the errors of resampling by what was done."""
+
+    said: dict[str, None] = field(default_factory=dict)
+    losses: dict[str, list[float]] = field(default_factory=dict)
+
+    def say(self, sentence: str) -> None:
+        self.said[sentence] = None
+
+    def sentences(self) -> Iterator[str]:
+        yield from self.said
+        for method, losses in self.losses.items():
+            error = float(np.sqrt(np.mean(np.square(losses))))
+            yield f"fields are {method}; going there and back changes them by {error:.2g} of their variation"
+
+
+def _trajectories(
+    source: Any, reading: Reading, minimum_frames: int, multiple_of: int, grid: int | None, notes: _Notes
+) -> Iterator[Trajectory]:
+    for recording in recordings(source, reading):
+        components = chosen(recording, reading)
+        require_shape(recording, minimum_frames, multiple_of if grid is None else 1)
+        for sentence in remarks(recording, reading, components):
+            notes.say(sentence)
+        for index in range(recording.count):
+            yield _trajectory(recording, index, reading, components, grid, notes)
+
+
+def chosen(recording: Recording, reading: Reading) -> tuple[int, ...]:
+    """Return the positions of the one or two components that are read.
+
+    Raises:
+        DataError: there are more than two and the user chose none.
+    """
+    found = reading.choose(recording.components, recording.names, recording.place)
+    if found is None and recording.components > COMPONENTS:
+        listed = f" ({', '.join(recording.names)})" if recording.names else ""
+        raise DataError(
+            f"expected {COMPONENTS} components, got {recording.components}{listed} in {recording.place}, axes "
+            f"{' '.join(recording.axes)}; choose the two to be forecast with --components 0,1 (components=(0, 1)), or "
+            "say the order of axes with --axes"
+        )
+    return tuple(range(recording.components)) if found is None else found
+
+
+def remarks(recording: Recording, reading: Reading, components: tuple[int, ...]) -> Iterator[str]:
+    """Yield a sentence for everything that is decided about a recording without reading it."""
+    shape, kind = recording.arrays[0].shape, recording.dtype
+    order = " ".join(recording.axes)
+    if recording.origin.startswith("guessed") and order not in ("t y x c", "b t y x c"):
+        yield f"axes of shape {tuple(shape)} are taken as {order}; --axes (axes=) says another order"
+    elif recording.origin.startswith("guessed") and recording.frames == recording.grid[0] != recording.grid[1]:
+        yield f"axes of shape {tuple(shape)} are taken as {order}; if the first are the grid, say --axes (axes=)"
+    if kind.kind in "iu":
+        yield f"whole numbers ({kind}) are read as real ones, without a scale"
+    elif kind.itemsize < 4:
+        yield f"{kind} has three digits; changes between frames that are smaller are lost"
+    if len(components) == 1:
+        yield "there is one component; the second is the same field one frame earlier"
+    if reading.interval is not None and recording.times is not None:
+        yield f"the times in the source are replaced by an interval of {reading.interval:g}"
+
+
+def require_shape(recording: Recording, minimum_frames: int = FORECASTING.length, multiple_of: int = 1) -> None:
+    """Refuse a recording with too few frames, or on a grid that does not fit, before it is read.
+
+    Raises:
+        DataError: one of these.
+    """
+    height, width = recording.grid
+    if recording.frames < minimum_frames:
+        raise DataError(
+            f"expected at least {minimum_frames} frames on the first axis, got {recording.frames} in "
+            f"{recording.place}, axes {' '.join(recording.axes)}; save more frames of each trajectory, or say the "
+            "order of axes with --axes"
+        )
+    if min(height, width) < 2 or height % multiple_of or width % multiple_of:
+        rule = f"a grid whose sides are multiples of {multiple_of}" if multiple_of > 1 else "a grid of at least 2 x 2"
+        raise DataError(f"expected {rule}, got {height} x {width}; resample or crop the fields")
+
+
+def _trajectory(
+    recording: Recording, index: int, reading: Reading, components: tuple[int, ...], grid: int | None, notes: _Notes
+) -> Trajectory:
+    """Read one trajectory, a piece at a time, convert it and check it."""
+    side = recording.grid if grid is None else (grid, grid)
+    require_memory(recording.frames * side[0] * side[1] * COMPONENTS * 4, recording.place)
+    whole = recording.whole(index) if recording.whole else None
+    source = recording if whole is None else replace(recording, arrays=[np.asarray(whole.fields)], axes="tyxc")
+    pieces, way = [], None
+    for chunk in source.chunks(index if whole is None else 0, components):
+        piece = checks.single(chunk)
+        if grid is not None and recording.grid != side:
+            if way is None:
+                known = Trajectory(piece, np.empty(0), **recording.properties(index))
+                way = Regridding(recording.grid, grid, has_walls(known))
+                _say_aspect(recording.grid, notes)
+            last, piece = piece[-1], way.there(piece)
+        pieces.append(piece)
+    if way is not None:
+        notes.losses.setdefault(way.method(), []).append(way.loss(last))
+    fields = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+    if fields.shape[-1] == 1:
+        fields = checks.with_second(fields)
+    checks.require_change(fields)
+    return _complete(recording, index, reading, whole, fields)
+
+
+def times_of(recording: Recording, index: int, reading: Reading) -> np.ndarray:
+    """Return the times of a trajectory: by the user's interval, as the source has them, or 0, 1, 2, ..."""
+    if reading.interval is not None or recording.times is None:
+        return np.arange(recording.frames, dtype=np.float64) * (reading.interval or 1.0)
+    times = np.asarray(recording.times)
+    return times[index] if times.ndim == 2 and len(times) == recording.count else times
+
+
+def _say_aspect(grid: tuple[int, int], notes: _Notes) -> None:
+    if grid[0] != grid[1]:
+        notes.say(
+            f"a grid of {grid[0]} x {grid[1]} points is squeezed into a square, so shapes change by {max(grid)} : "
+            f"{min(grid)} unless the domain is one; crop the fields to a square to keep them"
+        )
+
+
+def _complete(
+    recording: Recording, index: int, reading: Reading, whole: Trajectory | None, fields: np.ndarray
+) -> Trajectory:
+    """Return the fields with their times and all that the source or the user says; a given one if unchanged."""
+    times = whole.times if whole is not None and reading.interval is None else times_of(recording, index, reading)
+    checks.require_times(times, len(fields))
+    length: dict[str, Any] = {} if reading.length is None else {"length": reading.length}
+    if whole is None:
+        return Trajectory(fields, np.asarray(times, dtype=np.float64), **(recording.properties(index) | length))
+    if np.may_share_memory(fields, whole.fields) and times is whole.times and not length:
+        return whole
+    return replace(whole, fields=fields, times=times, **length)

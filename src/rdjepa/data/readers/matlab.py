@@ -1,0 +1,97 @@
+"""MATLAB files: version 5 through SciPy, version 7.3, which is HDF5, through h5py."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from rdjepa.data.readers import catalog
+from rdjepa.data.readers.hdf5 import held
+from rdjepa.data.readers.reading import Reading
+from rdjepa.data.readers.recording import DAMAGED, Recording, damaged
+from rdjepa.data.readers.sizes import DENSEST, require_held, require_memory
+from rdjepa.errors import DataError, RdjepaError
+
+MATLAB_5, MATLAB_7_3 = b"MATLAB 5", b"MATLAB 7"
+BYTES = {"double": 8, "int64": 8, "uint64": 8, "single": 4, "int32": 4, "uint32": 4, "int16": 2, "uint16": 2}
+BYTES |= {"int8": 1, "uint8": 1}
+
+
+def read_5(path: Path, reading: Reading) -> Iterator[Recording]:
+    """Read a file of version 5 to 7; a variable that is looked at is read whole."""
+    from scipy import io
+    from scipy.io.matlab import MatReadError
+
+    try:
+        arrays: dict[str, Any] = {}
+        for name, shape, kind in io.whosmat(path):
+            if kind in BYTES:
+                declared = int(np.prod(shape, dtype=object))  # a number takes a byte at least, however it is stored
+                require_held(declared, path.stat().st_size, str(path), DENSEST)
+                arrays[name] = _Variable(path, name, shape, kind)
+        yield catalog.recording("MATLAB file", str(path), arrays, reading)
+    except RdjepaError:
+        raise
+    except (*DAMAGED, MatReadError) as error:
+        raise damaged("MATLAB file", str(path), error) from error
+
+
+def read_7_3(path: Path, reading: Reading) -> Iterator[Recording]:
+    """Read a file of version 7.3, piece by piece; it holds every array with its axes reversed."""
+    try:
+        with h5py.File(path, "r") as file:
+            arrays = {
+                name: _Reversed(held(item))
+                for name, item in file.items()
+                if isinstance(item, h5py.Dataset) and item.shape and "MATLAB_empty" not in item.attrs
+            }
+            yield catalog.recording("MATLAB file", str(path), arrays, reading)
+    except RdjepaError:
+        raise
+    except DAMAGED as error:
+        raise damaged("MATLAB file", str(path), error) from error
+
+
+class _Variable:
+    """A variable of a file of version 5, read when it is first indexed; a row or column is a line."""
+
+    def __init__(self, path: Path, name: str, shape: tuple[int, ...], kind: str) -> None:
+        self.path, self.name, self.kind = path, name, kind
+        self.shape = _line(shape)
+        self.ndim, self.dtype = len(self.shape), np.dtype(kind)
+        self._content: np.ndarray | None = None
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        if self._content is None:
+            from scipy import io
+
+            require_memory(int(np.prod(self.shape, dtype=object)) * BYTES[self.kind], str(self.path))
+            self._content = io.loadmat(self.path, variable_names=[self.name])[self.name].reshape(self.shape)
+            if self._content.dtype.kind == "c":
+                raise DataError(
+                    f"expected fields of a floating dtype, got {self._content.dtype} in {self.path}; "
+                    "give real and imaginary part as the two components"
+                )
+        return self._content[index]
+
+
+class _Reversed:
+    """A dataset of version 7.3 with its axes in MATLAB's order."""
+
+    def __init__(self, dataset: h5py.Dataset) -> None:
+        self.dataset, self.dtype = dataset, dataset.dtype
+        whole = tuple(reversed(dataset.shape))
+        self.shape = _line(whole)
+        self.ndim, self._squeezed = len(self.shape), self.shape != whole
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        if index is Ellipsis or self._squeezed:
+            return np.asarray(self.dataset[...]).T.reshape(self.shape)[index]
+        return np.asarray(self.dataset[tuple(reversed(index))]).T
+
+
+def _line(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of a row or column as that of a line; MATLAB has no arrays of one axis."""
+    return (max(shape),) if len(shape) == 2 and min(shape) == 1 else tuple(shape)

@@ -1,0 +1,111 @@
+"""NumPy: arrays in memory, .npy and .npz files."""
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rdjepa.data.readers import catalog
+from rdjepa.data.readers.reading import Reading
+from rdjepa.data.readers.recording import DAMAGED, Recording
+from rdjepa.data.readers.sizes import DENSEST, require_held, require_memory
+from rdjepa.errors import DataError
+
+NPY_START = b"\x93NUMPY"
+ZIP_START = b"PK\x03\x04"
+
+
+def read_array(array: Any, reading: Reading) -> Iterator[Recording]:
+    """Take an array in memory; tensors are turned into arrays."""
+    array = array if isinstance(array, np.ndarray) else np.asarray(array)
+    yield Recording.of("array", "an array in memory", [array], reading)
+
+
+def read_npy(path: Path, reading: Reading) -> Iterator[Recording]:
+    """Read an .npy array, piece by piece."""
+    try:
+        array = _Mapped(path)
+    except DAMAGED as error:
+        raise _unreadable(path, error) from error
+    yield Recording.of("NumPy file", str(path), [array], reading)
+
+
+def read_npz(path: Path, reading: Reading) -> Iterator[Recording]:
+    """Read an .npz with one array, with `fields`, or with one array for each component; and `times` where it is there.
+
+    An archive is compressed as a whole, so an array that is looked at is read whole.
+    """
+    try:
+        arrays = _members(path)
+        yield catalog.recording("NumPy archive", str(path), arrays, reading)
+    except DataError:
+        raise
+    except DAMAGED as error:
+        raise _unreadable(path, error) from error
+
+
+class _Mapped:
+    """An array of a file that is mapped into memory anew for every part, so that parts read before are let go."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.shape, self.dtype = (whole := self._whole()).shape, whole.dtype
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        return np.array(self._whole()[index])
+
+    def _whole(self) -> np.ndarray:
+        return np.load(self.path, mmap_mode="r", allow_pickle=False)
+
+
+class _Member:
+    """An array of an archive that is read when it is first indexed."""
+
+    def __init__(self, path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.path, self.name, self.shape, self.dtype = path, name, shape, dtype
+        self.ndim = len(shape)
+        self._content: np.ndarray | None = None
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        if self._content is None:
+            require_memory(int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize, str(self.path))
+            try:
+                with np.load(self.path, allow_pickle=False) as archive:
+                    self._content = archive[self.name]
+            except DAMAGED as error:
+                raise _unreadable(self.path, error) from error
+        return self._content[index]
+
+
+def _members(path: Path) -> dict[str, Any]:
+    """Return the arrays of an archive by name, from their headers alone.
+
+    Raises:
+        DataError: a header declares more than the archive can hold.
+    """
+    found: dict[str, Any] = {}
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            if not entry.filename.endswith(".npy"):
+                continue
+            with archive.open(entry) as file:
+                version = np.lib.format.read_magic(file)
+                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                shape, _, dtype = read(file)
+            if dtype.hasobject:
+                raise ValueError("Object arrays cannot be loaded when allow_pickle=False")
+            declared = int(np.prod(shape, dtype=object)) * dtype.itemsize
+            compressed = entry.compress_type != zipfile.ZIP_STORED
+            require_held(declared, entry.compress_size, str(path), DENSEST if compressed else 1)
+            found[entry.filename.removesuffix(".npy")] = _Member(path, entry.filename, shape, dtype)
+    return found
+
+
+def _unreadable(path: Path, error: Exception) -> DataError:
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return DataError(
+        f"expected whole arrays of numbers in {path}, got a file that NumPy cannot read ({reason}); "
+        "save it again with numpy.save or numpy.savez"
+    )

@@ -1,0 +1,74 @@
+"""What a user may say about data that do not say it themselves."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rdjepa.data.readers import axes as order
+from rdjepa.errors import ArgumentError
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a source is to be read; everything that is None is found out from the source.
+
+    Trajectories of this package, in memory or in its files, say all but the last three themselves.
+
+    Attributes:
+        field: which arrays of a file with several hold the fields: a path in the file, a group or a common beginning of
+            names, or several of these separated by commas, one for each component.
+        axes: the order of the axes as letters, such as "t y x c": b trajectories, t frames, y rows, x columns,
+            c components, 1 for an axis of one point.
+        components: one or two, by position from 0 or by name.
+        interval: time between two frames; replaces the times in the source.
+        length: side length of the domain.
+
+    Raises:
+        ArgumentError: a value that no source could have.
+    """
+
+    field: str | None = None
+    axes: str | None = None
+    components: tuple[int | str, ...] | None = None
+    interval: float | None = None
+    length: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check every value and bring the letters of the axes together."""
+        if self.axes is not None:
+            object.__setattr__(self, "axes", order.parse(self.axes))
+        if self.components is not None:
+            chosen = tuple(self.components)
+            if len(chosen) not in (1, 2) or len(set(chosen)) < len(chosen):
+                raise ArgumentError(
+                    f"expected one or two different components, got {', '.join(map(str, chosen)) or 'none'}; "
+                    "choose those of the two fields that are to be forecast, such as 0,2 or u,w"
+                )
+            object.__setattr__(self, "components", chosen)
+        for name in ("interval", "length"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise ArgumentError(f"expected a positive {name}, got {value}; give it in the unit of the data")
+
+    def choose(self, count: int, names: Sequence[str], place: str) -> tuple[int, ...] | None:
+        """Return the positions of the chosen components among `count`; None if nothing was chosen.
+
+        Raises:
+            ArgumentError: one of them is not there.
+        """
+        if self.components is None:
+            return None
+        known = list(names) if names else [str(number) for number in range(count)]
+        found = []
+        for each in self.components:
+            text = str(each)
+            if text in known:
+                found.append(known.index(text))
+            elif text.isdecimal() and int(text) < count:
+                found.append(int(text))
+            else:
+                raise ArgumentError(
+                    f"expected components among {', '.join(known)} or positions from 0 to {count - 1}, got {text!r} "
+                    f"for {place}; name those that are there"
+                )
+        return tuple(found)

@@ -1,0 +1,155 @@
+"""All formats, and how the one of a source is found: by its content, never by its name."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rdjepa.data.readers import hdf5, matlab, named, numpy_files, pictures, zarr_stores
+from rdjepa.data.readers.reading import Reading
+from rdjepa.data.readers.recording import Recording
+from rdjepa.data.trajectory import Trajectory
+from rdjepa.errors import DataError
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of file.
+
+    Attributes:
+        name: as documents and messages list it.
+        fits: whether a path with these first bytes, none for a directory, is of this kind.
+        read: yields its recordings.
+    """
+
+    name: str
+    fits: Callable[[Path, bytes], bool]
+    read: Callable[[Path, Reading], Iterator[Recording]]
+
+
+def _begins(*starts: bytes) -> Callable[[Path, bytes], bool]:
+    return lambda path, start: start.startswith(starts)
+
+
+# The first that fits is taken.
+FORMATS = (
+    Format("Zarr", lambda path, start: _archive(start) and zarr_stores.is_store(path), zarr_stores.read),
+    Format("NetCDF", named.is_netcdf, named.read_netcdf),
+    Format(f"HDF5 ({', '.join(each.name for each in hdf5.LAYOUTS)}, others)", _begins(hdf5.HDF5_START), hdf5.read),
+    Format(".npy", _begins(numpy_files.NPY_START), numpy_files.read_npy),
+    Format(".npz", _begins(numpy_files.ZIP_START), numpy_files.read_npz),
+    Format("MATLAB 5", _begins(matlab.MATLAB_5), matlab.read_5),
+    Format("MATLAB 7.3", _begins(matlab.MATLAB_7_3), matlab.read_7_3),
+    Format("TIFF", _begins(*pictures.TIFF_STARTS), pictures.read_pages),
+)
+FOLDERS = "a directory of these, or of PNG or TIFF pictures"
+OBJECTS = "an array (T, H, W, C) or (B, T, H, W, C), an xarray object, a Trajectory, or a list of such sources"
+KNOWN = f"a file of {', '.join(each.name for each in FORMATS)}, {FOLDERS}, {OBJECTS}"
+
+
+def recordings(source: Any, reading: Reading) -> Iterator[Recording]:
+    """Yield the recordings of a source; their arrays can be read until the next one is asked for.
+
+    Raises:
+        DataError: the source is unknown or damaged.
+    """
+    if isinstance(source, Trajectory):
+        yield _of_trajectory(source)
+    elif isinstance(source, str | Path):
+        yield from _of_path(Path(source), reading)
+    elif isinstance(source, list | tuple):
+        for item in source:
+            yield from recordings(item, reading)
+    elif named.is_xarray(source):
+        yield from named.read_object(source, reading)
+    elif hasattr(source, "__array__") and np.ndim(source) > 0:
+        yield from numpy_files.read_array(source, reading)
+    else:
+        raise DataError(f"expected {KNOWN}, got {describe(source)}; give one of these")
+
+
+def describe(source: Any) -> str:
+    """Describe a source for a message."""
+    return str(source) if isinstance(source, str | Path) else f"a {type(source).__name__}"
+
+
+def _of_trajectory(trajectory: Trajectory) -> Recording:
+    fields = np.asarray(trajectory.fields)
+    if fields.ndim != 4:
+        raise DataError(
+            f"expected fields with four axes (frames, height, width, components), got shape {fields.shape}; "
+            "reorder or split the array, for example with numpy.moveaxis"
+        )
+    return Recording(
+        "trajectory",
+        "a trajectory in memory",
+        [fields],
+        "tyxc",
+        "as a trajectory has them",
+        times=trajectory.times,
+        length=trajectory.length,
+        boundary=trajectory.boundary,
+        whole=lambda _: trajectory,
+    )
+
+
+def _of_path(path: Path, reading: Reading) -> Iterator[Recording]:
+    if not path.is_file() and not path.is_dir():
+        raise DataError(f"expected a file or directory, got nothing at {path}; correct the path")
+    start = _start(path)
+    found = _format(path, start)
+    if found is not None:
+        yield from found.read(path, reading)
+    elif path.is_dir():
+        yield from _of_directory(path, reading)
+    else:
+        raise DataError(
+            f"expected {KNOWN}, got a file that begins with {start[:8]!r} at {path}; convert it to one of these"
+        )
+
+
+def _of_directory(path: Path, reading: Reading) -> Iterator[Recording]:
+    """Read the data files directly in a directory; folders below may hold other splits and are not read."""
+    visible = [item for item in sorted(path.iterdir()) if not item.name.startswith(".")]
+    files = [item for item in visible if _format(item, _start(item)) is not None]
+    images = [item for item in visible if _start(item).startswith(pictures.PICTURE_STARTS)]
+    tiffs = [file for file in files if file in images]
+    if images and len(tiffs) == len(files) and len(images) > 1:
+        yield from pictures.read_folder(images, reading)
+        return
+    if not files:
+        below = ", ".join(folder.name for folder in visible if folder.is_dir())
+        raise DataError(
+            f"expected data files directly in {path}, got none{f' but the folders {below}' if below else ''}; "
+            "give the folder that holds them"
+        )
+    for file in files:
+        yield from _of_path(file, reading)
+
+
+def _format(path: Path, start: bytes) -> Format | None:
+    return next((each for each in FORMATS if each.fits(path, start)), None)
+
+
+def _archive(start: bytes) -> bool:
+    return not start or start.startswith(numpy_files.ZIP_START)
+
+
+def _start(path: Path) -> bytes:
+    """Return the first bytes of a file; none of a directory.
+
+    Raises:
+        DataError: the file may not be read.
+    """
+    if path.is_dir():
+        return b""
+    try:
+        with path.open("rb") as file:
+            return file.read(16)
+    except OSError as error:
+        reason = (error.strerror or "an error of the system").lower()
+        raise DataError(
+            f"expected a file that can be read, got {path} ({reason}); choose another, or mend it"
+        ) from error

@@ -1,0 +1,119 @@
+"""Zarr of versions 2 and 3: a directory or a zip archive with an array or a group of arrays."""
+
+import json
+import math
+import warnings
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rdjepa.data.readers import catalog
+from rdjepa.data.readers.extras import needed
+from rdjepa.data.readers.reading import Reading
+from rdjepa.data.readers.recording import DAMAGED, Recording, damaged
+from rdjepa.errors import DataError, Note, RdjepaError
+
+METADATA = ("zarr.json", ".zgroup", ".zarray")
+SPARSEST = 100  # an array with fewer of its pieces is taken for damaged
+
+
+def is_store(path: Path) -> bool:
+    """Return whether a directory or zip archive is a Zarr store."""
+    if path.is_dir():
+        return any((path / name).is_file() for name in METADATA)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name in METADATA for name in archive.namelist())
+    except DAMAGED:
+        return False
+
+
+def read(path: Path, reading: Reading) -> Iterator[Recording]:
+    """Read a store, piece by piece; dimensions are those that it names, of xarray or of version 3."""
+    zarr = needed("zarr", str(path))
+    store = None
+    try:
+        store = zarr.storage.LocalStore(path, read_only=True) if path.is_dir() else zarr.storage.ZipStore(path)
+        root = zarr.open(store, mode="r")
+        found = {"values": root} if isinstance(root, zarr.Array) else _arrays(root, zarr.Array)
+        for array in found.values():
+            _refuse_pickles(array, path)
+            _say_missing(array, path)
+        named = {name: _dimensions(array) for name, array in found.items()}
+        fields = [name for name, array in found.items() if array.ndim >= 3]
+        dimensions = named if fields and all(named[name] for name in fields) else None
+        yield catalog.recording("Zarr store", str(path), found, reading, dimensions)
+    except RdjepaError:
+        raise
+    except (*DAMAGED, *_errors(zarr)) as error:
+        raise damaged("Zarr store", str(path), error) from error
+    finally:
+        if store is not None:
+            store.close()
+
+
+def _arrays(group: Any, kind: type, above: str = "") -> dict[str, Any]:
+    """Return all arrays of a group and of the groups in it, by path."""
+    found: dict[str, Any] = {}
+    for name, item in sorted(group.members()):
+        path = f"{above}{name}"
+        found |= {path: item} if isinstance(item, kind) else _arrays(item, kind, f"{path}/")
+    return {name: array for name, array in found.items() if array.ndim}
+
+
+def _dimensions(array: Any) -> list[str]:
+    """Return the names of the axes; empty where the store does not tell."""
+    names = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS") or []
+    return [str(name) for name in names if name is not None]
+
+
+def _refuse_pickles(array: Any, path: Path) -> None:
+    """Refuse an array that would be decoded by executing what it holds."""
+    about = array.metadata.to_dict()
+    decoding = {key: about.get(key) for key in ("codecs", "filters", "compressor")}
+    if "pickle" in json.dumps(decoding, default=str).lower():
+        raise DataError(
+            f"expected arrays of numbers in {path}, got one that is stored as pickles, which are never executed; "
+            "save it without the codec pickle"
+        )
+
+
+def _say_missing(array: Any, path: Path) -> None:
+    """Note pieces that are not in the store: Zarr leaves out those that hold the fill value, or they were lost.
+
+    Raises:
+        DataError: none is there, or hardly any.
+    """
+    if array.ndim < 3:
+        return
+    pieces = getattr(array, "shards", None) or array.chunks
+    expected = math.prod(-(-n // piece) for n, piece in zip(array.shape, pieces, strict=True))
+    place = f"{path}:{array.path}" if array.path else str(path)
+    stored = min(_stored(path, array.path), expected)
+    if stored * SPARSEST < expected:
+        raise DataError(
+            f"expected a Zarr array with its values, got {stored} of {expected} pieces stored in {place}; make it again"
+        )
+    if stored < expected:
+        sentence = f"{stored} of {expected} pieces of {place} are stored; the others are read as {array.fill_value}"
+        warnings.warn(sentence, Note, stacklevel=2)
+
+
+def _stored(path: Path, array: str) -> int:
+    """Return the number of files below an array that hold values."""
+    if path.is_dir():
+        below = path / array if array else path
+        return sum(each.is_file() and not _describes(each.name) for each in below.rglob("*"))
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if name.startswith(f"{array}/" if array else "")]
+    return sum(not name.endswith("/") and not _describes(name.rpartition("/")[2]) for name in names)
+
+
+def _describes(name: str) -> bool:
+    return name == METADATA[0] or name.startswith(".z")
+
+
+def _errors(zarr: Any) -> tuple[type[Exception], ...]:
+    """Return the errors of Zarr that derive from none of Python's."""
+    return (getattr(zarr.errors, "BaseZarrError", ValueError),)

@@ -1,0 +1,131 @@
+"""Fields on another grid and back: every value is the mean over its cell, and means are kept.
+
+Rows and columns are mapped one after the other, each by a matrix. To fewer cells, a new cell takes from each old one
+the share that it covers: block means where the old number is a multiple. To more cells, a trigonometric polynomial with
+the same means over the old cells is averaged over the new ones; between walls it is that of the field continued by its
+mirror image. So a field that was refined and is averaged again is the same, a constant stays itself, and so does the
+mean over the domain.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rdjepa.data.borders import WALLS, borders
+from rdjepa.data.fields import block_means
+from rdjepa.data.trajectory import Trajectory
+from rdjepa.errors import DataError
+
+
+@dataclass(frozen=True)
+class Regridding:
+    """The way from a grid of H x W cells to one of `size` x `size`, and back.
+
+    Attributes:
+        shape: (H, W).
+        size: cells per side of the other grid.
+        walls: continue fields by their mirror image where cells are added, not periodically.
+    """
+
+    shape: tuple[int, int]
+    size: int
+    walls: bool = False
+
+    @classmethod
+    def of(cls, trajectory: Trajectory, size: int) -> "Regridding":
+        """Return the way of a trajectory; walls are what it says, or what its fields show at their borders."""
+        height, width = trajectory.fields.shape[1:3]
+        return cls((height, width), size, has_walls(trajectory))
+
+    def there(self, fields: np.ndarray) -> np.ndarray:
+        """Bring fields (..., H, W, C) to the grid of `size` x `size` cells."""
+        return _between(fields, self.shape, (self.size, self.size), self.walls)
+
+    def back(self, fields: np.ndarray) -> np.ndarray:
+        """Bring fields (..., size, size, C) to the grid of H x W cells."""
+        return _between(fields, (self.size, self.size), self.shape, self.walls)
+
+    def loss(self, frame: np.ndarray) -> float:
+        """Return the error of going there and back, of a frame (H, W, C), relative to its deviation from the mean.
+
+        The mean of squares is taken over components of the same weight; a constant component has no error.
+        """
+        frame = np.asarray(frame, dtype=np.float64)
+        error = np.square(self.back(self.there(frame)) - frame).mean(axis=(0, 1))
+        spread = frame.var(axis=(0, 1))
+        return float(np.sqrt(np.mean(error[spread > 0] / spread[spread > 0]))) if (spread > 0).any() else 0.0
+
+    def method(self) -> str:
+        """Return what happens to the fields, in words."""
+        (height, width), size = self.shape, self.size
+        if (height, width) == (size, size):
+            return "taken as they are"
+        grids = f"{height} x {width} to {size} x {size} points"
+        if height % size == 0 and width % size == 0:
+            return f"averaged over blocks of {height // size} x {width // size}, {grids}"
+        finer = "mirrored at the walls" if self.walls else "continued periodically"
+        ways = {
+            "averaged by area" if n > size else f"refined by Fourier series, {finer}" for n in self.shape if n != size
+        }
+        return f"{' and '.join(sorted(ways))}, {grids}"
+
+
+def has_walls(trajectory: Trajectory) -> bool:
+    """Return whether a trajectory says that it has walls, or its fields do not fit together at opposite borders."""
+    return trajectory.boundary != "periodic" or WALLS in borders(trajectory.fields)
+
+
+def on_grid(trajectory: Trajectory, size: int) -> Trajectory:
+    """Return a trajectory on `size` x `size` cells; itself if it is there already."""
+    if trajectory.fields.shape[1:3] == (size, size):
+        return trajectory
+    return replace(trajectory, fields=Regridding.of(trajectory, size).there(trajectory.fields))
+
+
+def averaging(old: int, new: int) -> np.ndarray:
+    """Return the matrix (new, old) of averages by area, for new <= old: exact for constants, and keeps the mean."""
+    left, right = (np.arange(new)[:, None] + side for side in (0.0, 1.0))
+    starts, ends = np.arange(old) * (new / old), (np.arange(old) + 1) * (new / old)
+    return np.clip(np.minimum(right, ends) - np.maximum(left, starts), 0.0, None)
+
+
+def refining(old: int, new: int, walls: bool = False) -> np.ndarray:
+    """Return the matrix (new, old) from cell means to those of more cells, through a trigonometric polynomial.
+
+    The mean of exp(2 pi i k x) over a cell of n is that at its center times sinc(k / n), so a coefficient
+    of the polynomial is the discrete one over sinc(k / old), which is at most pi / 2 larger.
+
+    Args:
+        old: number of given cells.
+        new: number of wanted cells, at least as many.
+        walls: continue by the mirror image, which leaves cosines only.
+    """
+    if walls:
+        whole = refining(2 * old, 2 * new)[:new]
+        return whole[:, :old] + whole[:, : old - 1 : -1]
+    waves = np.arange(1, old // 2 + 1)
+    weights = np.where(2 * waves == old, 1.0, 2.0) * np.sinc(waves / new) / np.sinc(waves / old)
+    here, there = ((np.arange(n) + 0.5)[:, None] * (2 * np.pi / n) * waves for n in (old, new))
+    matrix = (np.cos(there) * weights) @ np.cos(here).T + (np.sin(there) * weights) @ np.sin(here).T
+    return (1.0 + matrix) / old
+
+
+def _between(fields: np.ndarray, old: tuple[int, int], new: tuple[int, int], walls: bool) -> np.ndarray:
+    """Map rows and columns of (..., H, W, C); floats keep their kind."""
+    if fields.shape[-3:-1] != old:
+        raise DataError(f"expected fields on {old[0]} x {old[1]} points, got {fields.shape}; give those of this grid")
+    if old == new:
+        return fields
+    if new[0] == new[1] and not (old[0] % new[0] or old[1] % new[1]):
+        return block_means(fields, new[0])
+    rows, columns = (_matrix(o, n, walls) for o, n in zip(old, new, strict=True))
+    kind = fields.dtype if fields.dtype.kind == "f" else np.dtype(np.float64)
+    result = np.empty((*fields.shape[:-3], *new, fields.shape[-1]), dtype=kind)
+    for index in np.ndindex(fields.shape[:-3]):  # a frame at a time, in float64
+        for component in range(fields.shape[-1]):
+            result[index][..., component] = rows @ fields[index][..., component].astype(np.float64) @ columns.T
+    return result
+
+
+def _matrix(old: int, new: int, walls: bool) -> np.ndarray:
+    return averaging(old, new) if new <= old else refining(old, new, walls)

@@ -1,0 +1,225 @@
+"""Looking at a source of trajectories without reading more than is needed."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rdjepa.data import fields as checks
+from rdjepa.data.borders import PERIODIC, UNKNOWN, WALLS, borders
+from rdjepa.data.inspection import Component, Inspection
+from rdjepa.data.readers.loading import AS_FOUND, chosen, remarks, require_shape, times_of
+from rdjepa.data.readers.reading import Reading
+from rdjepa.data.readers.recording import CHUNK, Recording
+from rdjepa.data.readers.registry import KNOWN, describe, recordings
+from rdjepa.data.regrid import Regridding
+from rdjepa.data.statistics import Moments, fold
+from rdjepa.data.windows import FORECASTING
+from rdjepa.errors import DataError, RdjepaError
+
+BUDGET = 256 * 2**20  # bytes of fields that are looked at; of more, frames at even distances
+LARGEST = float(np.finfo(np.float32).max)
+TRAJECTORIES = 8  # of more than fit into the budget, so many are looked at
+
+
+def inspect(source: Any, reading: Reading | None = None, grid: int | None = None) -> Inspection:
+    """Look at a source without reading all of it: at most `BUDGET` bytes of fields, or two frames of any size.
+
+    Args:
+        source: as `rdjepa.data.readers.load` takes it.
+        reading: what the source does not say itself.
+        grid: points per side that a model takes; any when None.
+
+    Raises:
+        DataError: the source is unknown or damaged.
+    """
+    reading = reading or AS_FOUND
+    # twice: how many frames there are decides which are looked at
+    sizes = [(each.count, each.frames, each.frame_bytes) for each in recordings(source, reading)]
+    if not sum(count for count, _, _ in sizes):
+        raise DataError(f"expected at least one trajectory, got none in {describe(source)}; give {KNOWN}")
+    whole = sum(count * frames * size for count, frames, size in sizes)
+    total = sum(count for count, _, _ in sizes)
+    looked = set(range(total) if whole <= BUDGET else np.linspace(0, total - 1, min(total, TRAJECTORIES)).astype(int))
+    share = None if whole <= BUDGET else BUDGET // len(looked)
+    found = _Found()
+    number = 0
+    for recording in recordings(source, reading):
+        found.add(recording, reading)
+        for index in range(recording.count) if looked else ():
+            if number + index in looked:
+                for start, stop in _spans(recording, share):
+                    found.look(
+                        recording.read(index, start, stop, range(recording.components)), start > 0 and share is None
+                    )
+        number += recording.count
+        found.plan(recording, reading, grid)
+    return found.result(describe(source), sum(count * frames for count, frames, _ in sizes))
+
+
+def _spans(recording: Recording, share: int | None) -> Iterator[tuple[int, int]]:
+    """Yield first and last + 1 of the frames to look at: overlapping pieces of all, or pairs at even distances."""
+    size, frames = max(recording.frame_bytes, 1), recording.frames
+    if share is None:
+        step = max(1, CHUNK // size)
+        for start in range(0, frames, step):
+            yield max(0, start - 1), min(start + step, frames)
+    elif frames < 2:
+        yield 0, frames
+    else:
+        pairs = max(1, min(share // (2 * size), frames // 2))
+        for start in np.linspace(0, frames - 2, pairs).astype(int):
+            yield int(start), int(start) + 2
+
+
+@dataclass
+class _Found:
+    """What is gathered on the way."""
+
+    kinds: dict[str, None] = field(default_factory=dict)
+    axes: dict[str, None] = field(default_factory=dict)
+    dtypes: dict[str, None] = field(default_factory=dict)
+    grids: dict[tuple[int, int], None] = field(default_factory=dict)
+    said: dict[str, None] = field(default_factory=dict)
+    refused: dict[str, None] = field(default_factory=dict)
+    ways: dict[str, list[float]] = field(default_factory=dict)
+    frames: list[int] = field(default_factory=list)
+    names: tuple[str, ...] = ()
+    interval: float | None = None
+    length: float | None = None
+    boundary: str | None = None
+    trajectories: int = 0
+    windows: int = 0
+    moments: list[Moments] = field(default_factory=list)
+    changes: list[Moments] = field(default_factory=list)
+    ranges: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    sides: list[tuple[str, str]] = field(default_factory=list)
+    last: np.ndarray | None = None
+    read: set[int] = field(default_factory=set)
+    looked: int = 0
+    broken: int = 0
+    constant: int = 0
+    repeated: int = 0
+
+    def add(self, recording: Recording, reading: Reading) -> None:
+        """Take up what is known without reading fields."""
+        self.kinds[recording.kind] = None
+        self.axes[f"{' '.join(recording.axes)} ({recording.origin})"] = None
+        self.dtypes[str(recording.dtype)] = None
+        self.grids[recording.grid] = None
+        self.frames.append(recording.frames)
+        self.trajectories += recording.count
+        self.names = self.names or recording.names
+        times = None if recording.times is None else np.atleast_2d(recording.times)[0]
+        measured = None if times is None or len(times) < 2 else float(np.median(np.diff(times)))
+        self.interval = reading.interval or (self.interval if self.interval is not None else measured)
+        self.length = reading.length or recording.length or self.length
+        self.boundary = recording.boundary or self.boundary
+
+    def look(self, part: np.ndarray, overlaps: bool) -> None:
+        """Take up values (t, H, W, C); the first frame was seen before if it overlaps."""
+        part = part.astype(np.float64)
+        good = np.isfinite(part).all(axis=(1, 2, 3))
+        steps = np.diff(part, axis=0)[good[1:] & good[:-1]]
+        if len(steps):
+            self.changes.append(Moments.of(steps))
+            self.repeated += int((steps == 0).all(axis=(1, 2, 3)).sum())
+        first = 1 if overlaps else 0
+        whole = part[first:][good[first:]]
+        self.looked += len(part) - first
+        self.broken += len(part) - first - len(whole)
+        if not len(whole):
+            return
+        low, high = whole.min(axis=(1, 2)), whole.max(axis=(1, 2))
+        self.constant += int((low == high).any(axis=-1).sum())
+        self.moments.append(Moments.of(whole))
+        self.ranges.append((low.min(axis=0), high.max(axis=0)))
+        self.sides.append(borders(whole))
+        self.last = whole[-1]
+
+    def plan(self, recording: Recording, reading: Reading, grid: int | None) -> None:
+        """Find out what reading for adaptation would do, from what was seen so far."""
+        try:
+            components = chosen(recording, reading)
+            self.read.update(components)
+            self.said |= dict.fromkeys(remarks(recording, reading, components))
+            require_shape(recording)
+            for index in range(recording.count if recording.times is not None and recording.times.ndim == 2 else 1):
+                checks.require_times(times_of(recording, index, reading), recording.frames)
+            self.windows += recording.count * FORECASTING.count(recording.frames)
+        except RdjepaError as error:
+            self.refused[str(error)] = None
+            return
+        if grid is not None and self.last is not None:
+            way = Regridding(
+                recording.grid, grid, WALLS in self._borders() or recording.boundary not in (None, PERIODIC)
+            )
+            if recording.grid != (grid, grid) and self.last.shape[:2] == recording.grid:
+                self.ways.setdefault(way.method(), []).append(way.loss(self.last[..., list(components)]))
+
+    def _borders(self) -> tuple[str, str]:
+        """Return what most pieces show that show anything; for rows and for columns."""
+        shown = [Counter(pair[axis] for pair in self.sides if pair[axis] != UNKNOWN) for axis in (0, 1)]
+        y, x = (count.most_common(1)[0][0] if count else UNKNOWN for count in shown)
+        return y, x
+
+    def _plan(self, components: tuple[Component, ...]) -> tuple[str, bool]:
+        refusal = next(iter(self.refused), None)
+        if refusal is None and self.broken:
+            refusal = f"expected finite fields, got {self.broken} frames that are not; cut the trajectories there"
+        read = [each for position, each in enumerate(components) if position in self.read]
+        constant = [
+            each.name for each in read if each.high - each.low <= checks.NEGLIGIBLE * max(abs(each.low), abs(each.high))
+        ]
+        if refusal is None and constant:
+            refusal = f"expected components that vary, got component {constant[0]} constant; choose others"
+        if refusal is None and any(max(abs(each.low), abs(each.high)) > LARGEST for each in read):
+            refusal = "expected fields within the range of float32, got larger values; rescale the fields"
+        if refusal is not None:
+            return f"would refuse: {refusal}", False
+        steps = []
+        for method, losses in self.ways.items():
+            error = float(np.sqrt(np.mean(np.square(losses))))
+            steps.append(f"with --resample fields are {method}, there and back changes them by {error:.2g}")
+        count = f"{self.windows} windows of {FORECASTING.context} + {FORECASTING.max_offset} frames"
+        return "; ".join([*steps, count]), True
+
+    def result(self, source: str, total: int) -> Inspection:
+        """Return everything."""
+        components: tuple[Component, ...] = ()
+        if self.moments:
+            moments, low, high = fold(self.moments), *(np.stack(each) for each in zip(*self.ranges, strict=True))
+            change = fold(self.changes).rms if self.changes else np.zeros(len(moments.mean))
+            relative = change / np.where(moments.std > 0, moments.std, 1.0)
+            names = self.names or tuple(map(str, range(len(moments.mean))))
+            components = tuple(
+                Component(name, *map(float, values))
+                for name, *values in zip(
+                    names, low.min(axis=0), high.max(axis=0), moments.mean, moments.std, relative, strict=False
+                )
+            )
+        plan, usable = self._plan(components)
+        return Inspection(
+            source=source,
+            kinds=tuple(self.kinds),
+            trajectories=self.trajectories,
+            frames=(min(self.frames), max(self.frames)),
+            grids=tuple(self.grids),
+            axes=tuple(self.axes),
+            dtype=", ".join(self.dtypes),
+            interval=self.interval,
+            length=self.length,
+            boundary=self.boundary,
+            borders=self._borders(),
+            components=components,
+            looked=self.looked,
+            total=total,
+            broken=self.broken,
+            constant=self.constant,
+            repeated=self.repeated,
+            remarks=tuple(self.said),
+            plan=plan,
+            usable=usable,
+        )

@@ -1,0 +1,104 @@
+"""Windows of trajectories and their forecasts, chosen and thinned so that a page of them stays small."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from rdjepa.data.fields import block_means
+from rdjepa.data.trajectory import Trajectory
+from rdjepa.data.windows import FORECASTING
+from rdjepa.errors import DataError
+from rdjepa.evaluation.metrics import relative_l2
+from rdjepa.evaluation.spectra import radial_energy
+from rdjepa.viz.page import Clip, page
+
+TRAJECTORIES, WINDOWS, FRAMES, SIDE = 4, 6, 40, 64  # at most, in all and of each trajectory
+Forecast = Callable[[np.ndarray], np.ndarray]
+
+
+def view(
+    trajectories: Sequence[Trajectory],
+    path: str | Path,
+    forecast: Forecast | None = None,
+    *,
+    title: str,
+    losses: Sequence[float] = (),
+) -> Path:
+    """Write a page that plays trajectories, beside their forecasts where there is a forecaster.
+
+    At most four trajectories are shown, evenly chosen; of each six windows, or forty frames without a forecaster; on at
+    most 64 points per side. Errors and spectra are those of the fields before thinning.
+
+    Args:
+        trajectories: all on one grid; of one window at least with a forecaster.
+        path: HTML file.
+        forecast: context (B, 4, H, W, C) to forecast (B, 5, H, W, C), in physical units.
+        title: of the page.
+        losses: training loss of every update.
+
+    Raises:
+        DataError: no trajectory, one that is too short, or two of different grids.
+        ArgumentError: the package Bokeh is missing.
+        OutputError: the file cannot be written.
+    """
+    if not trajectories:
+        raise DataError("expected at least one trajectory to show, got none; give some")
+    shapes = {trajectory.fields.shape[1:] for trajectory in trajectories}
+    if len(shapes) > 1:
+        raise DataError(f"expected trajectories on one grid, got {', '.join(map(str, sorted(shapes)))}; show one grid")
+    chosen = [int(i) for i in np.unique(np.linspace(0, len(trajectories) - 1, TRAJECTORIES).astype(int))]
+    shortest = min(FRAMES, *(len(trajectories[i].fields) for i in chosen))
+    clips: list[Clip] = []
+    for i in chosen:
+        label = f"{i + 1}: {trajectories[i].key or 'trajectory'}"
+        if forecast is None:
+            clips.append(_frames(label, trajectories[i].fields, shortest))
+        else:
+            clips += _windows(label, trajectories[i].fields, forecast)
+    height, width = trajectories[0].fields.shape[1:3]
+    shown = clips[0].reference.shape[1]
+    facts = f"{len(chosen)} of {len(trajectories)} trajectories on {height} x {width} points"
+    facts += "" if shown == height else f", shown on {shown} x {shown}"
+    if forecast is not None:
+        facts += f"; {len(clips)} windows of four given frames and five forecast ones"
+    return page(clips, path, title=title, facts=f"{facts}.", losses=losses)
+
+
+def _frames(label: str, fields: np.ndarray, count: int) -> Clip:
+    frames = np.linspace(0, len(fields) - 1, count).astype(int)
+    return Clip(label, frames, thinned(fields[frames]))
+
+
+def _windows(label: str, fields: np.ndarray, forecast: Forecast) -> list[Clip]:
+    """Return the forecasts of a few windows, evenly chosen from the first to the last."""
+    starts = np.unique(FORECASTING.spread(len(fields), WINDOWS))
+    clips = []
+    for start in starts.tolist():
+        context, future = FORECASTING.cut(fields, start)
+        made = np.asarray(forecast(context[None]))[0]
+        still = np.broadcast_to(context[-1], future.shape)
+        clips.append(
+            Clip(
+                label,
+                np.arange(start, start + FORECASTING.length),
+                thinned(np.concatenate([context, future])),
+                thinned(made),
+                energy=radial_energy(future),
+                wrong=radial_energy(made - future),
+                l2=relative_l2(made, future),
+                still=relative_l2(still, future),
+            )
+        )
+    return clips
+
+
+def thinned(fields: np.ndarray, side: int = SIDE) -> np.ndarray:
+    """Return square fields (..., n, n, C) on at most `side` points per side: block means, or else every k-th point.
+
+    Fields that are not square are cut to the shorter side.
+    """
+    n = min(fields.shape[-3:-1])
+    fields = fields[..., :n, :n, :]
+    k = -(-n // side)
+    return block_means(fields, n // k) if n % k == 0 else fields[..., ::k, ::k, :]

@@ -1,0 +1,67 @@
+"""A system that a user's Python file defines; the file is run, as it is by `import`."""
+
+import sys
+import traceback
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from rdjepa.errors import ArgumentError
+from rdjepa.pde.contract import check_system
+from rdjepa.pde.kinetics import said
+from rdjepa.pde.system import System
+
+
+def load(path: Path) -> System:
+    """Run a file and return its `SYSTEM`, after every check that takes no integration.
+
+    Raises:
+        ArgumentError: no file, one that does not run or defines no system, or a system that cannot be simulated; the
+            message names the file, and the line where there is one.
+    """
+    if not path.is_file():
+        raise ArgumentError(f"expected a Python file that defines SYSTEM, got no file at {path}; correct the path")
+    return _loaded(path.resolve(), path.stat().st_mtime_ns)
+
+
+@cache  # a kernel is compiled per kinetics function, so an unchanged file must give the same function object
+def _loaded(path: Path, modified: int) -> System:
+    system = getattr(_run(path), "SYSTEM", None)
+    if not isinstance(system, System):
+        raise ArgumentError(
+            f"expected {path} to define SYSTEM, an rdjepa.pde.system.System, got {type(system).__name__}; "
+            "start from the file that `rdjepa new-system` writes"
+        )
+    try:
+        check_system(system)
+    except ArgumentError as error:
+        raise ArgumentError(f"{error}, in {path}") from error
+    except Exception as error:  # a value of a type that no check expects
+        raise ArgumentError(
+            f"expected SYSTEM to be complete, got {said(error)}; compare it with the file that `rdjepa new-system` "
+            f"writes, in {path}"
+        ) from error
+    return system
+
+
+def _run(path: Path) -> ModuleType:
+    """Run a file as a module; not through Python's cache of bytecode, which misses an edit within the same second."""
+    module = ModuleType(f"rdjepa_user_{path.stem}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # dataclasses look their module up
+    try:
+        exec(compile(path.read_bytes(), path, "exec"), module.__dict__)  # noqa: S102 - a file that the user named
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit among them
+        line = error.lineno if isinstance(error, SyntaxError) else _line(error, path)
+        raise ArgumentError(
+            f"expected {path} to run, got {said(error)}{f' in line {line}' if line else ''}; correct the file"
+        ) from error
+    return module
+
+
+def _line(error: BaseException, path: Path) -> int | None:
+    """Return the line of a file in which an error was raised or passed last; None for no line of it."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return lines[-1] if lines else None

@@ -1,0 +1,117 @@
+"""An exported program gives the forecaster's numbers for any number of contexts, or is not left."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import rdjepa
+from rdjepa import forecasters
+from rdjepa.adaptation import export as exports
+from rdjepa.adaptation.export import RECORD, TOLERANCE, export
+from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.errors import ArgumentError
+from rdjepa.forecasters.cnext_unet import Config as Convolutions
+from rdjepa.forecasters.fno import Config
+from rdjepa.forecasters.linear import Linear
+
+RNG = np.random.default_rng(0)
+FIELDS = (3 + 2 * RNG.standard_normal((12, 16, 16, 2))).astype(np.float32)
+SMALL = Config(width=4, layers=1, modes=4, readout=4, grid=16)
+
+
+@pytest.fixture(scope="module")
+def forecaster():
+    return rdjepa.adapt(forecasters.build("fno", SMALL), FIELDS, steps=1, base="linear", device="cpu")
+
+
+def contexts(count):
+    return (3 + 2 * np.random.default_rng(count).standard_normal((count, 4, 16, 16, 2))).astype(np.float32)
+
+
+def test_torch_program_is_the_forecaster_for_any_number_of_contexts(forecaster, tmp_path):
+    written = export(forecaster, tmp_path / "f.pt2")
+    assert written.difference < TOLERANCE and written.path == tmp_path / "f.pt2"
+    extra = {RECORD: ""}
+    with written.path.open("rb") as file:
+        module = torch.export.load(file, extra_files=extra).module()
+    for count in (1, 2, 7):
+        given = contexts(count)
+        assert np.abs(module(torch.from_numpy(given)).numpy() - forecaster.forecast(given)).max() < 1e-3
+    record = json.loads(extra[RECORD])
+    assert record["base"] == "linear" and record["record"]["checksums"] == forecaster.record["checksums"]
+
+
+def test_a_forecaster_of_any_grid_stays_one(tmp_path):
+    model = Linear.fit([torch.from_numpy(FIELDS).movedim(-1, 1)])
+    linear = Forecaster(model, rdjepa.Normalizer((1.0, 2.0), (3.0, 0.5)), {})
+    with export(linear, tmp_path / "f.pt2").path.open("rb") as file:
+        module = torch.export.load(file).module()
+    given = RNG.standard_normal((2, 4, 10, 36, 2)).astype(np.float32)
+    assert np.allclose(module(torch.from_numpy(given)).numpy(), linear.forecast(given), atol=1e-4)
+
+
+class Branching(Linear):
+    def predict(self, *features):
+        (context,) = features
+        return super().predict(context) if context.sum() > 0 else super().predict(-context)
+
+
+def test_what_cannot_be_exported_leaves_no_file(forecaster, tmp_path, monkeypatch):
+    unit = rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0))
+    with pytest.raises(ArgumentError, match="a network that can be exported to torch") as caught:
+        export(Forecaster(Branching(), unit, {}), tmp_path / "f.pt2")
+    assert "\n" not in str(caught.value)
+    with pytest.raises(ArgumentError, match="format among torch, onnx"):
+        export(forecaster, tmp_path / "f.pt2", "tflite")
+    monkeypatch.setattr(exports, "TOLERANCE", -1.0)
+    with pytest.raises(ArgumentError, match="the forecaster's numbers up to"):
+        export(forecaster, tmp_path / "f.pt2")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_onnx_program_is_the_forecaster(tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime", reason="the extra `export` is not installed")
+    pytest.importorskip("onnxscript")
+    config = Convolutions(width=4, scales=1, blocks=1, grid=16)
+    small = rdjepa.adapt(forecasters.build("cnext-unet", config), FIELDS, steps=1, device="cpu")
+    written = export(small, tmp_path / "f.onnx", "onnx")
+    session = onnxruntime.InferenceSession(written.path, providers=["CPUExecutionProvider"])
+    assert RECORD in session.get_modelmeta().custom_metadata_map
+    for count in (1, 5):
+        (found,) = session.run(None, {"context": contexts(count)})
+        assert np.abs(found - small.forecast(contexts(count))).max() < 1e-3
+
+
+def test_missing_packages_of_onnx_are_named(forecaster, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    with pytest.raises(ArgumentError, match=r"no onnxscript; install them with: pip install 'rdjepa\[export\]'"):
+        export(forecaster, tmp_path / "f.onnx", "onnx")
+
+
+TINY = """
+import sys
+import numpy as np, rdjepa
+from rdjepa.adaptation.export import export
+from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.models.rdjepa import ModelConfig
+sizes = ModelConfig(32, 1, (1, 1, 1, 1, 1), temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=32, patch=4)
+forecaster = Forecaster(RDJEPAForecaster(rdjepa.build(sizes, seed=0)), rdjepa.Normalizer((1.0, 2.0), (3.0, 0.5)), {})
+print(export(forecaster, sys.argv[1]).difference)
+context = np.zeros((4, 32, 32, 2), np.float32)
+assert np.isfinite(forecaster.forecast(context)).all()  # the caches hold real matrices
+"""
+
+
+def test_rd_jepa_is_exported_in_a_fresh_process(tmp_path):
+    """In one of its own: here the shapes of its layers are checked, which cannot be traced."""
+    done = subprocess.run(
+        [sys.executable, "-c", TINY, tmp_path / "f.pt2"], capture_output=True, text=True, env=os.environ, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < TOLERANCE and not done.stderr.strip()

@@ -1,0 +1,77 @@
+"""All windows of many trajectories are forecast into one file, in bounded batches, one trajectory at a time."""
+
+import gc
+import weakref
+
+import h5py
+import numpy as np
+import pytest
+
+import rdjepa
+from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.adaptation.stream import forecast_all
+from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.errors import DataError
+from rdjepa.forecasters.linear import Linear
+
+
+def trajectory(seed, frames=20, side=8):
+    fields = np.random.default_rng(seed).standard_normal((frames, side, side, 2)).astype(np.float32)
+    return Trajectory(fields, np.arange(frames, dtype=float), key=Key("mine", index=seed))
+
+
+class Counting(Forecaster):
+    """Counts the contexts of every call."""
+
+    def __init__(self):
+        import torch
+
+        model = Linear.fit([torch.from_numpy(trajectory(99).fields).movedim(-1, 1)])
+        super().__init__(model, rdjepa.Normalizer((0.5, 0.0), (2.0, 1.0)), {})
+        self.sizes = []
+
+    def forecast(self, context):
+        self.sizes.append(len(context))
+        return super().forecast(context)
+
+
+def test_every_window_has_the_forecast_that_it_has_alone(tmp_path):
+    forecaster, given = Counting(), [trajectory(0), trajectory(1, 4), trajectory(2, 11)]
+    done = forecast_all(forecaster, given, tmp_path / "all.h5", at_once=5)
+    assert (done.trajectories, done.forecasts) == (3, 17 + 1 + 8) and max(forecaster.sizes) == 5
+    with h5py.File(tmp_path / "all.h5") as file:
+        assert [name.decode() for name in file["name"]] == [str(each.key) for each in given]
+        for whose, start, found in zip(file["trajectory"], file["start"], file["forecast"], strict=True):
+            alone = forecaster.forecast(given[whose].fields[None, start : start + 4])[0]
+            assert np.allclose(found, alone, atol=1e-6)
+        pairs = list(zip(file["trajectory"], file["start"], strict=True))
+    assert pairs == sorted({(i, s) for i, each in enumerate(given) for s in range(len(each.fields) - 3)})
+
+
+def test_memory_is_bounded_by_one_trajectory_and_one_batch(tmp_path):
+    arrays, forecaster = [], Counting()
+
+    def stream():
+        for seed in range(200):
+            made = trajectory(seed)
+            arrays.append(weakref.ref(made.fields))
+            gc.collect(0)
+            assert sum(array() is not None for array in arrays) <= 2  # this one, and the one before
+            yield made
+
+    done = forecast_all(forecaster, stream(), tmp_path / "all.h5")
+    assert done.forecasts == 3400 and max(forecaster.sizes) == 16
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([], "at least one trajectory"),
+        ([trajectory(0), trajectory(1, 3)], "at least 4 frames in trajectory 1, got 3"),
+        ([trajectory(0), trajectory(1, side=6)], r"one grid, got \(6, 6, 2\) after \(8, 8, 2\)"),
+    ],
+)
+def test_unfit_trajectories_leave_no_file(tmp_path, given, words):
+    with pytest.raises(DataError, match=words):
+        forecast_all(Counting(), given, tmp_path / "all.h5")
+    assert list(tmp_path.iterdir()) == []

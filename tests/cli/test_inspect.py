@@ -1,0 +1,93 @@
+"""From a file that this package did not write to what is said of it, and to a forecast on its own grid."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rdjepa
+from rdjepa.cli import main as cli
+from rdjepa.errors import Note
+from rdjepa.forecasters import build
+from rdjepa.forecasters.fno import Config
+
+X = np.arange(24) / 24
+T = np.arange(12)[:, None, None]
+U = np.sin(2 * np.pi * (X[:, None] + X) + T / 4)
+V = np.cos(2 * np.pi * (X[:, None] - X) + T / 4)
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([str(each) for each in arguments])
+    shown = capsys.readouterr()
+    return ended.value.code, " ".join(shown.out.split()), " ".join(shown.err.split())
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with a NetCDF file, an array of another order, and a forecaster on 16 x 16 points."""
+    xarray = pytest.importorskip("xarray", reason="the extra `formats` is not installed")
+    monkeypatch.chdir(tmp_path)
+    names = ("time", "y", "x")
+    found = xarray.Dataset({"u": (names, U), "v": (names, V)}, coords={"time": np.arange(12) * 0.5})
+    found.to_netcdf("a.nc", engine="h5netcdf")
+    np.save("b.npy", np.stack([U, V, U * 0], axis=1).transpose(2, 3, 1, 0))
+    model = build("fno", Config(width=4, layers=1, modes=4, readout=4, grid=16))
+    with pytest.warns(Note, match="averaged by area, 24 x 24 to 16 x 16 points"):
+        rdjepa.adapt(model, "a.nc", steps=1, resample=True).save("mine.safetensors")
+    return tmp_path
+
+
+def test_inspect_says_what_a_file_holds_and_writes_nothing(here, capsys):
+    before = sorted(Path().iterdir())
+    status, text, _ = run(capsys, "inspect", "a.nc")
+    assert status == 0 and sorted(Path().iterdir()) == before
+    for words in ("NetCDF file", "24 x 24", "t y x (named in the source)", "0.5", "component u", "wrap around"):
+        assert words in text
+    assert "refined by Fourier series, continued periodically, 24 x 24 to 64 x 64 points" in text
+    assert "4 windows of 4 + 5 frames" in text
+
+
+def test_options_of_reading_are_the_same_everywhere(here, capsys):
+    said = ("--axes", "y x c t", "--components", "0,1", "--interval", "0.5", "--length", "3")
+    assert run(capsys, "inspect", "b.npy", "--axes", "y x c t")[0] == 0
+    status, text, _ = run(capsys, "inspect", "b.npy", *said)
+    assert status == 0 and "y x c t (as given)" in text and "4 windows" in text
+    for verb in (("evaluate", "mine.safetensors"), ("forecast", "mine.safetensors"), ("adapt",)):
+        steps = ("--steps", 1, "--out", "other.safetensors") if verb == ("adapt",) else ()
+        status, _, error = run(capsys, *verb, "b.npy", "--resample", *said, *steps)
+        if verb == ("adapt",):
+            assert status == 0 and "note: fields are refined" in error
+        else:
+            assert status == 0 and "note: fields are averaged by area" in error
+        assert run(capsys, *verb, "b.npy", "--resample", *said[:2], *steps)[0] == 2
+
+
+def test_a_forecast_is_brought_back_to_the_grid_of_the_data(here, capsys):
+    assert run(capsys, "forecast", "mine.safetensors", "a.nc", "--out", "near", "--resample")[0] == 0
+    assert run(capsys, "forecast", "mine.safetensors", "a.nc", "--out", "own", "--back")[0] == 0
+    with np.load("near") as near, np.load("own") as own:
+        assert near["forecast"].shape == (5, 16, 16, 2) and own["forecast"].shape == (5, 24, 24, 2)
+        np.testing.assert_allclose(own["forecast"].mean((1, 2)), near["forecast"].mean((1, 2)), atol=1e-5)
+        assert np.abs(own["context"][..., 0] - U[-4:]).max() < 0.08
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("inspect", "absent.nc"),
+        ("inspect", "a.nc", "--field", "w"),
+        ("inspect", "a.nc", "--axes", "t y"),
+        ("inspect", "a.nc", "--interval", "0"),
+        ("inspect", "mine.safetensors"),
+        ("forecast", "mine.safetensors", "a.nc"),
+        ("adapt", "b.npy", "--axes", "y x c t", "--resample"),
+        ("adapt", "a.nc", "--components", "u,w"),
+    ],
+)
+def test_what_cannot_be_read_is_one_sentence(here, capsys, arguments):
+    before = sorted(Path().iterdir())
+    status, _, error = run(capsys, *arguments)
+    assert status == 2 and "error: expected" in error and "Traceback" not in error
+    assert sorted(Path().iterdir()) == before

@@ -1,0 +1,85 @@
+import itertools
+
+import pytest
+
+from rdjepa.data.readers import Reading, axes
+from rdjepa.errors import ArgumentError, DataError
+
+
+@pytest.mark.parametrize("text", ["t y x c", "tyxc", "T,Y,X,C", " t  y x,c "])
+def test_an_order_is_letters_however_they_are_separated(text):
+    assert axes.parse(text) == "tyxc" == Reading(axes=text).axes
+
+
+@pytest.mark.parametrize("text", ["", "t y c", "t y x x", "t y x z", "y x", "t t y x", "1 1"])
+def test_an_order_that_is_none_is_refused(text):
+    with pytest.raises(ArgumentError, match="one letter for each axis"):
+        Reading(axes=text)
+
+
+@pytest.mark.parametrize(
+    ("shape", "order"),
+    [
+        ((30, 64, 64, 2), "tyxc"),
+        ((5, 30, 64, 64, 2), "btyxc"),
+        ((64, 64, 64, 2), "tyxc"),
+        ((4, 64, 64, 2), "tyxc"),
+        ((30, 2, 64, 64), "tcyx"),
+        ((5, 30, 2, 64, 64), "btcyx"),
+        ((2, 30, 64, 64), "ctyx"),
+        ((30, 64, 64, 1), "tyxc"),
+        ((30, 64, 64, 3), "tyxc"),
+        ((30, 3, 64, 64), "tcyx"),
+        ((30, 64, 64), "tyx"),
+        ((64, 64, 30), "yxt"),
+        ((5, 30, 64, 64), "btyx"),
+        ((5, 64, 64, 30), "byxt"),
+    ],
+)
+def test_an_order_is_guessed_from_the_lengths(shape, order):
+    assert axes.guess(shape, "here") == order
+
+
+@pytest.mark.parametrize("shape", [(10,), (64, 64), (64, 64, 2), (6, 5, 30, 64, 64), (2, 3, 5, 30, 64, 64)])
+def test_shapes_without_a_likely_order_are_refused(shape):
+    with pytest.raises(DataError, match="say the order of its axes"):
+        axes.guess(shape, "here")
+
+
+def test_one_component_by_itself_has_no_axis_of_components():
+    assert axes.guess((2, 30, 64, 64), "here", separate=True) == "btyx"
+
+
+def test_dimensions_are_known_by_name_and_single_points_are_dropped():
+    assert axes.named(("time", "lev", "Latitude", "lon"), (9, 1, 4, 4), "here") == "t1yx"
+    for names in itertools.permutations(("sample", "time", "y", "x", "channel")):
+        assert axes.named(names, (3, 9, 4, 4, 2), "here") == "".join(
+            {"sample": "b", "time": "t", "channel": "c"}.get(name, name) for name in names
+        )
+    for names in (("time", "lev", "y", "x"), ("time", "frame", "y", "x"), ("time", "y", "channel")):
+        with pytest.raises(DataError, match="say their order"):
+            axes.named(names, (9, 4, 4, 4)[: len(names)], "here")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"interval": 0.0},
+        {"interval": float("nan")},
+        {"length": -1.0},
+        {"components": ()},
+        {"components": (0, 1, 2)},
+        {"components": (1, 1)},
+    ],
+)
+def test_values_that_no_source_has_are_refused(wrong):
+    with pytest.raises(ArgumentError, match=r"expected .*, got .*; "):
+        Reading(**wrong)
+
+
+def test_components_are_chosen_by_name_or_position():
+    assert Reading(components=("w", "u")).choose(3, ("u", "v", "w"), "here") == (2, 0)
+    assert Reading(components=(0, "2")).choose(3, (), "here") == (0, 2)
+    assert Reading().choose(3, (), "here") is None
+    with pytest.raises(ArgumentError, match="expected components among u, v"):
+        Reading(components=("q",)).choose(2, ("u", "v"), "here")

@@ -1,0 +1,270 @@
+"""Every bad input is answered by one sentence, from reading and from looking, and nothing in it is executed."""
+
+import io
+import json
+import os
+import pickle
+import warnings
+import zipfile
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import scipy.io
+from PIL import Image
+
+from rdjepa.data.readers import Reading, load
+from rdjepa.data.survey import inspect
+from rdjepa.errors import Note, RdjepaError
+
+xarray = pytest.importorskip("xarray", reason="the extra `formats` is not installed")
+zarr = pytest.importorskip("zarr", reason="the extra `formats` is not installed")
+
+FIELDS = np.random.default_rng(0).normal(size=(10, 6, 8, 2)).astype(np.float32)
+HUGE = (10**6, 10**5, 10**4, 2)  # 7 PiB
+
+
+class Evil:
+    def __reduce__(self):
+        return Path("executed").touch, ()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_executed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    yield
+    assert not Path("executed").exists()
+
+
+def header(shape):
+    text = io.BytesIO()
+    np.lib.format.write_array_header_1_0(text, {"descr": "<f4", "fortran_order": False, "shape": shape})
+    return text.getvalue()
+
+
+def half(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def archive(path, content, name="fields.npy"):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr(name, content)
+
+
+def truncated_hdf5(path):
+    with h5py.File(path, "w") as file:
+        file["fields"] = np.repeat(FIELDS, 20, 0)
+    half(path)
+
+
+def damaged_hdf5(path):
+    with h5py.File(path, "w") as file:
+        file.create_dataset("fields", data=np.repeat(FIELDS, 50, 0), chunks=FIELDS.shape, compression="gzip")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 500] = bytes(500)
+    path.write_bytes(content)
+
+
+def hdf5(path, **arrays):
+    with h5py.File(path, "w") as file:
+        for name, values in arrays.items():
+            file[name.replace("_", "/")] = values
+
+
+def huge_hdf5(path, **settings):
+    with h5py.File(path, "w") as file:
+        file.create_dataset("fields", shape=HUGE, dtype="f4", **settings)
+
+
+def matlab(path, values, **settings):
+    scipy.io.savemat(path, {"w": values}, appendmat=False, **settings)
+
+
+def truncated_matlab(path):
+    matlab(path, FIELDS, do_compression=True)
+    half(path)
+
+
+def netcdf(path, engine):
+    xarray.Dataset({"u": (("time", "y", "x"), FIELDS[..., 0])}).to_netcdf(path, engine=engine)
+    half(path)
+
+
+def zarr_with(path, **changes):
+    zarr.save_array(str(path), FIELDS, zarr_format=2)
+    about = path / ".zarray"
+    about.write_text(json.dumps(json.loads(about.read_text()) | changes))
+    for piece in (each for each in path.iterdir() if not each.name.startswith(".")):
+        piece.write_bytes(pickle.dumps(Evil()))
+
+
+def huge_zarr(path):
+    zarr.create_array(str(path), shape=HUGE, chunks=(1, 100, 100, 2), dtype="f4")
+
+
+def pictures(path, change):
+    path.mkdir()
+    for number in range(12):
+        Image.fromarray(np.random.default_rng(number).integers(0, 255, (16, 16)).astype(np.uint8)).save(
+            path / f"{number}.png"
+        )
+    change(path / "3.png")
+
+
+def save(path, array, **others):
+    with path.open("wb") as file:
+        np.savez(file, fields=array, **others)
+
+
+FILES = {
+    "pickle": (lambda path: path.write_bytes(pickle.dumps(Evil())), "got a file that begins with"),
+    "npy of objects": (lambda path: np.save(path.open("wb"), np.array([Evil()] * 10)), "NumPy cannot read"),
+    "npz of objects": (lambda path: save(path, np.array([Evil()] * 10)), "NumPy cannot read"),
+    "npz of a pickle": (lambda path: archive(path, pickle.dumps(Evil())), "NumPy cannot read"),
+    "npz of text": (lambda path: archive(path, "t,u,v", "a.txt"), "got no array"),
+    "npy of 7 PiB": (lambda path: path.write_bytes(header(HUGE) + bytes(100)), "NumPy cannot read"),
+    "npy of negative size": (lambda path: path.write_bytes(header((-1, 6, 8, 2)) + bytes(100)), "NumPy cannot read"),
+    "npz of 7 PiB": (lambda path: archive(path, header(HUGE) + bytes(100)), "got 7.11 PiB declared"),
+    "HDF5 of 7 PiB": (huge_hdf5, "got 7.11 PiB declared and 0 bytes stored"),
+    "HDF5 of 7 PiB in pieces": (lambda path: huge_hdf5(path, chunks=(1, 100, 100, 2)), "declared and 0 bytes stored"),
+    "HDF5, truncated": (truncated_hdf5, "truncated, damaged or incomplete"),
+    "HDF5, damaged": (damaged_hdf5, "truncated, damaged or incomplete"),
+    "HDF5 of complex numbers": (lambda path: hdf5(path, a=FIELDS + 1j), "got complex64 .* real and imaginary part"),
+    "PDEBench of a scalar": (lambda path: hdf5(path, run_data=5.0), "one letter for each axis of shape"),
+    "PDEBench, times as text": (
+        lambda path: hdf5(path, run_data=FIELDS, run_grid_t=np.array([b"now"] * 10)),
+        "expected a whole HDF5 file",
+    ),
+    "MATLAB, truncated": (truncated_matlab, "expected a whole MATLAB file"),
+    "MATLAB of complex numbers": (lambda path: matlab(path, FIELDS + 1j), "got complex64"),
+    "MATLAB of text": (lambda path: matlab(path, "hello"), "got no array"),
+    "MATLAB 5 of noise": (
+        lambda path: path.write_bytes(b"MATLAB 5.0 MAT-file".ljust(124) + b"\0\1IM" * 99),
+        "whole MATLAB",
+    ),
+    "MATLAB 7.3 of noise": (lambda path: path.write_bytes(b"MATLAB 7.3 MAT-file".ljust(999)), "whole MATLAB"),
+    "NetCDF 3, truncated": (lambda path: netcdf(path, "scipy"), "expected a whole NetCDF file"),
+    "NetCDF 4, truncated": (lambda path: netcdf(path, "h5netcdf"), "truncated, damaged or incomplete"),
+    "NetCDF of noise": (lambda path: path.write_bytes(b"CDF\x01" + bytes(range(200))), "expected a whole NetCDF file"),
+    "Zarr that unpickles": (lambda path: zarr_with(path, filters=[{"id": "pickle"}]), "expected .* Zarr|pickles"),
+    "Zarr of objects": (
+        lambda path: zarr_with(path, dtype="|O", filters=[{"id": "pickle"}]),
+        "expected .* Zarr|pickles",
+    ),
+    "Zarr of noise": (zarr_with, "expected a whole Zarr store"),
+    "Zarr of 7 PiB": (huge_zarr, "got 0 of .* pieces stored"),
+    "Zarr without a description": (
+        lambda path: (path.mkdir(), (path / "zarr.json").write_text("{")),
+        "expected a whole Zarr store",
+    ),
+    "a truncated picture": (lambda path: pictures(path, half), "expected a whole picture"),
+    "a smaller picture": (
+        lambda path: pictures(path, lambda one: Image.fromarray(np.zeros((8, 8), np.uint8)).save(one)),
+        "expected pictures of one size",
+    ),
+    "a picture with a palette": (
+        lambda path: pictures(path, lambda one: Image.open(one).convert("P").save(one)),
+        "got mode P",
+    ),
+    "TIFF of noise": (lambda path: path.write_bytes(b"II*\x00" + bytes(range(99))), "expected a whole TIFF file"),
+    "a pipe": (os.mkfifo, "got nothing at"),
+    "an empty file": (lambda path: path.touch(), "got a file that begins with b''"),
+    "times of two numbers": (lambda path: save(path, FIELDS, times=np.arange(2)), "expected one time per frame"),
+    "times as text": (lambda path: save(path, FIELDS, times=np.array(["now"] * 10)), "expected times that are real"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_bad_files(tmp_path, name):
+    write, words = FILES[name]
+    path = tmp_path / "source"
+    write(path)
+    before = sorted(tmp_path.rglob("*"))
+    for function in (load, inspect):
+        if function is inspect and name == "times of two numbers":
+            assert words in inspect(path).plan
+            continue
+        with pytest.raises(RdjepaError, match=words) as caught:
+            function(path)
+        message = str(caught.value)
+        assert message.startswith("expected ") and "; " in message and "\n" not in message
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (np.ma.masked_less(FIELDS, -2), "masked ones"),
+        (FIELDS + 1j, "real and imaginary part"),
+        (FIELDS > 0, "floating dtype, got bool"),
+        (np.array([["a"]]), "floating dtype"),
+        (FIELDS.astype(np.float64) * 1e60, "range of float32"),
+        (np.zeros_like(FIELDS), "component 0 between 0 and 0"),
+        (np.stack([FIELDS[..., 0], np.ones((10, 6, 8))], -1), "component 1 between 1 and 1"),
+        (1000 + FIELDS * 1e-5, "components that vary"),
+        (np.where(np.arange(10)[:, None, None, None] == 4, np.nan, FIELDS), "got 96 values .* the first in frame 4"),
+        (FIELDS[:8], "at least 9 frames"),
+        (np.concatenate([FIELDS, FIELDS[..., :1]], -1), "expected 2 components, got 3 .* --components 0,1"),
+        (np.moveaxis(FIELDS, 0, 1)[..., 0], "at least 9 frames .* say the order of axes"),
+    ],
+)
+def test_bad_arrays(fields, words):
+    with pytest.raises(RdjepaError, match=words):
+        load(fields)
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        (np.arange(10)[::-1], "times that increase, got 9 and then 8 in frame 1"),
+        (np.repeat(np.arange(5), 2), "times that increase, got 0 and then 0"),
+        (np.where(np.arange(10) == 3, np.nan, np.arange(10)), "finite times"),
+        (np.arange(10) ** 2, "equally spaced times, got intervals from 1 to 17"),
+    ],
+)
+def test_bad_times_unless_an_interval_is_given(tmp_path, times, words):
+    save(tmp_path / "a.npz", FIELDS, times=times)
+    with pytest.raises(RdjepaError, match=words):
+        load(tmp_path / "a.npz")
+    assert words.split(",")[0] in inspect(tmp_path / "a.npz").plan
+    with pytest.warns(Note, match="replaced by an interval of 0.5"):
+        (found,) = load(tmp_path / "a.npz", reading=Reading(interval=0.5))
+    assert np.array_equal(found.times, np.arange(10) * 0.5)
+
+
+def test_times_that_were_rounded_are_equally_spaced():
+    from rdjepa.data.fields import require_times
+
+    require_times((1e4 + np.arange(100) * 0.01).astype(np.float32), 100)
+    require_times(np.zeros(1), 1)
+
+
+@pytest.mark.parametrize(("kind", "words"), [(np.int16, "whole numbers"), (np.float16, "three digits")])
+def test_harmless_numbers_are_converted_with_a_note(kind, words):
+    fields = (FIELDS * 100).astype(kind)
+    with pytest.warns(Note, match=words):
+        (found,) = load(fields)
+    assert found.fields.dtype == np.float32 and np.array_equal(found.fields, fields.astype(np.float32))
+
+
+def test_more_than_fits_into_memory_is_refused_before_it_is_read(monkeypatch):
+    monkeypatch.setattr("rdjepa.data.readers.sizes.available_memory", lambda: FIELDS.nbytes - 1)
+    with pytest.raises(RdjepaError, match=r"expected fields that fit into the 3.75 KiB of free memory, got 3.75 KiB"):
+        load(FIELDS)
+    monkeypatch.undo()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load(FIELDS)
+
+
+def test_a_file_without_permission_is_one_sentence(tmp_path, monkeypatch):
+    path = tmp_path / "a.npy"
+    np.save(path, FIELDS)
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(RdjepaError, match=r"expected a file that can be read, got .*a.npy \(permission denied\)"):
+        load(path)

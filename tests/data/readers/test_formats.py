@@ -1,0 +1,218 @@
+"""Every format, written by the library that owns it, is read back equal."""
+
+import warnings
+from pathlib import Path
+from typing import get_args
+
+import h5py
+import numpy as np
+import pytest
+import scipy.io
+from PIL import Image
+
+from rdjepa.cli.options import Data
+from rdjepa.data.fields import with_second
+from rdjepa.data.readers import Reading, load
+from rdjepa.data.readers.registry import FORMATS
+from rdjepa.errors import DataError, Note
+
+xarray = pytest.importorskip("xarray", reason="the extra `formats` is not installed")
+zarr = pytest.importorskip("zarr", reason="the extra `formats` is not installed")
+
+ONE = np.random.default_rng(0).normal(size=(10, 6, 8, 2)).astype(np.float32)
+MANY = np.random.default_rng(1).normal(size=(3, 10, 6, 8, 2)).astype(np.float32)
+PICTURES = np.random.default_rng(2).integers(0, 255, size=(12, 16, 16, 2)).astype(np.uint8)
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Note)
+        yield
+
+
+@pytest.fixture
+def dataset():
+    """u and v over time, y and x, with coordinates."""
+    names = ("time", "y", "x")
+    values = {name: (names, ONE[..., number].copy()) for number, name in enumerate("uv")}
+    return xarray.Dataset(values, coords={"time": np.arange(10) * 0.5, "x": np.arange(8) * 0.25})
+
+
+def check(source, expected, interval=1.0, length=1.0, **options):
+    found = load(source, **options)
+    assert np.array_equal(np.stack([each.fields for each in found]), expected)
+    assert all(each.fields.dtype == np.float32 for each in found)
+    assert found[0].times[1] - found[0].times[0] == pytest.approx(interval)
+    assert found[0].length == pytest.approx(length)
+
+
+@pytest.mark.parametrize("engine", ["h5netcdf", "scipy"])
+def test_netcdf(tmp_path, dataset, engine):
+    dataset.to_netcdf(tmp_path / "a", engine=engine)
+    check(tmp_path / "a", ONE[None], 0.5, 2.0)
+    check(tmp_path / "a", ONE[None, ..., ::-1], 0.5, 2.0, reading=Reading(field="v,u"))
+
+
+def test_packed_netcdf_is_unpacked_and_missing_values_are_refused(tmp_path, dataset):
+    packed = {name: {"dtype": "int16", "scale_factor": 0.001, "_FillValue": -32768} for name in "uv"}
+    dataset.to_netcdf(tmp_path / "a.nc", engine="h5netcdf", encoding=packed)
+    np.testing.assert_allclose(load(tmp_path / "a.nc")[0].fields, ONE, atol=6e-4)
+    dataset["u"][3, 2, 1] = np.nan
+    dataset.to_netcdf(tmp_path / "b.nc", engine="h5netcdf", encoding=packed)
+    with pytest.raises(DataError, match="got 1 values that are NaN or infinite, the first in frame 3"):
+        load(tmp_path / "b.nc")
+
+
+def test_xarray_objects_in_any_order_of_dimensions(dataset):
+    check(dataset, ONE[None], 0.5, 2.0)
+    check(dataset.transpose("x", "time", "y"), ONE[None], 0.5, 2.0)
+    labels = {"species": ["a", "b"]}
+    array = xarray.DataArray(MANY, dims=("sample", "time", "y", "x", "species"), coords=labels)
+    check(array.transpose("time", "species", "x", "sample", "y"), MANY)
+    check(array, MANY[..., ::-1], reading=Reading(components=("b", "a")))
+
+
+def test_dates_become_seconds(dataset):
+    start = np.datetime64("2024-02-28T23:00:00")
+    check(dataset.assign_coords(time=start + np.arange(10) * np.timedelta64(90, "s")), ONE[None], 90.0, 2.0)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_zarr(tmp_path, dataset, version):
+    dataset.to_zarr(tmp_path / "named", zarr_format=version, consolidated=False)
+    check(tmp_path / "named", ONE[None], 0.5, 2.0)
+    zarr.save_array(str(tmp_path / "array"), MANY, zarr_format=version)
+    check(tmp_path / "array", MANY)
+
+
+def test_a_zip_archive_of_zarr(tmp_path):
+    with zarr.storage.ZipStore(tmp_path / "a.zip", mode="w") as store:
+        zarr.create_array(store, name="fields", data=MANY)
+    check(tmp_path / "a.zip", MANY)
+
+
+def test_pieces_that_zarr_did_not_store_are_said(tmp_path):
+    array = zarr.create_array(str(tmp_path / "a"), shape=ONE.shape, chunks=(5, 6, 8, 2), dtype="f4", fill_value=0)
+    array[:5] = ONE[:5]
+    with pytest.warns(Note, match="1 of 2 pieces"):
+        load(tmp_path / "a")
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_matlab_5(tmp_path, compressed):
+    content = {"w": ONE, "t": np.arange(10) * 0.1, "x": np.arange(8) * 0.5, "note": "measured on a Tuesday"}
+    scipy.io.savemat(tmp_path / "a.mat", content, do_compression=compressed)
+    check(tmp_path / "a.mat", ONE[None], 0.1, 4.0)
+
+
+def test_matlab_7_3_has_its_axes_reversed(tmp_path):
+    with h5py.File(tmp_path / "a.mat", "w", userblock_size=512) as file:
+        file["w"], file["t"] = MANY.T, np.arange(10.0)[:, None] * 0.1
+    with (tmp_path / "a.mat").open("r+b") as raw:
+        raw.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\0\2IM")
+    check(tmp_path / "a.mat", MANY, 0.1)
+
+
+def test_py_pde(tmp_path):
+    pde = pytest.importorskip("pde")
+    grid = pde.CartesianGrid([[0, 2], [0, 3]], [8, 6], periodic=[True, False])
+    fields = [pde.FieldCollection([pde.ScalarField(grid, frame[..., c].T) for c in (0, 1)]) for frame in ONE]
+    storage = pde.FileStorage(tmp_path / "a.hdf5")
+    storage.start_writing(fields[0])
+    for number, each in enumerate(fields):
+        storage.append(each, time=number * 0.5)
+    storage.end_writing()
+    storage.close()
+    check(tmp_path / "a.hdf5", ONE[None], 0.5, 2.0)
+    assert load(tmp_path / "a.hdf5")[0].boundary == "walls"
+
+
+def test_any_hdf5_by_the_names_of_its_arrays(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        for number, name in enumerate(("c1", "c2")):
+            file[f"runs/{name}"] = MANY[..., number]
+        file["runs/other"], file["time"] = np.zeros((3, 10, 6, 8)), np.arange(10) * 0.1
+        file["alone"] = np.moveaxis(MANY, -1, 2)
+    for text in ("runs/c1,runs/c2", "c1,c2", "runs/c"):
+        check(tmp_path / "a.h5", MANY, 0.1, reading=Reading(field=text))
+    check(tmp_path / "a.h5", MANY, 0.1, reading=Reading(field="alone"))
+    check(tmp_path / "a.h5", MANY, 0.1, reading=Reading(field="runs", components=("c1", "c2")))
+    with pytest.raises(DataError, match=r"got alone, runs/c1, runs/c2, runs/other .* choose with --field"):
+        load(tmp_path / "a.h5")
+    with pytest.raises(DataError, match="expected an array named 'absent'"):
+        load(tmp_path / "a.h5", reading=Reading(field="absent"))
+
+
+def test_an_archive_with_an_array_for_each_component(tmp_path):
+    np.savez(tmp_path / "a.npz", u=ONE[..., 0], v=ONE[..., 1], t=np.arange(10) * 0.1)
+    check(tmp_path / "a.npz", ONE[None], 0.1)
+
+
+def test_pictures_are_frames_in_natural_order(tmp_path):
+    for name in ("gray", "pair", "channels", "deep"):
+        (tmp_path / name).mkdir()
+    for number, frame in enumerate(PICTURES):
+        Image.fromarray(frame[..., 0]).save(tmp_path / "gray" / f"frame{number}.png")
+        Image.fromarray(frame, mode="LA").save(tmp_path / "channels" / f"{number}.png")
+        for name, component in zip("uv", np.moveaxis(frame, -1, 0), strict=True):
+            Image.fromarray(component.astype(np.float32)).save(tmp_path / "pair" / f"{name}_{number}.tif")
+        Image.fromarray(frame[..., 0].astype(np.uint16) * 200).save(tmp_path / "deep" / f"{number}.png")
+    both = PICTURES.astype(np.float32)
+    check(tmp_path / "gray", with_second(both[..., :1])[None])
+    check(tmp_path / "channels", both[None])
+    check(tmp_path / "pair", both[None])
+    check(tmp_path / "deep", with_second(both[..., :1] * 200)[None])
+
+
+def test_the_pages_of_a_tiff_are_frames(tmp_path):
+    first, *others = [Image.fromarray(frame[..., 0]) for frame in PICTURES]
+    first.save(tmp_path / "a.tif", save_all=True, append_images=others)
+    check(tmp_path / "a.tif", with_second(PICTURES[..., :1].astype(np.float32))[None])
+
+
+def test_a_folder_may_mix_formats(tmp_path, dataset):
+    np.save(tmp_path / "a.npy", ONE)
+    dataset.to_netcdf(tmp_path / "b.nc", engine="h5netcdf")
+    zarr.save_array(str(tmp_path / "c.zarr"), ONE)
+    Image.fromarray(PICTURES[0, ..., 0]).save(tmp_path / "figure.png")
+    check(tmp_path, np.stack([ONE] * 3))
+
+
+def test_order_interval_and_length_are_what_the_user_says(tmp_path):
+    np.save(tmp_path / "a.npy", np.moveaxis(MANY, (0, 1), (2, 4)))
+    check(tmp_path / "a.npy", MANY, 0.25, 7.0, reading=Reading(axes="y x b c t", interval=0.25, length=7.0))
+    with pytest.raises(DataError, match="one letter for each axis of shape"):
+        load(tmp_path / "a.npy", reading=Reading(axes="t y x c"))
+
+
+def test_only_what_is_asked_for_is_read(tmp_path, monkeypatch):
+    from rdjepa.data.readers.recording import Recording
+
+    read = []
+    whole = Recording.read
+
+    def counted(self, index, *rest):
+        read.append(index)
+        return whole(self, index, *rest)
+
+    monkeypatch.setattr(Recording, "read", counted)
+    monkeypatch.setattr("rdjepa.data.readers.recording.CHUNK", 4 * ONE[0].nbytes)
+    np.save(tmp_path / "a.npy", MANY)
+    assert np.array_equal(load(tmp_path / "a.npy", limit=1)[0].fields, MANY[0]) and read == [0, 0, 0]
+
+
+def test_a_missing_package_is_named_with_its_extra(tmp_path, dataset, monkeypatch):
+    import sys
+
+    dataset.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    with pytest.raises(DataError, match=r"pip install 'rdjepa\[formats\]'"):
+        load(tmp_path / "a.nc")
+
+
+def test_documents_and_help_list_every_format():
+    text = (Path(__file__).parents[3] / "docs/how-to/your-own-data.md").read_text()
+    for each in FORMATS:
+        name = each.name.split()[0]
+        assert name in get_args(Data)[1].help and name in text

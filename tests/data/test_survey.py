@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+
+from rdjepa import systems
+from rdjepa.data import inspection, store, survey
+from rdjepa.data.readers import Reading
+from rdjepa.data.simulate import simulate
+from rdjepa.data.survey import inspect
+from rdjepa.errors import DataError
+
+RNG = np.random.default_rng(0)
+FIELDS = RNG.normal(size=(3, 12, 16, 16, 2)).astype(np.float32)
+
+
+def test_what_is_found_is_what_is_there():
+    found = inspect(FIELDS, Reading(interval=0.5, length=2.0), grid=8)
+    assert (found.trajectories, found.frames, found.grids, found.dtype) == (3, (12, 12), ((16, 16),), "float32")
+    assert (found.interval, found.length, found.boundary, found.looked, found.total) == (0.5, 2.0, None, 36, 36)
+    assert (found.broken, found.constant, found.repeated, found.usable) == (0, 0, 0, True)
+    assert found.axes == ("b t y x c (guessed; --axes says another)",)
+    for number, each in enumerate(found.components):
+        values = FIELDS[..., number].astype(np.float64)
+        assert (each.low, each.high) == (values.min(), values.max())
+        np.testing.assert_allclose((each.mean, each.std), (values.mean(), values.std()), rtol=1e-10)
+        change = np.sqrt(np.mean(np.diff(values, axis=1) ** 2)) / values.std()
+        np.testing.assert_allclose(each.change, change, rtol=1e-10)
+    assert "averaged over blocks of 2 x 2" in found.plan and "12 windows of 4 + 5 frames" in found.plan
+    assert all(heading in str(found) for heading, _ in found.rows())
+
+
+def test_pieces_give_what_the_whole_gives(monkeypatch):
+    whole = inspect(FIELDS[0])
+    monkeypatch.setattr(survey, "CHUNK", 5 * FIELDS[0, 0].nbytes)
+    pieces = inspect(FIELDS[0])
+    assert pieces.looked == 12 and pieces.constant == whole.constant
+    for a, b in zip(whole.components, pieces.components, strict=True):
+        assert (a.low, a.high) == (b.low, b.high)
+        np.testing.assert_allclose((a.mean, a.std, a.change), (b.mean, b.std, b.change), rtol=1e-9)
+
+
+def test_of_much_data_frames_at_even_distances_are_looked_at(monkeypatch, tmp_path):
+    monkeypatch.setattr(survey, "BUDGET", 8 * FIELDS[0, 0].nbytes)
+    monkeypatch.setattr(survey, "TRAJECTORIES", 2)
+    np.save(tmp_path / "a.npy", FIELDS)
+    found = inspect(tmp_path / "a.npy")
+    assert (found.looked, found.total) == (8, 36) and "8 of 36 frames looked at" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (np.where(np.arange(12)[:, None, None, None] == 4, np.nan, FIELDS[0]), "1 frames that are not"),
+        (np.stack([FIELDS[0, ..., 0], np.ones((12, 16, 16))], -1), "component 1 constant"),
+        (FIELDS[0, :8], "at least 9 frames"),
+        (np.concatenate([FIELDS[0], FIELDS[1]], -1), "expected 2 components, got 4"),
+        (FIELDS[0].astype(np.float64) * 1e60, "float32"),
+    ],
+)
+def test_what_adaptation_would_refuse_is_said(fields, words):
+    found = inspect(fields)
+    assert not found.usable and found.plan.startswith("would refuse: expected") and words in found.plan
+
+
+def test_broken_constant_and_repeated_frames_are_counted():
+    fields = FIELDS[0].copy()
+    fields[2, 0, 0, 0], fields[5, ..., 1], fields[8] = np.inf, 3.0, fields[7]
+    found = inspect(fields)
+    assert (found.broken, found.constant, found.repeated) == (1, 1, 1)
+
+
+def test_one_component_and_whole_numbers_are_remarked():
+    found = inspect((FIELDS[0, ..., 0] * 100).astype(np.int16))
+    assert found.usable and len(found.components) == 1
+    assert any("one frame earlier" in each for each in found.remarks)
+    assert any("int16" in each for each in found.remarks)
+
+
+def test_our_own_files_are_looked_at_without_reading_them_whole(make, tmp_path, monkeypatch):
+    path = store.write(tmp_path, make())
+    monkeypatch.setattr(store, "read", None)
+    found = inspect(path)
+    assert found.kinds == ("rdjepa file",) and found.boundary == "periodic" and found.length == 2.5
+
+
+def test_nothing_is_refused():
+    with pytest.raises(DataError, match="at least one trajectory"):
+        inspect([])
+
+
+@pytest.mark.slow
+def test_the_changes_of_the_sources_are_those_measured():
+    found = sorted(inspect(simulate(name, split="validation").coarsened(64)).change for name in systems.SOURCES)
+    np.testing.assert_allclose((found[0], found[2], found[-1]), inspection.SOURCES, atol=0.001)

@@ -1,0 +1,133 @@
+import math
+import subprocess
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import rdjepa
+from rdjepa import checks, forecasters
+from rdjepa.adaptation.adapt import AdaptConfig
+from rdjepa.adaptation.forecaster import load_forecaster
+from rdjepa.errors import ArgumentError
+from rdjepa.models.device import device_named
+from rdjepa.models.rdjepa import ModelConfig
+from rdjepa.pretraining.config import PROFILES, PretrainConfig
+from rdjepa.pretraining.targets import TargetConfig
+
+
+@dataclass(frozen=True)
+class Inner:
+    x: checks.Share = 0.5
+
+
+@dataclass(frozen=True)
+class Settings:
+    count: checks.Count = 1
+    rate: checks.Rate = 1.0
+    pair: tuple[checks.BelowOne, checks.BelowOne] = (0.0, 0.5)
+    precision: checks.Precision = "float32"
+    inner: Inner = field(default_factory=Inner)
+
+    def __post_init__(self):
+        checks.check(self)
+
+
+def test_values_of_the_declared_kind_are_accepted():
+    for kept in ({}, {"count": np.int32(3)}, {"rate": 2}, {"rate": np.float32(0.1)}, {"pair": [0, 0.9]}):
+        Settings(**kept)
+    assert checks.checked(torch.tensor(4), checks.Count, "n") == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("count", value) for value in (0, -1, 1.5, "1", None, True, 2**40, 10**30, math.nan, [1], np.float64(2.5))]
+    + [("rate", value) for value in (0, -1.0, math.nan, math.inf, "1", None)]
+    + [("pair", value) for value in ((0.5,), (0.5, 1.0), (0.1, 0.2, 0.3), 0.5, (math.nan, 0.5), None)]
+    + [("precision", value) for value in ("float16", "", None, 32)]
+    + [("inner", value) for value in (None, {"x": 0.5}, 0.5)],
+)
+def test_any_other_value_is_refused_with_one_sentence(name, value):
+    with pytest.raises(ArgumentError, match=rf"^expected {name} to be .*, got .*; ") as found:
+        Settings(**{name: value})
+    assert "\n" not in str(found.value) and len(str(found.value)) < 200
+
+
+def test_all_profiles_are_within_their_ranges_and_mistakes_are_not():
+    for profile in PROFILES.values():
+        assert replace(profile) == profile
+    for make, wrong in (
+        (PretrainConfig, {"batch": 0}),
+        (PretrainConfig, {"ema": (0.9999, 0.9)}),
+        (PretrainConfig, {"targets": None}),
+        (TargetConfig, {"probabilities": (0.5, 0.5, 1.5)}),
+        (AdaptConfig, {"seed": -1}),
+        (AdaptConfig, {"averaging": 1.0}),
+        (ModelConfig, {"grid": 65}),
+    ):
+        with pytest.raises(ArgumentError, match=r"^expected "):
+            make(**wrong)
+
+
+untyped: Any = rdjepa
+untyped_load: Any = load_forecaster
+untyped_build: Any = forecasters.build
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: untyped.simulate(None),
+        lambda: untyped.simulate("barkley", seed=10**30),
+        lambda: untyped.simulate("barkley", seed=True),
+        lambda: untyped.simulate(Path("nowhere.py")),
+        lambda: untyped.load(0),
+        lambda: untyped_load(None),
+        lambda: untyped.Normalizer(None, (1.0,)),
+        lambda: untyped_build("fno", 2456),
+        lambda: untyped_build("fno", "nano", seed="1e9"),
+        lambda: untyped.adapt(0, []),
+        lambda: untyped.adapt("nano", [], steps="x"),
+        lambda: untyped.adapt("nano", [], config=[None]),
+        lambda: untyped.adapt("nano", [], normalizer="a"),
+        lambda: untyped.evaluate("", []),
+        lambda: untyped.evaluate(print, [], metrics=True),
+        lambda: device_named("cpu:7"),
+        lambda: device_named("meta"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused_with_one_sentence(call):
+    with pytest.raises(ValueError, match=r"^expected ") as found:
+        call()
+    assert isinstance(found.value, rdjepa.errors.RdjepaError) and "\n" not in str(found.value)
+
+
+WITHOUT_A_TYPE_CHECKER = """
+from pathlib import Path
+import rdjepa
+from rdjepa.models.device import device_named
+from rdjepa.models.rdjepa import ModelConfig, build
+
+for call in (
+    lambda: build(1.0),
+    lambda: build("nano", seed=-1e300),
+    lambda: device_named(3),
+    lambda: rdjepa.adapt("nano", [], device=Path("cpu")),
+    lambda: ModelConfig(width="a"),
+    lambda: ModelConfig(depths=(1, 1, 1)),
+):
+    try:
+        call()
+    except rdjepa.errors.ArgumentError as error:
+        print(error)
+"""
+
+
+def test_the_models_refuse_arguments_of_another_kind():
+    """In a process of its own: here the hook of the tests would refuse them first."""
+    done = subprocess.run([sys.executable, "-c", WITHOUT_A_TYPE_CHECKER], capture_output=True, text=True, check=True)
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["expected"] * 6

@@ -1,0 +1,105 @@
+"""Trajectories and forecasters show themselves, whatever the backend is, and speak xarray."""
+
+import base64
+import io
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import rdjepa
+from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.errors import ArgumentError, DataError
+from rdjepa.forecasters.linear import Linear
+
+FIELDS = np.random.default_rng(0).standard_normal((12, 16, 16, 2)).astype(np.float32)
+MINE = Trajectory(FIELDS, np.arange(12) / 2, {"D<u>": 0.5}, Key("mine"), length=8.0, boundary="neumann")
+
+
+def forecaster():
+    model = Linear.fit([torch.from_numpy(FIELDS).movedim(-1, 1)])
+    return Forecaster(model, rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0)), {"support": ["mine/<b>"]}, [2.0, 1.0])
+
+
+def picture(html):
+    """The one inline PNG of a page."""
+    (content,) = re.findall(r'src="data:image/png;base64,([^"]+)"', html)
+    return Image.open(io.BytesIO(base64.b64decode(content)))
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (MINE, ["12, t = 0 to 5.5", "16 x 16", "neumann", "D&lt;u&gt; = 0.5", "mine/pool/id/00000"]),
+        (forecaster(), ["linear", "any", "mine/&lt;b&gt;", "2 to 1"]),
+    ],
+    ids=["trajectory", "forecaster"],
+)
+def test_facts_and_a_small_picture_are_shown(shown, words):
+    html = shown._repr_html_()
+    assert all(word in html for word in words) and len(html) < 200_000
+    assert min(picture(html).size) > 80
+
+
+def test_figures_are_pictures_and_movies_have_every_frame(tmp_path):
+    made = forecaster()
+    for figure in (MINE.plot(), made.plot(MINE), made.plot(FIELDS[:4]), made.plot(FIELDS, start=2, component=1)):
+        assert Image.open(io.BytesIO(figure._repr_png_())).width > 300
+    for movie, frames in ((MINE.animate(), 12), (made.animate(MINE), 9), (made.animate(FIELDS[:5]), 9)):
+        with Image.open(movie.save(tmp_path / "m.gif")) as image:
+            assert image.n_frames == frames  # type: ignore[attr-defined]
+        assert movie._repr_html_().startswith('<img src="data:image/gif;base64,')
+    with pytest.raises(DataError, match="four frames from start 9, got 12"):
+        made.plot(MINE, start=9)
+    with pytest.raises(DataError, match="four frames"):
+        made.plot(FIELDS[:3])
+
+
+def test_the_last_window_with_a_reference_is_drawn_unless_another_is_chosen():
+    from rdjepa.adaptation.forecaster import _context
+
+    for given, start, first, known in ((12, None, 3, True), (7, None, 3, False), (12, 8, 8, False), (12, 0, 0, True)):
+        context, future = _context(FIELDS[:given], start)
+        assert np.array_equal(context, FIELDS[first : first + 4])
+        assert (future is not None) == known and (
+            future is None or np.array_equal(future, FIELDS[first + 4 : first + 9])
+        )
+
+
+def test_xarray_has_the_same_numbers_and_the_grid_of_the_domain(monkeypatch):
+    pytest.importorskip("xarray")
+    found = MINE.to_xarray()
+    assert found.dims == ("time", "y", "x", "component")
+    assert np.array_equal(found.values, FIELDS) and np.array_equal(found.time, MINE.times)
+    assert np.allclose(found.x, (np.arange(16) + 0.5) / 2)  # cell centers between walls
+    assert np.allclose(Trajectory(FIELDS, MINE.times, length=8.0).to_xarray().x, np.arange(16) / 2)
+    assert found.sel(component="v").attrs["key"] == "mine/pool/id/00000"
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    with pytest.raises(ArgumentError, match=r"no xarray; install it with: pip install 'rdjepa\[formats\]'"):
+        MINE.to_xarray()
+
+
+SHOW = """
+import sys
+import numpy as np
+from rdjepa.data.trajectory import Trajectory
+assert not [name for name in ("matplotlib", "xarray", "torch") if name in sys.modules]
+import matplotlib
+from matplotlib import pyplot as plt
+before = matplotlib.get_backend(), dict(matplotlib.rcParams)
+mine = Trajectory(np.zeros((5, 8, 8, 2), np.float32), np.arange(5.0))
+mine._repr_html_(), mine.plot(), mine.animate()
+print(before == (matplotlib.get_backend(), dict(matplotlib.rcParams)), before[0], plt.get_fignums())
+"""
+
+
+def test_showing_leaves_the_backend_alone_and_reading_does_not_load_matplotlib():
+    environment = os.environ | {"MPLBACKEND": "svg"}
+    done = subprocess.run([sys.executable, "-c", SHOW], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True svg []"

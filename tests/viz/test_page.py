@@ -1,0 +1,188 @@
+"""A page is one file without a network, holds the fields that it was given, and plays in a browser."""
+
+import base64
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.errors import ArgumentError, DataError
+from rdjepa.evaluation.view import TRAJECTORIES, thinned, view
+from rdjepa.viz.page import Clip, encoded, is_page
+
+pytest.importorskip("bokeh", reason="the extra `view` is not installed")
+BROWSER = os.environ.get("RDJEPA_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+
+
+def trajectory(seed=0, frames=12, side=16):
+    fields = np.random.default_rng(seed).standard_normal((frames, side, side, 2)).astype(np.float32)
+    return Trajectory(3 + fields, np.arange(frames, dtype=float), key=Key("mine", index=seed))
+
+
+def drift(context):
+    """A forecast: the newest frame, and one more in every frame."""
+    return context[:, -1:] + np.arange(1, 6)[:, None, None, None]
+
+
+class Elements(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+
+def models(path):
+    """The objects of the page, as the JSON in it describes them."""
+    (text,) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', path.read_text(), re.DOTALL)
+    (document,) = json.loads(text).values()
+    found = []
+
+    def walk(value):
+        if isinstance(value, dict):
+            found.append(value)
+            [walk(each) for each in value.values()]
+        elif isinstance(value, list):
+            [walk(each) for each in value]
+
+    walk(document)
+    return found
+
+
+def test_the_page_is_one_small_file_that_loads_nothing(tmp_path):
+    given = [trajectory(seed, side=128, frames=40) for seed in range(6)]
+    path = view(given, tmp_path / "v.html", drift, title="<b>mine</b>", losses=[3.0, 2.0, 1.0])
+    text = path.read_text()
+    assert len(text) < 8 * 2**20 and is_page(path)
+    for tag, attributes in Elements(text).found:
+        assert "src" not in attributes and not (tag == "link" and "href" in attributes), (tag, attributes)
+    assert "<b>mine</b>" not in text and "of 6 trajectories on 128 x 128 points, shown on 64 x 64" in text
+    names = {each.get("name") for each in models(path)}
+    assert {"Select", "Slider", "Toggle", "CustomJS", "Image", "Line"} <= names
+    labels = next(each["attributes"]["options"] for each in models(path) if each.get("name") == "Select")
+    assert len(labels) == TRAJECTORIES and labels[0][1] == "1: mine/pool/id/00000"
+
+
+def test_fields_and_small_errors_survive_the_encoding():
+    rng = np.random.default_rng(0)
+    reference = rng.standard_normal((9, 8, 8, 2))
+    error = 1e-4 * rng.standard_normal((5, 8, 8, 2))
+    curve = np.ones((5, 3))
+    clip = Clip("a", np.arange(9), reference, reference[4:] + error, curve, curve, curve[:, 0], curve[:, 0])
+    data = encoded([clip])
+    low, high, largest = data["low"], data["high"], data["largest"]
+    back = low + (high - low) * data["reference"].reshape(reference.shape) / 255
+    assert np.abs(back - reference).max() <= 0.51 * (high - low).max() / 255
+    wrong = largest * (data["error"].reshape(error.shape) / 127.5 - 1)
+    assert np.abs(wrong - error).max() <= 0.51 * largest.max() / 127.5 < 2e-6
+    assert (data["given"], data["F"], data["n"], data["windows"]) == (4, 9, 8, [1])
+
+
+def test_errors_on_the_page_are_those_of_the_windows(tmp_path, monkeypatch):
+    seen: list[Clip] = []
+    monkeypatch.setattr("rdjepa.evaluation.view.page", lambda clips, path, **_: seen.extend(clips))
+    given = trajectory()
+    view([given], tmp_path / "v.html", drift, title="t")
+    assert [list(clip.frames[[0, -1]]) for clip in seen] == [[0, 8], [1, 9], [2, 10], [3, 11]]
+    for clip in seen:
+        assert clip.l2 is not None and clip.still is not None and clip.wrong is not None
+        newest, future = given.fields[clip.frames[3]], given.fields[clip.frames[4:]]
+        made = newest + np.arange(1, 6)[:, None, None, None]
+        norm = np.linalg.norm(future.reshape(5, -1), axis=1)
+        assert np.allclose(clip.l2, np.linalg.norm((made - future).reshape(5, -1), axis=1) / norm, rtol=1e-5)
+        assert np.allclose(clip.still, np.linalg.norm((newest - future).reshape(5, -1), axis=1) / norm, rtol=1e-5)
+        assert np.allclose(clip.wrong.sum(-1), ((made - future) ** 2).mean(axis=(1, 2, 3)), rtol=1e-4)  # Parseval
+
+
+@pytest.mark.parametrize(("height", "width", "n"), [(64, 64, 64), (256, 256, 64), (100, 90, 45), (131, 131, 44)])
+def test_thinning_keeps_squares_small_and_their_mean_where_it_divides(height, width, n):
+    fields = np.random.default_rng(0).standard_normal((3, height, width, 2))
+    thin = thinned(fields)
+    assert thin.shape == (3, n, n, 2)
+    if height == width and height % n == 0:
+        assert np.allclose(thin.mean(axis=(1, 2)), fields.mean(axis=(1, 2)))
+
+
+def test_what_cannot_be_shown_is_refused_and_nothing_written(tmp_path, monkeypatch):
+    for given, words in (
+        ([], "at least one trajectory"),
+        ([trajectory(), trajectory(side=8)], "on one grid"),
+        ([trajectory(frames=8)], "at least 9 frames"),
+    ):
+        with pytest.raises(DataError, match=words):
+            view(given, tmp_path / "v.html", drift, title="t")
+    monkeypatch.setitem(sys.modules, "bokeh.embed", None)
+    with pytest.raises(ArgumentError, match=r"pip install 'rdjepa\[view\]'"):
+        view([trajectory()], tmp_path / "v.html", title="t")
+    assert list(tmp_path.iterdir()) == []
+
+
+DRIVE = """
+<script>
+const wait = () => new Promise(done => setTimeout(done, 200))
+const errors = []
+window.addEventListener("error", event => errors.push(event.message))
+setTimeout(async () => {
+  const all = [...Bokeh.documents[0]._all_models.values()]
+  const titled = title => all.find(model => model.title === title)
+  const images = () => all.filter(model => model.type === "ColumnDataSource" && model.data.image).map(
+    source => Array.from(source.data.image[0]).reduce((a, b) => a + b, 0) / source.data.image[0].length)
+  const seen = [images()]
+  titled("frame of the window").value = 9; await wait(); seen.push(images())
+  titled("window").value = 2; await wait(); seen.push(images())
+  titled("trajectory").value = "1"; await wait(); seen.push(images())
+  titled("component").value = "1"; await wait(); seen.push(images())
+  const play = all.find(model => model.type === "Toggle")
+  titled("window").value = 1; titled("frame of the window").value = 1
+  play.active = true; await new Promise(done => setTimeout(done, 1100)); play.active = false
+  console.log("RESULT" + btoa(JSON.stringify({seen, played: titled("frame of the window").value, errors})) + "END")
+}, 1500)
+</script>
+"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium; RDJEPA_CHROMIUM names one")
+def test_a_browser_shows_the_chosen_frame_and_plays(tmp_path):
+    given = [trajectory(0), trajectory(1)]
+    path = view(given, tmp_path / "v.html", drift, title="t", losses=[2.0, 1.0])
+    before, end, after = path.read_text().rpartition("</body>")  # the library mentions it, too
+    path.write_text(before + DRIVE + end + after)
+    assert BROWSER is not None
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--remote-debugging-port=0"]
+    flags.append(f"--user-data-dir={tmp_path / 'profile'}")
+    shown = subprocess.Popen(  # what a page says to its console goes to the browser's standard error
+        [BROWSER, *flags, path.as_uri()], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    late = threading.Timer(60, os.killpg, (shown.pid, signal.SIGKILL))
+    late.start()
+    try:
+        assert shown.stderr is not None
+        lines = (re.search("RESULT(.*)END", line) for line in shown.stderr)
+        found = next((match[1] for match in lines if match), None)
+    finally:
+        late.cancel()
+        os.killpg(shown.pid, signal.SIGKILL)
+        shown.wait()
+    assert found, "the page said nothing within a minute"
+    result = json.loads(base64.b64decode(found))
+    assert result["errors"] == [] and 3 <= result["played"] <= 6
+    # (trajectory, first frame of the window, frame, component): what each choice above shows
+    for means, (which, start, frame, c) in zip(
+        result["seen"], [(0, 0, 0, 0), (0, 0, 8, 0), (0, 1, 9, 0), (1, 1, 9, 0), (1, 1, 9, 1)], strict=True
+    ):
+        fields = given[which].fields[..., c]
+        newest, h = fields[start + 3], frame - start - 3
+        future = newest + h if h > 0 else fields[frame]
+        expected = [fields[frame].mean(), future.mean(), np.abs(future - fields[frame]).mean()]
+        assert means == pytest.approx(expected, abs=0.02)
