@@ -47,9 +47,9 @@ def visible(folder: Path) -> dict[str, Path]:
 
 
 def temporary(folder: Path) -> list[str]:
-    """Return the files below a folder that have temporary names."""
+    """Return the files below a folder that have temporary names; locks stay."""
     found = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-    return sorted(name for name in found if is_temporary(name))
+    return sorted(name for name in found if is_temporary(name) and not name.endswith(".lock"))
 
 
 def is_temporary(name: str) -> bool:

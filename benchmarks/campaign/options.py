@@ -65,9 +65,8 @@ def _trial(work: Path, name: str, parameter: Any, kind: str, value: str) -> Tria
     _furnish(folder)
     arguments = _arguments(name, parameter, value, work / "inputs")
     before = sorted(str(path) for path in folder.rglob("*"))
-    ended = sandbox.forked(
-        sandbox.command(arguments), work / "said", SECONDS.get(parameter.name, SECONDS.get(name, 20)), inside=folder
-    )
+    seconds = SECONDS.get(parameter.name, SECONDS.get(name, 20))
+    ended = sandbox.forked(sandbox.command(arguments), work / "said", seconds, inside=folder)
     after = sorted(str(path) for path in folder.rglob("*"))
     outcome, said = of_command(ended)
     if outcome == WELL and not ended.status and _is_number(kind) and value in NONSENSE + ("1.5",) * ("int" in kind):
