@@ -108,7 +108,7 @@ def _hdf5_declared(path: Path, trap: Path) -> None:
     with h5py.File(path, "w") as file:
         for name in ("t0_fields/u", "t0_fields/v", "0000/data"):
             file.create_dataset(name, shape=(1, 2**20, 2**14, 2**14), dtype="<f4", chunks=(1, 1, 2**7, 2**7))
-        for name in ("dimensions/time", "dimensions/x", "rdjepa_times"):
+        for name in ("dimensions/time", "dimensions/x"):
             file[name] = np.arange(12.0)
 
 
@@ -117,10 +117,8 @@ def _hdf5_own(path: Path, trap: Path) -> None:
     import h5py
 
     with h5py.File(path, "r+") as file:
-        file.attrs["rdjepa_format_version"] = 1
-        file.attrs["rdjepa_checksum"] = "0" * 64
-        file.attrs["rdjepa_initial_condition"] = ""
-        file.attrs["rdjepa_rejected"] = file.attrs["rdjepa_software"] = "[]"
+        file.attrs["rdjepa_format_version"] = 2
+        file["rdjepa_record"] = np.bytes_("[" * 10_000)
 
 
 def _hdf5_bomb(path: Path, trap: Path) -> None:

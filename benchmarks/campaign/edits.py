@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+RECORD = "rdjepa_record"
+
 
 def edit(path: Path, rng: random.Random) -> str:
     """Edit one value of a file and return what was done; "" where the format is none of these."""
@@ -101,9 +103,13 @@ def _hdf5(path: Path, rng: random.Random) -> str:
                 places.append((item, "", False))
 
         file.visititems(walk)
-        # Attributes of the root hold the record; the others are many.
-        roots = [place for place in places if place[0] is file]
-        item, name, attribute = rng.choice(roots if roots and rng.random() < 0.6 else places)
+        if RECORD in file and rng.random() < 0.6:
+            values = json.loads(file[RECORD][()])
+            done = _change(values, rng)
+            del file[RECORD]
+            file[RECORD] = np.bytes_(json.dumps(values))
+            return f"record, {done}"
+        item, name, attribute = rng.choice(places)
         holder, key = (item.attrs, name) if attribute else (item.parent, item.name)
         old = holder[key] if attribute else holder[key][()]
         what = f"{'attribute ' if attribute else ''}{item.name} {name}".strip()

@@ -25,6 +25,7 @@ class Kind:
         other: another file of the kind, in that folder.
         read: takes the copy of the folder and the path of the file; returns all that the reader returns.
         foreign: whether it is a user's own file, without a checksum: then only shapes are compared.
+        named: whether the user names the file itself, so that another whole one in its place is what was asked for.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Kind:
     other: str
     read: Callable[[Path, Path], Any]
     foreign: bool = False
+    named: bool = False
 
 
 def kinds() -> list[Kind]:
@@ -41,9 +43,9 @@ def kinds() -> list[Kind]:
     first, second = (f"turning/data/train/id-0000{n}.hdf5" for n in (0, 1))
     cells = "cells/{}/"
     return [
-        Kind("trajectory", data, first, second, lambda folder, path: _store("read", path)),
-        Kind("trajectory, as a user's file", data, first, second, lambda folder, path: _load(path)),
-        Kind("record of a trajectory", data, first, second, lambda folder, path: _store("read_record", path)),
+        Kind("trajectory", data, first, second, lambda folder, path: _store("get", folder)),
+        Kind("trajectory, as a user's file", data, first, second, lambda folder, path: _load(path), named=True),
+        Kind("record of a trajectory", data, first, second, lambda folder, path: _store("get_record", folder)),
         Kind("trajectory, verified", "build", first, second, _verified),
         Kind("manifest", "build", "manifest.json", "recipe.json", _manifest),
         Kind("recipe", "build", "recipe.json", "manifest.json", _recipe),
@@ -56,7 +58,7 @@ def kinds() -> list[Kind]:
         Kind("metrics of a run", run, "metrics.jsonl", "data.json", _resumed),
         Kind("frames of a run", "frames", "frames/*.frames", "metrics.jsonl", mapped),
         Kind("statistics of the frames", "frames", "frames/*.json", "data.json", mapped),
-        Kind("forecaster", "forecasters", "a.safetensors", "b.safetensors", _forecaster),
+        Kind("forecaster", "forecasters", "a.safetensors", "b.safetensors", _forecaster, named=True),
         Kind("settings of a study", study, "study.json", cells.format(0) + "record.json", _status),
         Kind("statistics of a study", study, "statistics/*.json", "study.json", _statistics),
         Kind("record of a cell", study, cells.format(0) + "record.json", cells.format(1) + "record.json", _collected),
@@ -118,7 +120,7 @@ def digest(value: Any) -> str:
             total.update(f"{each.shape}{each.dtype}".encode())
             total.update(np.ascontiguousarray(each).tobytes())
         elif isinstance(each, Mapping):
-            for key in sorted(each, key=str):
+            for key in sorted(each.keys() - {"seal"}, key=str):
                 add(str(key))
                 add(each[key])
         elif isinstance(each, list | tuple):
@@ -133,10 +135,11 @@ def digest(value: Any) -> str:
     return total.hexdigest()
 
 
-def _store(function: str, path: Path) -> Any:
+def _store(function: str, folder: Path) -> Any:
     from rdjepa.data import store
+    from rdjepa.data.trajectory import Key
 
-    return getattr(store, function)(path)
+    return getattr(store, function)(folder, Key("turning"))
 
 
 def _load(path: Path) -> Any:

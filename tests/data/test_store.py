@@ -1,4 +1,5 @@
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import yaml
 from rdjepa.data import store
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import DataError, OutputError
+from rdjepa.io import sealed
 
 Make = Callable[..., Trajectory]
 
@@ -279,18 +281,27 @@ def lose(file: h5py.File, name: str) -> h5py.File:
     return file
 
 
+def rewrite(file: h5py.File, *, sealing: bool = True, **changes: object) -> None:
+    """Change entries of the record; sealed again, or under the seal of the others, or without one (seal=None)."""
+    text = file["rdjepa_record"][()]
+    values = {name: value for name, value in (json.loads(text) | changes).items() if value is not None}
+    new = sealed.encode({name: value for name, value in values.items() if name != "seal"}) if sealing else ""
+    lose(file, "rdjepa_record").create_dataset("rdjepa_record", data=np.bytes_(new or json.dumps(values)))
+
+
 @pytest.mark.parametrize(
     "damage",
     [
         lambda file: lose(file, "t0_fields/v"),
-        lambda file: lose(file, "rdjepa_times"),
-        lambda file: file.attrs.__delitem__("rdjepa_checksum"),
-        lambda file: file.attrs.__delitem__("feed"),
-        lambda file: file.attrs.__setitem__("rdjepa_rejected", "[not json"),
+        lambda file: lose(file, "rdjepa_record"),
+        lambda file: rewrite(file, checksum="?"),
+        lambda file: rewrite(file, times=[1.0, 2.0]),
+        lambda file: rewrite(file, shape=[1, 6, 8]),
+        lambda file: lose(file, "rdjepa_record").create_dataset("rdjepa_record", data=np.bytes_(b"[not json")),
+        lambda file: lose(file, "rdjepa_record").create_dataset("rdjepa_record", data=np.zeros(3)),
         lambda file: file.attrs.__setitem__("rdjepa_format_version", 99),
         lambda file: file.attrs.__delitem__("rdjepa_format_version"),
         lambda file: lose(file, "t0_fields/v")["t0_fields"].create_dataset("v", data=np.zeros((1, 12, 8, 6))),
-        lambda file: lose(file, "rdjepa_times").create_dataset("rdjepa_times", data=np.zeros(3)),
     ],
 )
 def test_other_damage_is_one_sentence(tmp_path: Path, make: Make, damage: Callable[[h5py.File], object]) -> None:
@@ -327,7 +338,7 @@ def test_a_missing_or_foreign_file_is_refused(tmp_path: Path) -> None:
         ({"fields": np.zeros((12, 6, 8, 3), np.float32)}, "expected float32 fields"),
         ({"fields": np.full((12, 6, 8, 2), np.nan, np.float32)}, "expected finite fields"),
         ({"times": np.zeros(11)}, "expected one time per frame"),
-        ({"coefficients": {"rdjepa_length": 1.0}}, "expected coefficient names of their own"),
+        ({"coefficients": {"n_trajectories": 1.0}}, "expected coefficient names of their own"),
     ],
 )
 def test_what_cannot_be_stored_is_refused(tmp_path: Path, make: Make, changes: dict, sentence: str) -> None:
@@ -339,16 +350,17 @@ def test_what_cannot_be_stored_is_refused(tmp_path: Path, make: Make, changes: d
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("rdjepa_attempt", 7),
-        ("rdjepa_boundary", "neumann"),
-        ("rdjepa_checksum", "0" * 64),
-        ("rdjepa_initial_condition", "another"),
-        ("rdjepa_length", 3.0),
-        ("rdjepa_rejected", '["a reason"]'),
-        ("rdjepa_software", "{}"),
-        ("rdjepa_index", 5),
-        ("D", 0.5),
-        ("rdjepa_times", None),
+        ("attempt", 7),
+        ("boundary", "neumann"),
+        ("checksum", "0" * 64),
+        ("initial_condition", "another"),
+        ("length", 3.0),
+        ("rejected", ["a reason"]),
+        ("software", {}),
+        ("key", {"system": "gray_scott", "split": "pool", "regime": "id", "index": 5}),
+        ("coefficients", {"D": 0.5}),
+        ("times", [float(k) for k in range(12)]),
+        ("seal", None),
     ],
 )
 def test_a_changed_description_is_refused(tmp_path: Path, make: Make, name: str, value: object) -> None:
@@ -356,20 +368,10 @@ def test_a_changed_description_is_refused(tmp_path: Path, make: Make, name: str,
     path = store.write(tmp_path, trajectory)
     assert store.read(path).coefficients == {"D": 2.0}
     with h5py.File(path, "r+") as file:
-        if value is None:
-            file[name][0] += 1.0
-        else:
-            file.attrs[name] = value
+        rewrite(file, sealing=False, **{name: value})
     for read in (store.read, store.read_record):
-        with pytest.raises(DataError, match="match"):
+        with pytest.raises(DataError, match="seal"):
             read(path)
-
-
-def test_a_file_without_a_seal_is_read(tmp_path: Path, make: Make) -> None:
-    path = store.write(tmp_path, make())
-    with h5py.File(path, "r+") as file:
-        del file.attrs["rdjepa_seal"]
-    assert store.read(path).key == store.read_record(path).key
 
 
 def test_a_file_under_the_name_of_another_key_is_refused(tmp_path: Path, make: Make) -> None:
@@ -393,7 +395,7 @@ def test_values_of_other_files_are_not_read(tmp_path: Path, make: Make) -> None:
         store.read(path)
     other = store.write(tmp_path, make(key=Key("gray_scott", index=5)))
     with h5py.File(other, "r+") as file:
-        del file["rdjepa_times"]
-        file["rdjepa_times"] = h5py.ExternalLink(str(path), "rdjepa_times")
+        del file["rdjepa_record"]
+        file["rdjepa_record"] = h5py.ExternalLink(str(path), "rdjepa_record")
     with pytest.raises(DataError, match="got those of another file"):
         store.read(other)

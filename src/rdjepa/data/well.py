@@ -1,29 +1,31 @@
 """Trajectories in the HDF5 layout of The Well: encoding to the bytes of a file, decoding from an open file.
 
 The components u and v are two scalar fields (1, T, X, Y). The Well puts x before y, while the rows of our arrays run
-along y, so writing and reading swap the two. What The Well does not define is stored under names that begin with
-`rdjepa_`, which its own readers ignore.
+along y, so writing and reading swap the two. What The Well does not define stands in one
+dataset `rdjepa_record`, sealed JSON as a string of fixed length, which its own readers ignore. Our readers take
+everything but the values of the fields from there: strings of variable length lie in a heap of HDF5 whose damage can
+keep the library busy for ever.
 """
 
 import hashlib
-import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
 
+from rdjepa.data import well_version_1
 from rdjepa.data.fields import COMPONENTS
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import DataError
 from rdjepa.io import sealed
 from rdjepa.pde.distance import Nearest
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+VERSION, RECORD = "rdjepa_format_version", "rdjepa_record"
 COMPONENT_NAMES = ("u", "v")
 WALL = "WALL"
 PERIODIC = "PERIODIC"
@@ -31,13 +33,26 @@ PERIODIC = "PERIODIC"
 
 @dataclass(frozen=True)
 class Record:
-    """Metadata of a stored trajectory: key, checksum, shape (T, H, W), and attributes as in `Trajectory`."""
+    """All that is stored of a trajectory but its fields.
+
+    Attributes:
+        key: its address.
+        checksum: SHA-256 of the fields.
+        shape: (T, H, W).
+        times, coefficients, attempt, rejected, initial_condition, length, boundary, software, kind, nearest: as in
+            `Trajectory`.
+    """
 
     key: Key
     checksum: str
     shape: tuple[int, int, int]
-    initial_condition: str
+    times: tuple[float, ...]
+    coefficients: Mapping[str, float]
+    attempt: int
     rejected: tuple[str, ...]
+    initial_condition: str
+    length: float
+    boundary: str
     software: Mapping[str, str]
     kind: str = ""
     nearest: Nearest | None = None
@@ -76,30 +91,33 @@ def _write_root(file: h5py.File, trajectory: Trajectory, key: Key) -> None:
     attributes["grid_type"] = "cartesian"
     attributes["n_spatial_dims"] = 2
     attributes["n_trajectories"] = 1
-    attributes["rdjepa_format_version"] = FORMAT_VERSION
-    attributes["rdjepa_checksum"] = checksum(trajectory.fields)
-    attributes["rdjepa_system"] = key.system
-    attributes["rdjepa_split"] = key.split
-    attributes["rdjepa_regime"] = key.regime
-    attributes["rdjepa_index"] = key.index
-    attributes["rdjepa_attempt"] = trajectory.attempt
-    attributes["rdjepa_rejected"] = json.dumps(list(trajectory.rejected))
-    attributes["rdjepa_seal"] = _seal(trajectory, key, checksum(trajectory.fields))
-    attributes["rdjepa_initial_condition"] = trajectory.initial_condition
-    attributes["rdjepa_length"] = float(trajectory.length)
-    attributes["rdjepa_boundary"] = trajectory.boundary
-    attributes["rdjepa_software"] = json.dumps(dict(trajectory.software))
-    if trajectory.kind:
-        attributes["rdjepa_kind"] = trajectory.kind
-    if trajectory.nearest:
-        attributes["rdjepa_nearest"] = json.dumps(trajectory.nearest)
+    attributes[VERSION] = FORMAT_VERSION
     attributes["simulation_parameters"] = _strings(tuple(trajectory.coefficients))
     for name, value in trajectory.coefficients.items():
         if name in attributes:
             raise DataError(f"expected coefficient names of their own, got {name!r}; rename the coefficient")
         attributes[name] = float(value)
-    # The Well stores times as float32; these are exact.
-    file.create_dataset("rdjepa_times", data=np.asarray(trajectory.times, dtype=np.float64))
+    content = sealed.encode(asdict(_record_of(trajectory, key)), indent=1)
+    file.create_dataset(RECORD, data=np.bytes_(content.encode()))
+
+
+def _record_of(trajectory: Trajectory, key: Key) -> Record:
+    length, height, width, _ = trajectory.fields.shape
+    return Record(
+        key=key,
+        checksum=checksum(trajectory.fields),
+        shape=(length, height, width),
+        times=tuple(np.asarray(trajectory.times, dtype=np.float64).tolist()),
+        coefficients={name: float(value) for name, value in trajectory.coefficients.items()},
+        attempt=int(trajectory.attempt),
+        rejected=tuple(trajectory.rejected),
+        initial_condition=str(trajectory.initial_condition),
+        length=float(trajectory.length),
+        boundary=trajectory.boundary,
+        software=dict(trajectory.software),
+        kind=trajectory.kind,
+        nearest=trajectory.nearest,
+    )
 
 
 def _write_dimensions(file: h5py.File, trajectory: Trajectory) -> None:
@@ -157,15 +175,15 @@ def opened(path: Path) -> Iterator[h5py.File]:
         raise DataError(f"expected a trajectory file at {path}, got none; simulate it, or correct the path")
     try:
         with h5py.File(path, "r") as file:
-            version = file.attrs.get("rdjepa_format_version")
+            version = file.attrs.get(VERSION)
             if version is None:
                 raise DataError(
                     f"expected a file written by rdjepa, got another HDF5 file at {path}; "
                     "read it with rdjepa.data.readers.load"
                 )
-            if version != FORMAT_VERSION:
+            if version not in (well_version_1.FORMAT_VERSION, FORMAT_VERSION):
                 raise DataError(
-                    f"expected format version {FORMAT_VERSION}, got {version} in {path}; "
+                    f"expected format version {FORMAT_VERSION} or older, got {version} in {path}; "
                     "make it again, or install the version of rdjepa that wrote it"
                 )
             yield file
@@ -185,8 +203,8 @@ def count(path: Path, file: h5py.File) -> int:
     Raises:
         DataError: the fields have another shape or dtype.
     """
-    for dataset in (file["rdjepa_times"], *(file["t0_fields"][name] for name in COMPONENT_NAMES)):
-        require_own(dataset, path)
+    for name in COMPONENT_NAMES:
+        require_own(file["t0_fields"][name], path)
     found = [(file["t0_fields"][name].shape, file["t0_fields"][name].dtype) for name in COMPONENT_NAMES]
     shape, dtype = found[0]
     if found[0] != found[1] or len(shape) != 4 or shape[0] != 1 or dtype != np.dtype("<f4"):
@@ -215,107 +233,51 @@ def frames(file: h5py.File, start: int, stop: int) -> np.ndarray:
     return fields
 
 
-def key_of(file: h5py.File) -> Key:
-    """Return the key of an open file."""
-    attributes: Any = file.attrs
-    return Key(
-        system=str(attributes["rdjepa_system"]),
-        split=str(attributes["rdjepa_split"]),
-        regime=str(attributes["rdjepa_regime"]),
-        index=int(attributes["rdjepa_index"]),
-    )
-
-
 def decode(path: Path, file: h5py.File, verify: bool) -> Trajectory:
     """Read the trajectory of an open file; compare its checksum if `verify`.
 
     Raises:
         DataError: the fields or what describes them are damaged, or do not fit their times.
     """
-    fields = frames(file, 0, count(path, file))
-    if verify and checksum(fields) != file.attrs["rdjepa_checksum"]:
+    found = record(path, file)
+    fields = frames(file, 0, found.shape[0])
+    if verify and checksum(fields) != found.checksum:
         raise DataError(f"expected fields that match their checksum, got damaged ones in {path}; make it again")
     if not np.isfinite(fields).all():
         raise DataError(f"expected finite fields, got others in {path}; make it again")
-    return replace(_described(path, file), fields=fields)
-
-
-def _described(path: Path, file: h5py.File) -> Trajectory:
-    """Read everything but the values of the fields, whose place an array of their shape takes.
-
-    Raises:
-        DataError: it has changed since it was written, or there is not one time for each frame.
-    """
-    length = count(path, file)
-    _, _, width, height = file["t0_fields"][COMPONENT_NAMES[0]].shape
-    times = np.asarray(file["rdjepa_times"][:], dtype=np.float64)
-    if times.shape != (length,) or not np.isfinite(times).all():
-        raise DataError(f"expected one finite time per frame, got others in {path}; make it again")
-    attributes = file.attrs
-    trajectory = Trajectory(
-        fields=np.broadcast_to(np.float32(0), (length, height, width, COMPONENTS)),
-        times=times,
-        coefficients={str(name): float(attributes[name]) for name in attributes["simulation_parameters"]},
-        key=key_of(file),
-        attempt=int(attributes["rdjepa_attempt"]),
-        rejected=_listed(path, attributes["rdjepa_rejected"]),
-        initial_condition=str(attributes["rdjepa_initial_condition"]),
-        length=float(attributes["rdjepa_length"]),
-        boundary=str(attributes["rdjepa_boundary"]),
-        software=_versions(path, attributes["rdjepa_software"]),
-        kind=str(attributes.get("rdjepa_kind", "")),
-        nearest=_nearest(path, attributes.get("rdjepa_nearest")),
+    return Trajectory(
+        fields=fields,
+        times=np.array(found.times, dtype=np.float64),
+        coefficients=found.coefficients,
+        key=found.key,
+        attempt=found.attempt,
+        rejected=found.rejected,
+        initial_condition=found.initial_condition,
+        length=found.length,
+        boundary=found.boundary,
+        software=found.software,
+        kind=found.kind,
+        nearest=found.nearest,
     )
-    # Files of version 0.1.0 have a checksum of the fields alone.
-    sealed_by = attributes.get("rdjepa_seal")
-    if sealed_by is not None and sealed_by != _seal(trajectory, key_of(file), str(attributes["rdjepa_checksum"])):
-        raise DataError(f"expected a description that matches its seal, got a changed one in {path}; make it again")
-    return trajectory
-
-
-def _seal(trajectory: Trajectory, key: Key, digest: str) -> str:
-    """Return the seal of everything that describes a trajectory, the checksum of its fields included."""
-    described = {
-        "fields": [digest, *trajectory.fields.shape],
-        "times": np.asarray(trajectory.times, dtype=np.float64).tolist(),
-        "coefficients": {name: float(value) for name, value in trajectory.coefficients.items()},
-        "key": str(key),
-        "attempt": int(trajectory.attempt),
-        "rejected": trajectory.rejected,
-        "initial_condition": trajectory.initial_condition,
-        "length": float(trajectory.length),
-        "boundary": trajectory.boundary,
-        "software": dict(trajectory.software),
-    }
-    if trajectory.kind:
-        described |= {"kind": trajectory.kind, "nearest": trajectory.nearest}
-    return sealed.seal(sealed.plain(described))
-
-
-def _listed(path: Path, text: str) -> tuple[str, ...]:
-    return sealed.decode(text, tuple[str, ...], f"in {path}", "make it again")
-
-
-def _versions(path: Path, text: str) -> dict[str, str]:
-    return sealed.decode(text, dict[str, str], f"in {path}", "make it again")
-
-
-def _nearest(path: Path, text: str | None) -> Nearest | None:
-    return sealed.decode(text, Nearest, f"in {path}", "make it again") if text else None
 
 
 def record(path: Path, file: h5py.File) -> Record:
-    """Read the metadata of an open file, without the fields."""
-    found = _described(path, file)
-    length, height, width, _ = found.fields.shape
-    digest = str(file.attrs["rdjepa_checksum"])
-    return Record(
-        key_of(file),
-        digest,
-        (length, height, width),
-        found.initial_condition,
-        found.rejected,
-        found.software,
-        found.kind,
-        found.nearest,
-    )
+    """Read all of an open file but its fields.
+
+    Raises:
+        DataError: it has changed since it was written, or does not fit the fields.
+    """
+    length = count(path, file)
+    _, _, width, height = file["t0_fields"][COMPONENT_NAMES[0]].shape
+    if file.attrs[VERSION] == FORMAT_VERSION:
+        require_own(file[RECORD], path)
+        found = sealed.decode(bytes(file[RECORD][()]), Record, f"in {path}", "make it again", unsealed=False)
+    else:
+        found = Record(shape=(length, height, width), **well_version_1.described(path, file, (length, height, width)))
+    if found.shape != (length, height, width):
+        raise DataError(
+            f"expected fields of {found.shape} points, got {(length, height, width)} in {path}; make it again"
+        )
+    if len(found.times) != length or not np.isfinite(found.times).all():
+        raise DataError(f"expected one finite time per frame, got others in {path}; make it again")
+    return found

@@ -78,8 +78,24 @@ def read(path: Path | str, kind: type[T], remedy: str, error: type[RdjepaError] 
     return decode(content, kind, f"in {path}", remedy, error)
 
 
-def decode(content: bytes | str, kind: type[T], where: str, remedy: str, error: type[RdjepaError] = DataError) -> T:
-    """Return JSON text as values of a type; `where` completes the sentence "expected ... <where>".
+def decode(
+    content: bytes | str,
+    kind: type[T],
+    where: str,
+    remedy: str,
+    error: type[RdjepaError] = DataError,
+    *,
+    unsealed: bool = True,
+) -> T:
+    """Return JSON text as values of a type.
+
+    Args:
+        content: the text.
+        kind: as for `read`.
+        where: completes the sentence "expected ... <where>".
+        remedy: as for `read`.
+        error: as for `read`.
+        unsealed: accept an object that has no seal.
 
     Raises:
         RdjepaError: as for `read`.
@@ -89,6 +105,8 @@ def decode(content: bytes | str, kind: type[T], where: str, remedy: str, error: 
     try:
         values = msgspec.json.decode(content)
         sealed = isinstance(values, dict) and SEAL in values
+        if not sealed and not unsealed:
+            raise error(f"expected a sealed record {where}, got one without its seal; {remedy}")
         if sealed and values.pop(SEAL) != seal(values):
             raise error(f"expected values that match their seal {where}, got changed or damaged ones; {remedy}")
         checked = msgspec.convert(values, kind)

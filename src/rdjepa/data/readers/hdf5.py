@@ -83,7 +83,7 @@ def held(array: h5py.Dataset, source: h5py.File | None = None) -> h5py.Dataset:
 
 def _read_ours(path: Path, file: h5py.File, reading: Reading) -> Iterator[Recording]:
     with well.opened(path) as opened:
-        well.count(path, opened)
+        record = well.record(path, opened)
         yield Recording(
             "rdjepa file",
             str(path),
@@ -91,9 +91,9 @@ def _read_ours(path: Path, file: h5py.File, reading: Reading) -> Iterator[Record
             "btxy",
             "as the format says",
             well.COMPONENT_NAMES,
-            np.asarray(opened["rdjepa_times"], dtype=np.float64),
-            float(opened.attrs["rdjepa_length"]),
-            str(opened.attrs["rdjepa_boundary"]),
+            np.array(record.times, dtype=np.float64),
+            record.length,
+            record.boundary,
             whole=lambda _: store.read(path),
         )
 
@@ -199,7 +199,7 @@ def _is_py_pde(file: h5py.File) -> bool:
 
 
 LAYOUTS = (
-    Layout("rdjepa", lambda file: "rdjepa_format_version" in file.attrs, _read_ours),
+    Layout("rdjepa", lambda file: well.VERSION in file.attrs, _read_ours),
     Layout("The Well", lambda file: isinstance(file.get("t0_fields"), h5py.Group), _read_the_well),
     Layout("PDEBench diffusion-reaction", lambda file: bool(_groups(file)), _read_pdebench),
     Layout("py-pde", _is_py_pde, _read_py_pde),
