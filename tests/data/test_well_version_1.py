@@ -26,7 +26,8 @@ def test_it_is_read_whole(path: Path) -> None:
     assert found.times.tolist() == [0.0, 0.1, 0.2] and found.coefficients == {"D": 0.1, "feed": 0.03}
     assert found.key == Key("family", index=7) and found.attempt == 1 and found.rejected == ("flat",)
     assert (found.initial_condition, found.length, found.boundary) == ("bumps", 2.5, "periodic")
-    assert found.software == {"rdjepa": "0.1.1"} and found.kind == "predator-prey" and found.nearest == ("barkley", 0.31)
+    assert found.software == {"rdjepa": "0.1.1"}
+    assert found.kind == "predator-prey" and found.nearest == ("barkley", 0.31)
     (loaded,) = load(path, minimum_frames=3)
     assert np.array_equal(loaded.fields, found.fields) and np.array_equal(loaded.times, found.times)
 
