@@ -132,6 +132,14 @@ def test_what_was_written_verifies(tmp_path, make):
     assert verdict.good and verdict.whole == 3 and seen[-1] == (3, 3, str(keys[-1]))
 
 
+def test_versions_that_differ_are_named(tmp_path, make):
+    for index, version in enumerate(("0.61.0", "0.62.1", "0.62.1")):
+        store.write(tmp_path, make(key=Key("gray_scott", index=index), software={"numba": version, "numpy": "2.4.6"}))
+    with pytest.warns(UserWarning, match=r"got numba 0\.61\.0 and 0\.62\.1; their numbers agree up to rounding"):
+        manifest.write(tmp_path)
+    assert manifest.verify(tmp_path).good
+
+
 def test_damage_is_found_in_both_directions(tmp_path, make):
     keys = fill(tmp_path, make)
     first, second = (store.path_of(tmp_path, key) for key in keys[:2])

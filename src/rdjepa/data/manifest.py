@@ -9,6 +9,7 @@ The two describe the data completely: the same keys give the same arrays on the 
 
 import contextlib
 import json
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -139,7 +140,11 @@ class _Manifest:
 
 
 def write(base: Path | str) -> Path:
-    """Write the manifest of all trajectories stored in `base`, from the records in their files; return its path."""
+    """Write the manifest of all trajectories stored in `base`, from the records in their files; return its path.
+
+    Trajectories that different versions of the software made are kept, with a warning that names the versions: their
+    fingerprints agree, or `claim` had refused them, but roundings may differ.
+    """
     base = Path(base)
     entries: dict[str, dict[str, Any]] = {}
     software: dict[str, dict[str, str]] = {}
@@ -155,10 +160,25 @@ def write(base: Path | str) -> Path:
         if record.nearest:
             entries[str(key)]["nearest"] = record.nearest
         software[json.dumps(dict(record.software), sort_keys=True)] = dict(record.software)
+    if len(software) > 1:
+        warnings.warn(
+            f"expected trajectories made by one set of versions in {base}, got {_mixture(software.values())}; "
+            "their numbers agree up to rounding, make the older ones again where bits matter",
+            stacklevel=2,
+        )
     content: dict[str, Any] = {"format": FORMAT, "software": list(software.values())}
     if near := nearest_of_all({text: entry.get("nearest") for text, entry in entries.items()}):
         content["nearest"] = near
     return sealed.write(base / MANIFEST, content | {"trajectories": entries})
+
+
+def _mixture(software: Iterable[Mapping[str, str]]) -> str:
+    """Return the packages of which there are several versions: "numba 0.61.0 and 0.62.1"."""
+    versions: dict[str, set[str]] = {}
+    for each in software:
+        for name, version in each.items():
+            versions.setdefault(name, set()).add(version)
+    return ", ".join(f"{name} {' and '.join(sorted(each))}" for name, each in versions.items() if len(each) > 1)
 
 
 def nearest_of_all(nearest: Mapping[str, Nearest | None]) -> dict[str, dict[str, Any]]:
