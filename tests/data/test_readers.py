@@ -6,11 +6,12 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from rdjepa.data import store
 from rdjepa.data.readers import load
 from rdjepa.data.trajectory import Key, Trajectory
-from rdjepa.errors import DataError
+from rdjepa.errors import DataError, Note
 from rdjepa.forecasters.base import CONTEXT
 
 Make = Callable[..., Trajectory]
@@ -124,6 +125,31 @@ def test_our_file_reads_as_a_file_of_the_well(tmp_path: Path, make: Make) -> Non
     assert np.array_equal(found.fields, trajectory.fields)
     assert found.boundary == "robin" and found.length == pytest.approx(2.5) and found.key is None
     assert found.coefficients == pytest.approx(trajectory.coefficients)
+
+
+@pytest.mark.parametrize(("old", "new"), [("0001", "0005"), ("0001/data", "0001/dat"), ("0002", "x")])
+def test_a_lost_group_of_pdebench_is_said(tmp_path: Path, old: str, new: str) -> None:
+    write_pdebench(tmp_path / "a.h5")
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        file.move(old, new)
+    with pytest.warns(Note, match="expected groups with consecutive numbers"):
+        load(tmp_path / "a.h5")
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".png", ".h5"])
+def test_a_damaged_file_among_others_is_refused(tmp_path: Path, suffix: str) -> None:
+    for index in range(12):
+        path = tmp_path / f"{index:02d}{suffix}"
+        if suffix == ".npy":
+            np.save(path, ONE)
+        elif suffix == ".png":
+            Image.fromarray(np.full((8, 8), index, np.uint8)).save(path)
+        else:
+            write_pdebench(path)
+    content = path.read_bytes()
+    path.write_bytes(b"\0" * 8 + content[8:])
+    with pytest.raises(DataError, match=f"expected data in every {suffix} file"):
+        load(tmp_path)
 
 
 def test_pdebench_diffusion_reaction(tmp_path: Path) -> None:

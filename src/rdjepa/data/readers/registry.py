@@ -115,6 +115,7 @@ def _of_directory(path: Path, reading: Reading) -> Iterator[Recording]:
     visible = [item for item in sorted(path.iterdir()) if not item.name.startswith(".")]
     files = [item for item in visible if _format(item, _start(item)) is not None]
     images = [item for item in visible if _start(item).startswith(pictures.PICTURE_STARTS)]
+    _require_alike(visible, {*files, *images})
     tiffs = [file for file in files if file in images]
     if images and len(tiffs) == len(files) and len(images) > 1:
         yield from pictures.read_folder(images, reading)
@@ -129,6 +130,21 @@ def _of_directory(path: Path, reading: Reading) -> Iterator[Recording]:
         yield from _of_path(file, reading)
 
 
+def _require_alike(visible: list[Path], known: set[Path]) -> None:
+    """Refuse a damaged file among others of its suffix: left out, it would close up the frames or the trajectories.
+
+    Raises:
+        DataError: there is one.
+    """
+    suffixes = {file.suffix.lower() for file in known if file.is_file()}
+    for file in visible:
+        if file not in known and file.is_file() and file.suffix.lower() in suffixes:
+            raise DataError(
+                f"expected data in every {file.suffix} file of {file.parent}, got a file that begins with "
+                f"{_start(file)[:8]!r} at {file}; mend it or move it away"
+            )
+
+
 def _format(path: Path, start: bytes) -> Format | None:
     return next((each for each in FORMATS if each.fits(path, start)), None)
 
@@ -138,12 +154,12 @@ def _archive(start: bytes) -> bool:
 
 
 def _start(path: Path) -> bytes:
-    """Return the first bytes of a file; none of a directory.
+    """Return the first bytes of a file; none of a directory or a device.
 
     Raises:
         DataError: the file may not be read.
     """
-    if path.is_dir():
+    if not path.is_file():
         return b""
     try:
         with path.open("rb") as file:
