@@ -61,31 +61,40 @@ def test_the_system_s_own_words_for_a_path_are_kept_without_their_number(capsys,
     assert status == 2 and "/locked (permission denied)" in text and "Errno" not in text
 
 
-def test_an_interrupt_that_a_library_turns_into_its_own_error_is_an_interrupt(capsys, monkeypatch):
+@pytest.mark.parametrize(("number", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_that_a_library_turns_into_its_own_error_is_that_signal(capsys, monkeypatch, number, expected):
     def compiling():
         try:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
             time.sleep(1)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit):
             raise RuntimeError("lowering failed") from None
 
     monkeypatch.setattr("rdjepa.systems.names", compiling)
     status, text = ended(capsys, "systems")
-    assert status == 130 and text.startswith("interrupted; what was finished is kept") and "Traceback" not in text
+    assert status == expected and "Traceback" not in text and "bug" not in text
+    assert text.startswith("interrupted; what was finished is kept") == (number == signal.SIGINT)
 
 
-def test_an_interrupt_that_a_callback_swallows_comes_again(capsys):
+@pytest.mark.parametrize(
+    ("number", "raised", "before"),
+    [
+        (signal.SIGINT, KeyboardInterrupt, signal.default_int_handler),
+        (signal.SIGTERM, SystemExit, signal.SIG_DFL),
+    ],
+)
+def test_a_signal_that_a_callback_swallows_comes_again(capsys, number, raised, before):
     class Callback:
         def __del__(self):
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
             time.sleep(1)
 
     hook = sys.unraisablehook
-    with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt):
+    with Interrupts() as interrupts, pytest.raises(raised):
         Callback()
         time.sleep(10)
-    assert interrupts.seen and sys.unraisablehook is hook
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert interrupts.status == 128 + number and sys.unraisablehook is hook
+    assert signal.getsignal(number) is before
     assert not capsys.readouterr().err
 
 

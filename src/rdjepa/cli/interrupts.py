@@ -6,19 +6,23 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any
 
-TERMINATED = 128 + signal.SIGTERM  # the status that shells report
+INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM  # the status that shells report
 AGAIN = 0.05  # seconds; long enough for a compiler's callback to return
 
 
 class Interrupts:
-    """A context manager that remembers an interrupt.
+    """A context manager that remembers such a signal.
 
-    A compiler or a library may turn `KeyboardInterrupt` into an error of its own, so the end of the command asks
-    `seen`. Where it was swallowed instead, in a callback from compiled code or in a finalizer, it is sent again.
+    A compiler or a library may turn `KeyboardInterrupt` or `SystemExit` into an error of its own, so the end of the
+    command asks `status`. Where it was swallowed instead, in a callback from compiled code or in a finalizer, it is
+    sent again.
+
+    Attributes:
+        status: exit status of the signal that was received; None before one.
     """
 
     def __init__(self) -> None:
-        self.seen = False
+        self.status: int | None = None
         self._previous: Any = None
         self._hook = sys.unraisablehook
         self._again: threading.Timer | None = None
@@ -46,17 +50,22 @@ class Interrupts:
             sys.unraisablehook = self._hook
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        self.seen = True
+        self.status = INTERRUPTED
         raise KeyboardInterrupt
 
     def _terminate(self, number: int, frame: FrameType | None) -> None:
         """Leave through the blocks that remove temporary files; a second request ends the process at once."""
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if self.status == TERMINATED:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.raise_signal(signal.SIGTERM)
+        self.status = TERMINATED
         raise SystemExit(TERMINATED)
 
     def _swallowed(self, what: Any) -> None:
-        if self.seen and what.exc_type is KeyboardInterrupt:
-            self._again = threading.Timer(AGAIN, signal.raise_signal, [signal.SIGINT])
+        sent = {INTERRUPTED: KeyboardInterrupt, TERMINATED: SystemExit}
+        if self.status is not None and what.exc_type is sent[self.status]:
+            again, self.status = signal.Signals(self.status - 128), None
+            self._again = threading.Timer(AGAIN, signal.raise_signal, [again])
             self._again.daemon = True
             self._again.start()
         else:

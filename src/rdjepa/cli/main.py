@@ -13,11 +13,11 @@ os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 import typer
 
 from rdjepa.cli import about, data, export, forecasts, inspect, pretrain, simulation, study, view
-from rdjepa.cli.interrupts import Interrupts
+from rdjepa.cli.interrupts import INTERRUPTED, Interrupts
 from rdjepa.errors import Note, RdjepaError
 from rdjepa.version import __version__
 
-FAILED, REFUSED, INTERRUPTED = 1, 2, 130
+FAILED, REFUSED = 1, 2
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(simulation.systems)
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command, the process's own when None, and exit.
 
     The status is 0 for success, 1 for failed results and for bugs, 2 for bad input, which gets
-    one sentence, and 130 for an interrupt.
+    one sentence, 130 for an interrupt and 143 for a request to terminate.
     """
     settings: dict[str, bool] = {}
     interrupts = Interrupts()
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except SystemExit as stopped:
         status = stopped.code if isinstance(stopped.code, int) else int(stopped.code is not None)
     except BaseException as error:
-        status = INTERRUPTED if interrupts.seen else _report(error, settings.get("debug", False))
+        status = interrupts.status or _report(error, settings.get("debug", False))
     if status == INTERRUPTED:
         print("interrupted; what was finished is kept, run the same command again to go on", file=sys.stderr)
     raise SystemExit(status)
