@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rdjepa.data import store
+from rdjepa.data.readers import load
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import DataError
 from rdjepa.io import sealed
@@ -202,3 +203,15 @@ def test_values_of_other_files_are_not_read(tmp_path: Path, make: Make) -> None:
         file["rdjepa_record"] = h5py.ExternalLink(str(path), "rdjepa_record")
     with pytest.raises(DataError, match="got those of another file"):
         store.read(other)
+
+
+@pytest.mark.parametrize("lost", ["rdjepa_format_version", "rdjepa_record"])
+def test_a_file_that_lost_one_of_its_marks_is_not_read_as_another_kind(tmp_path: Path, make: Make, lost: str) -> None:
+    path = store.write(tmp_path, make())
+    with h5py.File(path, "r+") as file:
+        if lost in file:
+            del file[lost]
+        else:
+            del file.attrs[lost]
+    with pytest.raises(DataError, match="expected a"):
+        load(path)

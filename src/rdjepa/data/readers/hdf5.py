@@ -213,7 +213,7 @@ def _is_py_pde(file: h5py.File) -> bool:
 
 
 LAYOUTS = (
-    Layout("rdjepa", lambda file: well.VERSION in file.attrs, _read_ours),
+    Layout("rdjepa", lambda file: well.VERSION in file.attrs or well.RECORD in file, _read_ours),
     Layout("The Well", lambda file: isinstance(file.get("t0_fields"), h5py.Group), _read_the_well),
     Layout("PDEBench diffusion-reaction", lambda file: bool(_groups(file)), _read_pdebench),
     Layout("py-pde", _is_py_pde, _read_py_pde),
