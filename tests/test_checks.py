@@ -13,6 +13,7 @@ import rdjepa
 from rdjepa import checks, forecasters
 from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.adaptation.forecaster import load_forecaster
+from rdjepa.data import readers
 from rdjepa.errors import ArgumentError
 from rdjepa.models.device import device_named
 from rdjepa.models.rdjepa import ModelConfig
@@ -131,3 +132,10 @@ def test_the_models_refuse_arguments_of_another_kind():
     """In a process of its own: here the hook of the tests would refuse them first."""
     done = subprocess.run([sys.executable, "-c", WITHOUT_A_TYPE_CHECKER], capture_output=True, text=True, check=True)
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["expected"] * 6
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "é" * 200, "a/" * 3000, "nul\0"])
+@pytest.mark.parametrize("take", [rdjepa.load, load_forecaster, readers.load])
+def test_paths_that_no_system_takes(take: Any, name: str) -> None:
+    with pytest.raises(ArgumentError, match=r"^expected .* with names of at most 255 bytes"):
+        take(name)

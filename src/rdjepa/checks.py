@@ -6,6 +6,8 @@ value is refused with one sentence where it is given, and not hours later where 
 
 import dataclasses
 import math
+import os
+from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, get_type_hints
 
@@ -13,6 +15,7 @@ import msgspec
 
 from rdjepa.errors import ArgumentError
 
+LONGEST_NAME, LONGEST_PATH = 255, 4_000  # bytes; what Linux, macOS and Windows take
 Count = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 Seed = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]  # NumPy's generators take no other seeds
 Index = Annotated[int, msgspec.Meta(ge=0, le=2**53)]  # of a trajectory; every reader of JSON keeps it whole
@@ -78,6 +81,21 @@ def of_class(value: Any, kinds: type | UnionType, name: str) -> Any:
         wanted = getattr(kinds, "__name__", str(kinds).replace("pathlib.", "").replace(" | ", " or "))
         raise ArgumentError(f"expected {name} to be a {wanted}, got {_shown(value)}; give one")
     return value
+
+
+def usable_path(given: str | Path, name: str) -> Path:
+    """Return a path that the system can look up.
+
+    Raises:
+        ArgumentError: it is none, has a null character, or is longer than file systems allow.
+    """
+    path = Path(of_class(given, str | Path, name))
+    parts = [len(os.fsencode(part)) for part in path.parts]
+    if "\0" in str(path) or max(parts, default=0) > LONGEST_NAME or sum(parts) + len(parts) > LONGEST_PATH:
+        raise ArgumentError(
+            f"expected {name} with names of at most {LONGEST_NAME} bytes, got {str(path)[:60]!r}...; correct the path"
+        )
+    return path
 
 
 def _plain(value: Any) -> Any:

@@ -1,8 +1,17 @@
 """The errors of the package: what a user can correct is raised as one of these, with one sentence that says how."""
 
 
+def printable(text: str) -> str:
+    """Return a text with what would break its line, or move the cursor, written as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 class RdjepaError(Exception):
-    """Base of every deliberate error; the message reads "expected ..., got ...; do ..."."""
+    """Base of every deliberate error; the message is one line and reads "expected ..., got ...; do ..."."""
+
+    def __str__(self) -> str:
+        """Return the message; names of the user's in it may hold any character."""
+        return printable(super().__str__())
 
 
 class ArgumentError(RdjepaError, ValueError):

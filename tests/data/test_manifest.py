@@ -132,6 +132,14 @@ def test_what_was_written_verifies(tmp_path, make):
     assert verdict.good and verdict.whole == 3 and seen[-1] == (3, 3, str(keys[-1]))
 
 
+@pytest.mark.parametrize("recipes", [{}, {"schnakenberg": {}}, {"another": {"source": [None]}}])
+def test_entries_that_are_no_recipes_are_refused(tmp_path, recipes):
+    sealed.write(tmp_path / "recipe.json", recipes)
+    for take in (manifest.check, manifest.claim):
+        with pytest.raises(DataError, match="expected the recipes of systems"):
+            take(tmp_path, [get("schnakenberg")])
+
+
 def test_versions_that_differ_are_named(tmp_path, make):
     for index, version in enumerate(("0.61.0", "0.62.1", "0.62.1")):
         store.write(tmp_path, make(key=Key("gray_scott", index=index), software={"numba": version, "numpy": "2.4.6"}))

@@ -136,6 +136,18 @@ def test_a_lost_group_of_pdebench_is_said(tmp_path: Path, old: str, new: str) ->
         load(tmp_path / "a.h5")
 
 
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
+def test_a_tensor_with_a_gradient_is_read(kind: torch.dtype) -> None:
+    tensor = torch.from_numpy(ONE).to(kind).requires_grad_()
+    assert_fields(load(tensor), tensor.detach().float().numpy()[None])
+
+
+def test_fields_too_small_to_be_squared_are_refused() -> None:
+    with pytest.raises(DataError, match="expected components that vary by at least 1e-18"):
+        load(ONE * np.float32(1e-30))
+    assert_fields(load(ONE * np.float32(1e-12)), ONE[None] * np.float32(1e-12))
+
+
 @pytest.mark.parametrize("suffix", [".npy", ".png", ".h5"])
 def test_a_damaged_file_among_others_is_refused(tmp_path: Path, suffix: str) -> None:
     for index in range(12):

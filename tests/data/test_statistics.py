@@ -69,3 +69,9 @@ def test_what_means_nothing_is_refused() -> None:
         Normalizer((0.0,), (1.0, 1.0))
     with pytest.raises(DataError, match="expected 2 components on axis -3"):
         NORMALIZER.standardize(PARTS[0], axis=-3)
+
+
+@pytest.mark.parametrize("arrays", ["text", [1.0], [None], [["a", "b"]], [np.zeros((0, 2))]])
+def test_what_is_no_field_has_no_statistics(arrays):
+    with pytest.raises(DataError, match=r"expected numbers \(\.\.\., C\)"):
+        Normalizer.fit(arrays)

@@ -14,7 +14,7 @@ import typer
 
 from rdjepa.cli import about, data, export, forecasts, inspect, pretrain, simulation, study, view
 from rdjepa.cli.interrupts import INTERRUPTED, Interrupts
-from rdjepa.errors import Note, RdjepaError
+from rdjepa.errors import Note, RdjepaError, printable
 from rdjepa.version import __version__
 
 FAILED, REFUSED = 1, 2
@@ -84,13 +84,8 @@ def _report(error: BaseException, debug: bool) -> int:
     if sentence is None:
         print(f"this is a bug of rdjepa {__version__}; please report it with the lines above", file=sys.stderr)
         return FAILED
-    print(f"error: {_printable(sentence)}", file=sys.stderr)
+    print(f"error: {printable(sentence)}", file=sys.stderr)
     return REFUSED
-
-
-def _printable(text: str) -> str:
-    """Return a text with what would break its line, or move the cursor, written as an escape."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _sentence(error: BaseException) -> str | None:

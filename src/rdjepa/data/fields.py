@@ -10,6 +10,7 @@ from rdjepa.errors import DataError
 
 COMPONENTS = 2
 NEGLIGIBLE = 1e-6  # of the magnitude: smaller differences are rounding in float32
+SMALLEST_SPREAD = 1e-18  # of a component; squares of such differences are still normal numbers in float32
 UNEVEN = 0.02  # largest difference between intervals, of their median
 
 Array = TypeVar("Array", bound=Any)
@@ -150,7 +151,8 @@ def require_change(fields: np.ndarray) -> None:
     """Refuse fields (T, H, W, C) with a component that is constant, to the precision of its numbers.
 
     Raises:
-        DataError: a component has one value everywhere, or differs from it in the last digits only.
+        DataError: a component has one value everywhere, or differs from it in the last digits only, or by less than
+            float32 can be divided by.
     """
     low, high = (np.asarray(each, dtype=np.float64) for each in (fields.min((0, 1, 2)), fields.max((0, 1, 2))))
     constant = np.flatnonzero(high - low <= NEGLIGIBLE * np.maximum(abs(low), abs(high)))
@@ -159,6 +161,13 @@ def require_change(fields: np.ndarray) -> None:
         raise DataError(
             f"expected components that vary, got component {which} between {low[which]:.9g} and {high[which]:.9g} in "
             "all frames; choose other components, or trajectories in which something happens"
+        )
+    faint = np.flatnonzero(high - low < SMALLEST_SPREAD)
+    if len(faint):
+        which = int(faint[0])
+        raise DataError(
+            f"expected components that vary by at least {SMALLEST_SPREAD:g}, got component {which} between "
+            f"{low[which]:.3g} and {high[which]:.3g}; give the fields in a smaller unit"
         )
 
 

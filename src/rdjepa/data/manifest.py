@@ -41,7 +41,7 @@ def claim(base: Path | str, systems: Iterable[System]) -> None:
         OutputError: the directory cannot be written.
     """
     path, systems = Path(base) / RECIPE, list(systems)
-    stored: Recipes = _read(path, Recipes) if path.exists() else {}
+    stored = _read_recipes(path) if path.exists() else {}
     recipes = stored | _agreed(base, stored, systems)
     for system in systems:
         confirm(system)
@@ -55,7 +55,7 @@ def check(base: Path | str, systems: Iterable[System]) -> None:
     Raises:
         DataError: there are no recipes, or the directory belongs to another configuration.
     """
-    stored = _read(Path(base) / RECIPE, Recipes)
+    stored = _read_recipes(Path(base) / RECIPE)
     recipes = stored | _agreed(base, stored, [system for system in systems if system.name in stored])
     if recipes != stored:
         with contextlib.suppress(OutputError):  # a data set may be read-only; then it is compared again next time
@@ -101,6 +101,22 @@ def _check_trajectories(base: Path | str, system: System) -> None:
                 f"expected data in {base} that this version of {system.name} makes, got another trajectory {key}; "
                 "choose another directory"
             )
+
+
+def _read_recipes(path: Path) -> Recipes:
+    """Read the recipes of a directory.
+
+    Raises:
+        DataError: there are none, or an entry is no recipe of a system.
+    """
+    stored = _read(path, Recipes)
+    wrong = [name for name, recipe in stored.items() if not {"family", "numerics"} <= recipe.keys()]
+    if wrong or not stored:
+        raise DataError(
+            f"expected the recipes of systems in {path}, got {f'an entry {wrong[0]!r}' if wrong else 'none'}; "
+            "build the data again"
+        )
+    return stored
 
 
 def _write_recipes(base: Path | str, recipes: Mapping[str, Any]) -> None:

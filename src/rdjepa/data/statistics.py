@@ -38,8 +38,11 @@ class Moments:
         Raises:
             DataError: there is no value.
         """
-        if np.size(x) == 0:
-            raise DataError(f"expected values to take statistics from, got an array of shape {np.shape(x)}; give some")
+        if np.size(x) == 0 or np.ndim(x) == 0 or np.asarray(x).dtype.kind not in "biuf":
+            raise DataError(
+                f"expected numbers (..., C) to take statistics from, got {np.asarray(x).dtype} of shape {np.shape(x)}; "
+                "give arrays of fields"
+            )
         flat = np.asarray(x).reshape(-1, np.shape(x)[-1]).astype(np.float64)
         mean = flat.mean(axis=0)
         return cls(len(flat), mean, np.square(flat - mean).sum(axis=0))

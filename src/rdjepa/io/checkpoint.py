@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from rdjepa.checks import of_class
+from rdjepa.checks import usable_path
 from rdjepa.errors import ArgumentError, CheckpointError
 from rdjepa.io import sealed
 from rdjepa.io.atomic import write_bytes
@@ -84,8 +84,9 @@ def locate(source: str | Path) -> Path:
     Raises:
         CheckpointError: there is no such checkpoint; the message lists the known ones, or how to get it.
     """
-    name = str(of_class(source, str | Path, "a checkpoint"))
-    directory = shipped().get(name, Path(source))
+    path = usable_path(source, "a checkpoint")
+    name = str(source)
+    directory = shipped().get(name, path)
     if (directory / CONFIG).is_file():
         return directory
     if name in PRESETS:

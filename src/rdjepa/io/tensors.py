@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from rdjepa.checks import usable_path
 from rdjepa.errors import CheckpointError
 from rdjepa.io import sealed
 from rdjepa.io.atomic import replacing
@@ -61,7 +62,7 @@ def read_record(path: Path, remedy: str = "fetch it again") -> dict:
     Raises:
         CheckpointError: the file is missing, foreign or truncated.
     """
-    if not path.is_file():
+    if not usable_path(path, "a checkpoint file").is_file():
         raise CheckpointError(f"expected a checkpoint file, got nothing at {path}; check the path")
     try:
         with safetensors.safe_open(path, framework="pt") as file:

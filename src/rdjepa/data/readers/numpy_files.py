@@ -19,6 +19,9 @@ ZIP_START = b"PK\x03\x04"
 
 def read_array(array: Any, reading: Reading) -> Iterator[Recording]:
     """Take an array in memory; tensors are turned into arrays."""
+    if hasattr(array, "detach"):  # NumPy has no bfloat16
+        array = array.detach().cpu()
+        array = array.float() if str(array.dtype) == "torch.bfloat16" else array
     array = array if isinstance(array, np.ndarray) else np.asarray(array)
     yield Recording.of("array", "an array in memory", [array], reading)
 

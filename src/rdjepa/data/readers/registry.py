@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rdjepa.checks import usable_path
 from rdjepa.data.readers import hdf5, matlab, named, numpy_files, pictures, zarr_stores
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import Recording
@@ -96,7 +97,7 @@ def _of_trajectory(trajectory: Trajectory) -> Recording:
 
 
 def _of_path(path: Path, reading: Reading) -> Iterator[Recording]:
-    if not path.is_file() and not path.is_dir():
+    if not usable_path(path, "a file or directory").is_file() and not path.is_dir():
         raise DataError(f"expected a file or directory, got nothing at {path}; correct the path")
     start = _start(path)
     found = _format(path, start)
