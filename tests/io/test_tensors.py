@@ -3,7 +3,7 @@ import torch
 from safetensors.torch import save_file
 
 from rdjepa.errors import CheckpointError
-from rdjepa.io.tensors import load_tensors, save_tensors
+from rdjepa.io.tensors import load_tensors, read_record, save_tensors
 
 
 def tensors():
@@ -59,3 +59,12 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_nothing_else(tmp_path, mon
     monkeypatch.undo()
     assert torch.equal(load_tensors(path)[0]["a"], torch.zeros(1))
     assert [p.name for p in tmp_path.iterdir()] == ["x.safetensors"]
+
+
+def test_a_file_larger_than_memory_is_one_sentence(tmp_path):
+    path = tmp_path / "a.safetensors"
+    with path.open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(CheckpointError, match=r"^expected a whole safetensors file, got .*") as caught:
+        read_record(path)
+    assert "os error" not in str(caught.value)

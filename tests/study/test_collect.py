@@ -1,6 +1,7 @@
 """Rows come from cells that are what their names say, or from the few files made of them, the same way."""
 
 import json
+import os
 import shutil
 from dataclasses import replace
 
@@ -28,6 +29,17 @@ def rewrite(folder, **changes):
     sealed.write(
         folder / "record.json", {key: value for key, value in (record | changes).items() if key != sealed.SEAL}
     )
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "spectra.parquet", "examples.npz", "records.json"])
+def test_a_terabyte_of_holes_in_an_export_is_refused(tmp_path, finished, name):
+    collect.export(finished, tmp_path / "out")
+    os.truncate(tmp_path / "out" / name, 2**40)
+    with pytest.raises(StudyError, match=f"expected at most .* bytes (of JSON )?in .*{name}, got 1099511627776"):
+        (collect.records if name == "records.json" else collect.spectra if name[0] == "s" else collect.collect)(
+            tmp_path / "out"
+        )
+        collect.example(tmp_path / "out", str(collect.records(tmp_path / "out")["id"][0]))
 
 
 def test_columns_and_runs(finished):

@@ -6,6 +6,7 @@ Nothing here imports a network, so that reports can ask for names and titles wit
 import zlib
 from dataclasses import dataclass
 
+from rdjepa.checks import of_class
 from rdjepa.errors import ArgumentError
 
 LAST = 1_000  # place of an entry without one
@@ -80,7 +81,7 @@ def get(name: str) -> Baseline:
     Raises:
         ArgumentError: no forecaster has that name; the registered ones are listed.
     """
-    if name not in _REGISTERED:
+    if of_class(name, str, "a forecaster") not in _REGISTERED:
         raise ArgumentError(
             f"expected a forecaster among {', '.join(names())}, got {name!r}; "
             "register it with rdjepa.forecasters.register"

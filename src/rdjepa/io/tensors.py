@@ -68,7 +68,7 @@ def read_record(path: Path, remedy: str = "fetch it again") -> dict:
         with safetensors.safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
     except (safetensors.SafetensorError, OSError, ValueError, MemoryError) as error:
-        raise CheckpointError(f"expected a whole safetensors file, got {path}: {error}; {remedy}") from error
+        raise CheckpointError(f"expected a whole safetensors file, got {path} ({_reason(error)}); {remedy}") from error
     if "rdjepa" not in metadata:
         raise CheckpointError(f"expected a checkpoint written by rdjepa, got a foreign file at {path}; check the path")
     header = sealed.decode(metadata["rdjepa"], _Header, f"in {path}", remedy, CheckpointError)
@@ -92,7 +92,7 @@ def load_tensors(path: Path, remedy: str = "fetch it again") -> tuple[dict[str, 
     try:
         tensors = load_file(path)
     except (safetensors.SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"expected a whole safetensors file, got {path}: {error}; {remedy}") from error
+        raise CheckpointError(f"expected a whole safetensors file, got {path} ({_reason(error)}); {remedy}") from error
     if digest(tensors) != record["sha256"]:
         raise CheckpointError(f"expected checksum {record['sha256'][:12]}, got another in {path}; {remedy}")
     return tensors, record
@@ -103,7 +103,19 @@ def _save_file(tensors: Mapping[str, Tensor], path: Path, metadata: Mapping[str,
     try:
         save_file(dict(tensors), path, metadata=dict(metadata))
     except safetensors.SafetensorError as error:
-        number = re.search(r"os error (\d+)", str(error))
+        number = _system_error(error)
         if number is None:
             raise
-        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
+        raise OSError(number, os.strerror(number)) from error
+
+
+def _system_error(error: Exception) -> int | None:
+    """Return the number of the system's error that the library reports as text; None where it is another error."""
+    found = re.search(r"os error (\d+)", str(error))
+    return int(found[1]) if found else None
+
+
+def _reason(error: Exception) -> str:
+    """Return what is wrong with a file, in words."""
+    number = _system_error(error)
+    return str(error) if number is None else os.strerror(number).lower()

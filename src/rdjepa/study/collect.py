@@ -235,10 +235,12 @@ def _content(path: Path, checksums: Mapping[str, str | None], remedy: str) -> by
     """Return the bytes of a file; a file without a checksum is one of early versions.
 
     Raises:
-        StudyError: there is no such file, or its bytes have changed.
+        StudyError: there is no such file, it is too large to be one, or its bytes have changed.
     """
     if not path.is_file():
         raise StudyError(f"expected {path.name} in {path.parent}, got no file; {remedy}")
+    if path.stat().st_size > sealed.LARGEST:
+        raise StudyError(f"expected at most {sealed.LARGEST} bytes in {path}, got {path.stat().st_size}; {remedy}")
     content = path.read_bytes()
     expected = checksums.get(path.name)
     if expected is not None and hashlib.sha256(content).hexdigest() != expected:

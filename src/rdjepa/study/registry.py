@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rdjepa.checks import of_class
 from rdjepa.errors import StudyError
 from rdjepa.forecasters import registry as forecasters
 from rdjepa.study import protocol
@@ -114,7 +115,7 @@ def get(name: str) -> Study:
     Raises:
         StudyError: no study has that name; the registered ones are listed.
     """
-    if name not in _REGISTERED:
+    if of_class(name, str, "a study") not in _REGISTERED:
         raise StudyError(
             f"expected a study among {', '.join(names())}, got {name!r}; "
             "register it with rdjepa.study.registry.register"

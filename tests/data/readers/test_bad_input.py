@@ -153,6 +153,14 @@ FILES = {
         "expected .* Zarr|pickles",
     ),
     "Zarr of noise": (zarr_with, "expected a whole Zarr store"),
+    "Zarr with a description of a terabyte": (
+        lambda path: (path.mkdir(), (path / "zarr.json").touch(), os.truncate(path / "zarr.json", 2**40)),
+        "expected a whole Zarr store",
+    ),
+    "Zarr whose description is a pipe": (
+        lambda path: (path.mkdir(), os.mkfifo(path / "zarr.json")),
+        "expected data files directly in",
+    ),
     "Zarr of 7 PiB": (huge_zarr, "got 0 of .* pieces stored"),
     "Zarr without a description": (
         lambda path: (path.mkdir(), (path / "zarr.json").write_text("{")),

@@ -22,6 +22,8 @@ def is_store(path: Path) -> bool:
     """Return whether a directory or zip archive is a Zarr store."""
     if path.is_dir():
         return any((path / name).is_file() for name in METADATA)
+    if not path.is_file():
+        return False
     try:
         with zipfile.ZipFile(path) as archive:
             return any(name in METADATA for name in archive.namelist())
@@ -46,7 +48,7 @@ def read(path: Path, reading: Reading) -> Iterator[Recording]:
         yield catalog.recording("Zarr store", str(path), found, reading, dimensions)
     except RdjepaError:
         raise
-    except (*DAMAGED, *_errors(zarr)) as error:
+    except (*DAMAGED, MemoryError, *_errors(zarr)) as error:  # a description may claim any size
         raise damaged("Zarr store", str(path), error) from error
     finally:
         if store is not None:
