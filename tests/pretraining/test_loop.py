@@ -157,19 +157,19 @@ def test_every_diagnostic_is_in_the_lines_and_the_warnings_wait_for_the_warm_up(
 
 def test_a_gradient_that_is_not_finite_leaves_the_weights_alone(tiny):
     training = Pretraining("tiny", CONFIG, torch.device("cpu"))
-    before = {name: value.clone() for name, value in training.jepa.state_dict().items()}
-    training.jepa.predictor.embedding.register_hook(lambda gradient: gradient * torch.inf)
+    before = {name: value.clone() for name, value in training.objective.state_dict().items()}
+    training.objective.predictor.embedding.register_hook(lambda gradient: gradient * torch.inf)
     with pytest.raises(FloatingPointError, match="gradient"):
         training.update([source().batch(0, 0, 2, 16, CONFIG.targets)])
-    assert all(torch.equal(before[name], value) for name, value in training.jepa.state_dict().items())
+    assert all(torch.equal(before[name], value) for name, value in training.objective.state_dict().items())
 
 
 def test_target_encoder_has_no_gradient_and_no_optimizer_state_and_moves_after_the_step(tiny):
     config = replace(CONFIG, ema=(0.75, 0.75))
     training = Pretraining("tiny", config, torch.device("cpu"))
-    before = [p.clone() for p in training.jepa.target_encoder.parameters()]
+    before = [p.clone() for p in training.objective.target_encoder.parameters()]
     training.update([source().batch(0, 0, 2, 16, config.targets)])
-    target, online = training.jepa.target_encoder, training.jepa.encoder
+    target, online = training.objective.target_encoder, training.objective.encoder
     assert all(p.grad is None for p in target.parameters())
     assert not any(p in training.optimizer.state for p in target.parameters())
     triples = zip(before, target.parameters(), online.parameters(), strict=True)

@@ -53,7 +53,7 @@ class Sources:
     """Content of data.json: what a model was pretrained on.
 
     Attributes:
-        normalizers: system -> its field statistics.
+        normalizers: field statistics by system, or by key in a family, where every trajectory is another equation.
         trajectories: key -> checksum of every trajectory.
         systems: their names, in the order of the run; earlier versions wrote none.
     """
