@@ -142,7 +142,11 @@ def row(
     if not measure.fused:
         training.objective.__class__ = PlainObjective
         training.optimizer = torch.optim.AdamW(
-            training.objective.trainable(), betas=config.betas, weight_decay=config.weight_decay, foreach=False, fused=False
+            training.objective.trainable(),
+            betas=config.betas,
+            weight_decay=config.weight_decay,
+            foreach=False,
+            fused=False,
         )
     if measure.engine.frames == "device":
         source = Dataset(source.frames.to(device), source.normalizers)

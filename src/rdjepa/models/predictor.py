@@ -88,9 +88,7 @@ class Predictor(nn.Module):
 
     space: Tensor
 
-    def __init__(
-        self, width: int, heads: int, blocks: int, side: int = 16, without: Collection[str] = ()
-    ) -> None:
+    def __init__(self, width: int, heads: int, blocks: int, side: int = 16, without: Collection[str] = ()) -> None:
         super().__init__()
         self.branches = tuple(name for name in BRANCHES if name not in without)
         self.lead_time = LeadTimeEmbedding(width)

@@ -120,7 +120,8 @@ def _loop(
     clock = Clock(training.step)
     latest: dict = {}
     losses: list[float] = []  # since the last line of metrics
-    with Prefetcher(dataset, config, training.objective, training.side, parts, training.device, training.step) as prefetcher:
+    reader = Prefetcher(dataset, config, training.objective, training.side, parts, training.device, training.step)
+    with reader as prefetcher:
         while training.step < last:
             metrics: dict = training.update(prefetcher.next())
             if not leads:

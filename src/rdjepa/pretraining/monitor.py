@@ -45,7 +45,9 @@ class LatentQueue:
             by_system[system].append(features)
         if len(self.kept) < 2:
             return {"samples": len(self.kept), "systems": {}}
-        systems = {name: spread(torch.stack(each), self.of) for name, each in sorted(by_system.items()) if len(each) > 1}
+        systems = {
+            name: spread(torch.stack(each), self.of) for name, each in sorted(by_system.items()) if len(each) > 1
+        }
         pooled = spread(torch.stack([features for _, features in self.kept]), self.of)
         return {"samples": len(self.kept), **pooled, "systems": systems}
 

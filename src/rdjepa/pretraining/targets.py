@@ -9,7 +9,7 @@ from rdjepa.checks import Count, Share, check
 from rdjepa.data.windows import PRETRAINING
 from rdjepa.errors import ArgumentError
 
-BLOCK, TUBE, SAME_TIME = "future block", "future tube", "same time"
+KINDS = BLOCK, TUBE, SAME_TIME = "future block", "future tube", "same time"
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def sample_region(rng: np.random.Generator, side: int, config: TargetConfig) -> 
 
 def sample_offsets(rng: np.random.Generator, config: TargetConfig) -> tuple[str, np.ndarray]:
     """Draw a target type and its distinct offsets (n,), sorted."""
-    kind = (BLOCK, TUBE, SAME_TIME)[rng.choice(3, p=config.probabilities)]
+    kind = KINDS[rng.choice(3, p=config.probabilities)]
     if kind == SAME_TIME:
         return kind, np.zeros(1, dtype=np.int64)
     count = config.tube if kind == TUBE else 1

@@ -1,7 +1,7 @@
 """The objectives of pretraining, one file each, all behind `rdjepa.pretraining.objectives.base.ObjectiveModel`.
 
-Their names, titles and classes are in `rdjepa.pretraining.objectives.registry`, which is all that importing this package
-loads. Batches, loop, states, resumption and checkpoints are the same for all of them.
+Their names, titles and classes are in `rdjepa.pretraining.objectives.registry`, which is all that importing this
+package loads. Windows, loop, states, resumption and checkpoints are the same for all of them.
 """
 
 import pkgutil

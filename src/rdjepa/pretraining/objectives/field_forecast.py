@@ -1,7 +1,7 @@
 """Direct forecast of fields: encoder, predictor and decoder learn from the later frames themselves.
 
-The supervised way in which MPP (McCabe et al., NeurIPS 2024), Poseidon (Herde et al., NeurIPS 2024) and DPOT (Hao et al.,
-ICML 2024) pretrain, here with the networks and the leads of RD-JEPA.
+The supervised way in which MPP (McCabe et al., NeurIPS 2024), Poseidon (Herde et al., NeurIPS 2024) and DPOT (Hao et
+al., ICML 2024) pretrain, here with the networks and the leads of RD-JEPA.
 """
 
 from dataclasses import dataclass

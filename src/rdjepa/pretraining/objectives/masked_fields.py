@@ -1,8 +1,8 @@
 """Masked reconstruction of fields: hide most patches in all frames, and paint them from what is left.
 
-As masked autoencoders do (He et al., CVPR 2022; of clips, Tong et al., NeurIPS 2022: a patch is hidden in all frames, or it
-could be copied from the frame before). The encoder takes hidden tokens itself, so that one affine map of its tokens
-serves as the decoder (Xie et al., SimMIM, CVPR 2022).
+As masked autoencoders do (He et al., CVPR 2022; of clips, Tong et al., NeurIPS 2022: a patch is hidden in all frames,
+or it could be copied from the frame before). The encoder takes hidden tokens itself, so that one affine map of its
+tokens serves as the decoder (Xie et al., SimMIM, CVPR 2022).
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class MaskOptions:
     """Settings of the masked reconstruction.
 
     Attributes:
-        share: share of the patches that is hidden, in every frame of the context; at least one patch is, and one is not.
+        share: share of the patches that is hidden, in every frame of the context; at least one is, and one is not.
     """
 
     share: BelowOne = 0.75
