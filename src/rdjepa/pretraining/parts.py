@@ -9,6 +9,7 @@ from dataclasses import replace
 from rdjepa.errors import ArgumentError
 from rdjepa.models.rdjepa import ModelConfig
 from rdjepa.pretraining.config import PretrainConfig
+from rdjepa.pretraining.objectives import DEFAULT
 from rdjepa.pretraining.targets import BLOCK, KINDS, SAME_TIME, TUBE, TargetConfig
 
 Settings = tuple[ModelConfig, PretrainConfig]
@@ -19,7 +20,15 @@ def _branch(name: str) -> Callable[[ModelConfig, PretrainConfig], Settings]:
 
 
 def _targets(change: Callable[[TargetConfig], TargetConfig]) -> Callable[[ModelConfig, PretrainConfig], Settings]:
-    return lambda model, config: (model, replace(config, targets=change(config.targets)))
+    def of_targets(model: ModelConfig, config: PretrainConfig) -> Settings:
+        if config.objective != DEFAULT:
+            raise ArgumentError(
+                f"expected the objective {DEFAULT} where masks or targets are left out, got {config.objective}, which "
+                "has none of them; leave out branches of the predictor alone"
+            )
+        return model, replace(config, targets=change(config.targets))
+
+    return of_targets
 
 
 def _unmasked(targets: TargetConfig) -> TargetConfig:
@@ -59,7 +68,8 @@ def without(names: Collection[str], model: ModelConfig, config: PretrainConfig) 
         config: settings of the pretraining.
 
     Raises:
-        ArgumentError: an unknown part, with the known ones; a part named twice; or no kind of target left.
+        ArgumentError: an unknown part, with the known ones; a part named twice; no kind of target left; or a part that
+            the objective of `config` does not have.
     """
     for name in names:
         if name not in PARTS:
