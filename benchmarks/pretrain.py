@@ -26,11 +26,11 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from rdjepa.data.windows import PRETRAINING
 from rdjepa.models.device import device_named
-from rdjepa.models.jepa import JEPA
 from rdjepa.pretraining.config import PROFILES, PretrainConfig
 from rdjepa.pretraining.dataset import Batch, Dataset
 from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.frames import Frames
+from rdjepa.pretraining.objectives.predictive_latent import PredictiveLatent
 from rdjepa.pretraining.prefetch import Prefetcher
 from rdjepa.pretraining.state import Pretraining
 
@@ -69,8 +69,8 @@ def measures(device: torch.device, compile_on_cpu: bool) -> list[Measure]:
     return rows
 
 
-class PlainJEPA(JEPA):
-    """JEPA that averages one tensor after the other."""
+class PlainObjective(PredictiveLatent):
+    """The paper's objective, which averages one tensor after the other."""
 
     @torch.no_grad()
     def update_target(self, momentum: float) -> None:
@@ -90,7 +90,7 @@ def batches(measure: Measure, source: Dataset, training: Pretraining) -> Generat
     """Yield batches on the device without end, and the seconds that the step waited for each."""
     config, device = training.config, training.device
     if measure.prepared:
-        with Prefetcher(source, config, training.side, [slice(None)], device, 0) as reader:
+        with Prefetcher(source, config, training.objective, training.side, [slice(None)], device, 0) as reader:
             while True:
                 before = reader.waited
                 yield reader.next()[0], reader.waited - before
@@ -140,9 +140,13 @@ def row(
         torch.cuda.reset_peak_memory_stats()
     training = Pretraining(preset, config, device, measure.engine)
     if not measure.fused:
-        training.jepa.__class__ = PlainJEPA
+        training.objective.__class__ = PlainObjective
         training.optimizer = torch.optim.AdamW(
-            training.jepa.trainable(), betas=config.betas, weight_decay=config.weight_decay, foreach=False, fused=False
+            training.objective.trainable(),
+            betas=config.betas,
+            weight_decay=config.weight_decay,
+            foreach=False,
+            fused=False,
         )
     if measure.engine.frames == "device":
         source = Dataset(source.frames.to(device), source.normalizers)

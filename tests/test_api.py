@@ -13,6 +13,7 @@ from rdjepa.errors import ArgumentError, CheckpointError, DataError
 from rdjepa.io import checkpoint
 from rdjepa.pretraining import config as profiles
 from rdjepa.pretraining.config import PretrainConfig
+from rdjepa.pretraining.objectives.field_forecast import ForecastOptions
 
 
 def trajectory(frames=10, seed=0):
@@ -150,6 +151,57 @@ def test_pretraining_takes_any_systems_and_records_them(tiny, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize(
+    ("objective", "pretrained"), [("field-forecast", ["encoder", "predictor", "decoder"]), ("random", [])]
+)
+def test_a_checkpoint_of_another_objective_says_so_and_is_adapted(tiny, tmp_path, monkeypatch, objective, pretrained):
+    data, run = tmp_path / "data", tmp_path / "run"
+    build(data, [Key("schnakenberg", split) for split in ("pool", "validation")])
+    options = ForecastOptions(keep_decoder=True) if objective == "field-forecast" else None
+    config = PretrainConfig(steps=1, batch=1, warmup=1, objective=objective, options=options)
+    monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
+    chosen: dict = {"systems": ["schnakenberg"], "device": "cpu", "without": ["reaction"]}
+    model = rdjepa.pretrain("tiny", data, run, config=config, **chosen)
+    record = checkpoint.read_config(run / "model")[1]
+    told = record.pretraining
+    assert (told["objective"], told["pretrained"], told["without"]) == (objective, pretrained, ["reaction"])
+    assert told["config"]["objective"] == objective and record.model["without"] == ["reaction"]
+    assert told["steps"] == (1 if pretrained else 0) and told["diagnostics"]["latent_std"] > 0
+    assert "Left out of the method: reaction." in (run / "model" / "README.md").read_text()
+    loaded = rdjepa.load(run / "model")
+    parts = [part for part in ("encoder", "predictor") if part in pretrained] or ["encoder", "predictor"]
+    for part in [*parts, *(["decoder"] if "decoder" in pretrained else [])]:
+        pairs = zip(getattr(model, part).parameters(), getattr(loaded, part).parameters(), strict=True)
+        assert all(torch.equal(a.half().float(), b) for a, b in pairs)
+    forecaster = rdjepa.adapt(loaded, trajectory(12), steps=1, device="cpu")
+    assert np.isfinite(forecaster.forecast(trajectory(12)[:4])).all()
+
+
+def test_pretraining_on_a_family_takes_statistics_of_each_equation(tiny, tmp_path, monkeypatch):
+    build(tmp_path / "data", [Key("family", split) for split in ("pool", "validation")])
+    monkeypatch.setitem(profiles.PROFILES, "tiny", PretrainConfig(steps=1, batch=1, warmup=1))
+    monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
+    rdjepa.pretrain("tiny", tmp_path / "data", tmp_path / "run", systems=["family"], device="cpu")
+    sources = checkpoint.read_sources(tmp_path / "run" / "model")
+    assert list(sources.normalizers) == list(sources.trajectories) == ["family/pool/id/00000"]
+    assert sources.systems == ["family"] and sources.normalizers["family/pool/id/00000"]["source"] == "trajectory"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [
+        ({"objective": "contrast"}, "among predictive-latent, field-forecast"),
+        ({"without": ["attention"]}, "parts among diffusion, reaction"),
+        ({"without": ["tubes"], "objective": "random"}, "expected the objective predictive-latent where"),
+        ({"config": 5}, "config to be"),
+    ],
+)
+def test_unknown_objectives_and_parts_are_refused_and_nothing_is_written(tmp_path, chosen, words):
+    with pytest.raises(ArgumentError, match=words):
+        rdjepa.pretrain("nano", tmp_path, tmp_path / "run", **chosen)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
     ("systems", "words"),
     [(["heat"], "known: gray-scott"), ([], "got none"), (["barkley", "barkley"], "each once")],
     ids=["unknown", "none", "twice"],
@@ -172,6 +224,7 @@ def test_the_recorded_check_is_of_trained_systems(monkeypatch, tiny):
         (["schnakenberg", "barkley", "gray-scott"], ["gray-scott", "schnakenberg"]),
         (["barkley", "oregonator"], ["barkley"]),
         (["mine"], ["mine.py"]),
+        (["family/pool/id/00000"], ["family"]),
     ):
         assert np.isfinite(latent_error(model, dict.fromkeys(trained, unit), {"mine": "mine.py"}))
         assert seen == checked

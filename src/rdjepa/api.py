@@ -35,7 +35,7 @@ from rdjepa.models.device import device_named
 from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, with_fresh_decoder
 from rdjepa.pretraining import config as profiles
-from rdjepa.pretraining import processes
+from rdjepa.pretraining import objectives, parts, processes
 from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.diagnostics import diagnose
 from rdjepa.pretraining.engine import Engine, explain_out_of_memory, fastest
@@ -75,6 +75,9 @@ def pretrain(
     steps: int | None = None,
     precision: str | None = None,
     ema: tuple[float, float] | None = None,
+    objective: str | None = None,
+    without: Collection[str] = (),
+    config: profiles.PretrainConfig | None = None,
     device: str = "auto",
     engine: Engine | None = None,
     resume: bool = False,
@@ -84,8 +87,9 @@ def pretrain(
 ) -> RDJEPA:
     """Pretrain on stored trajectories of several systems (S2.3-S2.5).
 
-    Stored frames that are finer than the preset's grid are averaged over blocks of points. Under torchrun every
-    process calls this function; the process of rank 0 writes files and reports progress.
+    Fields are standardized with the statistics of their system, those of a family with those of each trajectory, which
+    is an equation of its own. Stored frames that are finer than the preset's grid are averaged over blocks of points.
+    Under torchrun every process calls this function; the process of rank 0 writes files and reports progress.
 
     Args:
         preset: "paper", "small" or "nano".
@@ -95,6 +99,10 @@ def pretrain(
         steps: length of the run; the preset's own when None. Warm-up keeps its share.
         precision: "float32" or "bfloat16"; the preset's own when None.
         ema: averaging coefficient of the target encoder, first and last; the preset's own when None.
+        objective: what the encoder learns from, among `rdjepa.pretraining.objectives.names()`; that of `config` when
+            None, which is the paper's unless said otherwise.
+        without: parts of the method to leave out, among `rdjepa.pretraining.parts.PARTS`.
+        config: all optimization settings; those of the preset when None.
         device: "auto", "cpu", "cuda".
         engine: choices of speed and memory; what suits the device when None.
         resume: continue from the newest valid state in `out`.
@@ -106,20 +114,24 @@ def pretrain(
         The pretrained model.
 
     Raises:
-        ArgumentError: unknown preset, precision or system, systems without trajectories, coefficients outside [0, 1),
-            or a directory of another run.
+        ArgumentError: unknown preset, precision, objective, part or system, systems without trajectories, coefficients
+            outside [0, 1), or a directory of another run.
         DivergenceError: loss or gradient is not finite; the states saved before remain.
         InsufficientMemoryError: more memory is needed than there is; the message says what to lower.
     """
     if preset not in PRESETS:
         raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}; name one of them")
-    config, run = profiles.PROFILES[preset], Path(out)
+    of_class(config, profiles.PretrainConfig | None, "config")
+    config, run = config or profiles.PROFILES[preset], Path(out)
     if steps is not None:
         config = profiles.scaled(config, steps)
     if precision is not None:
         config = dataclasses.replace(config, precision=precision)
     if ema is not None:
         config = dataclasses.replace(config, ema=ema)
+    if objective is not None and objective != config.objective:
+        config = dataclasses.replace(config, objective=objective, options=None)
+    sizes, config = parts.without(without, PRESETS[preset], objectives.resolved(config))
     files = _systems(SOURCES if systems is None else systems)
     torch_device = device_named(device)
     engine = engine or fastest(torch_device)
@@ -150,9 +162,11 @@ def pretrain(
                 stop_at=stop_at,
                 progress=progress,
                 line=board.write,
+                model=sizes,
             )
         if ranks.leads:
             setup = {"engine": dataclasses.asdict(engine), "processes": ranks.size, **_nearest(data, dataset.checksums)}
+            setup["without"] = list(without)
             _finish(model, preset, run, config, dataset, validation, started, setup, files)
         ranks.wait()
     return checkpoint.load(run / "model")
@@ -188,14 +202,18 @@ def _finish(
 ) -> None:
     """Write the folder `model` of a run: weights, configuration, data, curves and card."""
     metrics = read_metrics(run / METRICS)
+    pretrained = objectives.model_class(config.objective).kept(config.options)
     record = {
+        "objective": config.objective,
+        "summary": objectives.get(config.objective).summary,
+        "pretrained": list(pretrained),  # the other networks are fresh
         "config": dataclasses.asdict(config),
         "steps": metrics[-1]["step"],
         "systems": list(files),
         "grid": model.config.grid,
         "trajectories": dataset.frames.counts,
         "validation_trajectories": validation.frames.counts,
-        "diagnostics": next((m for m in reversed(metrics) if "latent_loss" in m), {}),
+        "diagnostics": next((m for m in reversed(metrics) if m.keys() & {"latent_loss", "latent_std"}), {}),
         "seconds_of_last_session": round(time.perf_counter() - started, 1),
         "software": software(),
         "data": fingerprint(dataset.checksums),
@@ -208,7 +226,7 @@ def _finish(
     for name in (checkpoint.DATA, METRICS):
         write_bytes(folder / name, (run / name).read_bytes())
     figures.curves(metrics, folder / "curves.png")
-    checkpoint.save(model, folder, record, cards.model_card(preset, record))
+    checkpoint.save(model, folder, record, cards.model_card(preset, record), decoder="decoder" in pretrained)
 
 
 def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer], files: Mapping[str, str] | None = None) -> float:
@@ -220,14 +238,19 @@ def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer], files: Ma
 
     Args:
         model: a pretrained model.
-        normalizers: the field statistics of its pretraining data, by system.
+        normalizers: the field statistics of its pretraining data, by system; of a family, whose trajectories have their
+            own, by key.
         files: system -> file that defines it, for systems of the user.
     """
     files = files or {}
-    checked = [name for name in CHECKED if name in normalizers] or list(normalizers)[:1]
-    physical = {name: simulate(files.get(name, name), split="validation").fields for name in checked}
+    first = next(iter(normalizers)).split("/")[0]  # a system, or that of a key
+    checked = [name for name in CHECKED if name in normalizers] or [first]
+    physical = {
+        name: block_means(simulate(files.get(name, name), split="validation").fields, model.config.grid)
+        for name in checked
+    }
     fields = {
-        name: [channels_first(normalizers[name].standardize(block_means(each, model.config.grid)))]
+        name: [channels_first((normalizers.get(name) or Normalizer.fit([each])).standardize(each))]
         for name, each in physical.items()
     }
     # A checkpoint has no target encoder; a copy of the online one makes the loss a function of the stored weights.

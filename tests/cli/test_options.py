@@ -11,7 +11,7 @@ from rdjepa.data import trajectory
 from rdjepa.errors import ArgumentError
 from rdjepa.evaluation.probe import ProbeConfig
 from rdjepa.models import rdjepa as models
-from rdjepa.pretraining import engine
+from rdjepa.pretraining import engine, objectives, parts
 from rdjepa.study import profiles, registry
 from rdjepa.study.supply import Supply
 
@@ -28,6 +28,8 @@ PAPER_STUDIES = registry.names()
         (options.COMPILE_MODES, engine.MODES),
         (options.EXPORTS, export.FORMATS),
         (options.FRAME_PLACES, engine.PLACES),
+        (options.OBJECTIVES, objectives.names()),
+        (options.PARTS, parts.PARTS),
         (options.STUDIES, PAPER_STUDIES),
         (options.PROFILES, profiles.PROFILES),
     ],

@@ -1,9 +1,9 @@
 from rdjepa.io.cards import model_card
 
 
-def test_card_states_data_seed_and_diagnostics():
+def record_of_a_run():
     config = {"batch": 8, "seed": 1234, "precision": "float32", "peak": 1e-3, "warmup": 5, "minimum": 1e-6}
-    record = {
+    return {
         "config": config | {"weight_decay": 0.05, "ema": (0.996, 0.99995)},
         "steps": 77,
         "grid": 64,
@@ -12,7 +12,12 @@ def test_card_states_data_seed_and_diagnostics():
         "diagnostics": {"step": 77, "latent_loss": 0.25},
         "software": {"torch": "2"},
     }
-    card = model_card("nano", record)
+
+
+def test_card_states_data_seed_and_diagnostics():
+    card = model_card("nano", record_of_a_run())
+    assert "Encoder and predictor of RD-JEPA, pretrained by predicting future states in latent space." in card
+    assert "random weights" not in card and "Left out" not in card
     for fact in (
         "77 steps",
         "seed 1234",
@@ -22,3 +27,22 @@ def test_card_states_data_seed_and_diagnostics():
         "64 x 64 points",
     ):
         assert fact in card
+
+
+def test_card_states_objective_fresh_networks_and_what_was_left_out():
+    told = {"objective": "masked-fields", "summary": "reconstructing", "pretrained": ["encoder"], "without": ["tubes"]}
+    measured = {"diagnostics": {"held_out_loss": 0.5, "latent_std": 0.7}}
+    card = model_card("nano", record_of_a_run() | told | measured)
+    for fact in (
+        "pretrained by reconstructing.",
+        "The predictor has random weights.",
+        "Left out of the method: tubes.",
+        "| held_out_loss | 0.5 |",
+        "| latent_std | 0.7 |",
+    ):
+        assert fact in card
+    assert "averaging coefficient" not in card and "latent_loss" not in card
+    whole = told | {"pretrained": ["encoder", "predictor", "decoder"]}
+    assert "The decoder is part of it" in model_card("nano", record_of_a_run() | whole)
+    nothing = model_card("nano", record_of_a_run() | told | {"objective": "random", "pretrained": []})
+    assert "The encoder and the predictor have random weights." in nothing

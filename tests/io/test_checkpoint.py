@@ -26,6 +26,15 @@ def test_round_trip_in_half_precision(saved):
         assert all(torch.equal(a.half().float(), b) for a, b in pairs)
 
 
+def test_a_pretrained_decoder_is_written_and_read_if_asked_for(tiny, tmp_path):
+    model = build("tiny", seed=3)
+    for decoder in (True, False):
+        checkpoint.save(model, tmp_path / "m", {"steps": 1}, "card", decoder=decoder)
+        loaded = checkpoint.load(tmp_path / "m")
+        pairs = zip(model.decoder.parameters(), loaded.decoder.parameters(), strict=True)
+        assert all(torch.equal(a.half().float(), b) for a, b in pairs) == decoder
+
+
 def test_unknown_name_lists_what_is_shipped():
     with pytest.raises(CheckpointError, match="expected a shipped checkpoint"):
         checkpoint.load("no-such-model")

@@ -98,7 +98,7 @@ def test_every_pretrained_parameter_gets_a_gradient(tiny):
     jepa = JEPA(model.encoder, model.predictor)
     mask = torch.zeros(1, 4, 256, dtype=torch.bool)
     mask[0, 0, :9] = True
-    out = jepa(torch.randn(1, 4, 2, 128, 128), torch.arange(256)[None], torch.arange(256)[None] % 9, mask)
+    out = jepa.predict(torch.randn(1, 4, 2, 128, 128), torch.arange(256)[None], torch.arange(256)[None] % 9, mask)
     (out * torch.randn_like(out)).sum().backward()
     silent = [n for n, p in jepa.named_parameters() if p.requires_grad and (p.grad is None or not p.grad.any())]
     # softmax is blind to a shift of all keys, so a key bias has a zero gradient by construction

@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
+from rdjepa import systems
 from rdjepa.data import store
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
@@ -54,6 +57,40 @@ def test_mapped_frames_are_those_in_memory_and_are_made_once(base, tmp_path, mon
     a, b = (each.batch(0, 3, 2, 4, TargetConfig(sides=(1, 2))) for each in (whole, again))
     assert torch.equal(a.context, b.context)
     assert torch.equal(a.futures, b.futures)
+
+
+@pytest.fixture
+def random_equations(base, registrations):
+    """A family beside the systems; its trajectories differ in level and scale."""
+    for split in ("pool", "validation"):
+        for index in range(3):
+            made = trajectory("odd", index, split=split)
+            store.write(base, replace(made, fields=made.fields * (index + 1) + 10 * index))
+    systems.register(replace(systems.get("family"), name="odd"), "family")
+
+
+def test_every_trajectory_of_a_family_is_standardized_with_its_own_statistics(base, random_equations):
+    source = Dataset.open(base, ("one", "odd"))
+    keys = [f"odd/pool/id/{index:05d}" for index in range(3)]
+    assert list(source.normalizers) == ["one", *keys]
+    assert [source.normalizers[name].source for name in ("one", *keys)] == ["pool", *["trajectory"] * 3]
+    for key, (row, count) in zip(keys, source.frames.spans["odd"], strict=True):
+        fields = store.get(base, Key.parse(key)).fields
+        assert source.normalizers[key] == Normalizer.fit([fields], "trajectory")
+        table = source.frames.take(torch.arange(row, row + count))
+        assert table.mean(dim=(0, 2, 3)).abs().max() < 1e-4 and (table.std(dim=(0, 2, 3)) - 1).abs().max() < 1e-3
+    validation = Dataset.open(base, ("odd",), "validation")
+    assert set(validation.normalizers) == {key.replace("pool", "validation") for key in keys}
+
+
+def test_mapped_frames_of_a_family_are_its_own_and_not_those_of_one_system(base, random_equations, tmp_path):
+    whole = Dataset.open(base, ("one", "odd"))
+    mapped = Dataset.open(base, ("one", "odd"), mapped=tmp_path / "frames")
+    assert torch.equal(whole.frames.table, mapped.frames.table) and mapped.normalizers == whole.normalizers
+    systems._REGISTERED.pop("odd")  # as an earlier version saw it: one system
+    alike = Dataset.open(base, ("one", "odd"), mapped=tmp_path / "frames")
+    assert not torch.equal(whole.frames.table, alike.frames.table) and list(alike.normalizers) == ["one", "odd"]
+    assert len(list((tmp_path / "frames").glob("*.json"))) == 2
 
 
 def test_a_mapped_file_without_its_mark_or_cut_short_is_made_again(base, tmp_path):

@@ -6,6 +6,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,6 +87,14 @@ def test_a_run_of_an_earlier_version_is_resumed_by_the_systems_of_its_statistics
     assert equal(whole, pretrain("tiny", source(), tmp_path / "old", CONFIG, resuming=True))
 
 
+def test_a_run_with_other_field_statistics_is_not_resumed(tiny, tmp_path):
+    pretrain("tiny", source(), tmp_path, CONFIG, stop_at=2)
+    others = source()
+    others.normalizers["a/0"] = others.normalizers.pop("a")
+    with pytest.raises(ArgumentError, match=r"expected the field statistics that .* start a new run"):
+        pretrain("tiny", others, tmp_path, CONFIG, resuming=True)
+
+
 def test_damaged_newest_state_gives_way_to_the_one_before(tiny, tmp_path):
     whole = pretrain("tiny", source(), tmp_path / "whole", CONFIG)
     pretrain("tiny", source(), tmp_path / "run", CONFIG, stop_at=4)
@@ -157,19 +166,21 @@ def test_every_diagnostic_is_in_the_lines_and_the_warnings_wait_for_the_warm_up(
 
 def test_a_gradient_that_is_not_finite_leaves_the_weights_alone(tiny):
     training = Pretraining("tiny", CONFIG, torch.device("cpu"))
-    before = {name: value.clone() for name, value in training.jepa.state_dict().items()}
-    training.jepa.predictor.embedding.register_hook(lambda gradient: gradient * torch.inf)
+    objective: Any = training.objective
+    before = {name: value.clone() for name, value in objective.state_dict().items()}
+    objective.predictor.embedding.register_hook(lambda gradient: gradient * torch.inf)
     with pytest.raises(FloatingPointError, match="gradient"):
         training.update([source().batch(0, 0, 2, 16, CONFIG.targets)])
-    assert all(torch.equal(before[name], value) for name, value in training.jepa.state_dict().items())
+    assert all(torch.equal(before[name], value) for name, value in objective.state_dict().items())
 
 
 def test_target_encoder_has_no_gradient_and_no_optimizer_state_and_moves_after_the_step(tiny):
     config = replace(CONFIG, ema=(0.75, 0.75))
     training = Pretraining("tiny", config, torch.device("cpu"))
-    before = [p.clone() for p in training.jepa.target_encoder.parameters()]
+    objective: Any = training.objective
+    before = [p.clone() for p in objective.target_encoder.parameters()]
     training.update([source().batch(0, 0, 2, 16, config.targets)])
-    target, online = training.jepa.target_encoder, training.jepa.encoder
+    target, online = objective.target_encoder, objective.encoder
     assert all(p.grad is None for p in target.parameters())
     assert not any(p in training.optimizer.state for p in target.parameters())
     triples = zip(before, target.parameters(), online.parameters(), strict=True)

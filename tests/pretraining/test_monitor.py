@@ -5,7 +5,7 @@ from noise import source
 from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import build
 from rdjepa.pretraining.loss import jepa_loss
-from rdjepa.pretraining.monitor import TargetQueue, averaging_distance, gates, gradient_norms, short_line
+from rdjepa.pretraining.monitor import LatentQueue, averaging_distance, gates, gradient_norms, short_line
 from rdjepa.pretraining.targets import TargetConfig
 
 
@@ -16,12 +16,12 @@ def jepa(tiny):
 
 
 def test_queue_keeps_the_latest_samples_and_tells_systems_apart(jepa):
-    queue = TargetQueue(size=6)
+    queue = LatentQueue(size=6)
     assert queue.measure() == {"samples": 0, "systems": {}}
     data = source()
     for index in range(4):
         batch = data.batch(0, index, 2, 16, TargetConfig())
-        queue.push(jepa.targets(batch.futures), batch)
+        queue.push(jepa.targets(batch.futures)[batch.frame_of_query[:, 0]], batch.systems)
     measured = queue.measure()
     assert measured["samples"] == 6
     assert measured["target_rank"] <= 5
@@ -42,7 +42,7 @@ def test_gates_start_at_a_quarter_and_the_average_at_no_distance(jepa):
 def test_gradient_norms_of_modules_add_up_to_the_norm_before_clipping(jepa, clip):
     batch = source().batch(0, 0, 2, 16, TargetConfig())
     latent = jepa.targets(batch.futures)
-    predicted = jepa(batch.context, batch.patches, batch.offsets, batch.mask)
+    predicted = jepa.predict(batch.context, batch.patches, batch.offsets, batch.mask)
     jepa_loss(predicted, latent[batch.frame_of_query, batch.patches]).backward()
     total = float(torch.nn.utils.clip_grad_norm_(jepa.trainable(), clip))
     norms = gradient_norms(jepa, total, clip)

@@ -95,7 +95,7 @@ def test_accumulated_passes_make_the_step_of_the_whole_batch(tiny):
     b = divided.update([data.cut(data.plan(*plan, part)) for part in Ranks().parts(2, 2)])
     assert a["loss"] == pytest.approx(b["loss"], rel=1e-5)
     assert a["gradient_norm"] == pytest.approx(b["gradient_norm"], rel=1e-4)
-    for x, y in zip(whole.jepa.trainable(), divided.jepa.trainable(), strict=True):
+    for x, y in zip(whole.objective.trainable(), divided.objective.trainable(), strict=True):
         assert x.grad is not None and y.grad is not None and torch.allclose(x.grad, y.grad, rtol=1e-3, atol=1e-6)
 
 

@@ -1,11 +1,12 @@
 """One pretraining step plain and one compiled, each network as one graph; prints both results as JSON."""
 
 import json
+from collections.abc import Sequence
 
 import torch
 from noise import CONFIG, source
+from torch import nn
 
-from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import PRESETS, ModelConfig
 from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.state import Pretraining
@@ -13,9 +14,9 @@ from rdjepa.pretraining.state import Pretraining
 PRESETS["tiny"] = ModelConfig(32, 1, (1, 1, 1, 1, 1), temporal_blocks=1, predictor_blocks=1, decoder_width=8)
 
 
-def prepare(engine: Engine, jepa: JEPA) -> None:
+def prepare(engine: Engine, networks: Sequence[nn.Module]) -> None:
     """Compile the networks of a compiled engine without generating code."""
-    for module in (jepa.encoder, jepa.predictor, jepa.target_encoder) if engine.compiled else ():
+    for module in networks if engine.compiled else ():
         module.compile(backend="aot_eager", dynamic=False, fullgraph=True)
 
 

@@ -52,6 +52,15 @@ def _curve_table(curve: Mapping[str, Mapping[int, float]]) -> Table:
     return table
 
 
+def objective_of(run: Mapping) -> str:
+    """Return the title of the objective in the record of a run, and what was left out; records of 0.1.0 name none."""
+    from rdjepa.pretraining import objectives
+
+    name = run.get("objective", objectives.DEFAULT)
+    title = objectives.get(name).title if name in objectives.names() else name
+    return f"{title} without {', '.join(run['without'])}" if run.get("without") else title
+
+
 def info() -> None:
     """Show versions, device, model presets and shipped checkpoints."""
     from rdjepa.io import checkpoint
@@ -72,8 +81,9 @@ def info() -> None:
         _, record = checkpoint.read_config(name)
         run = record.pretraining
         console.print(
-            f"checkpoint {name}: {record.sha256[:12]}, {run['steps']} steps of batch {run['config']['batch']} on "
-            f"{sum(run['trajectories'].values())} pool trajectories of {', '.join(run['trajectories'])}; {directory}"
+            f"checkpoint {name}: {record.sha256[:12]}, {objective_of(run)}, {run['steps']} steps of batch "
+            f"{run['config']['batch']} on {sum(run['trajectories'].values())} pool trajectories of "
+            f"{', '.join(run['trajectories'])}; {directory}"
         )
         data_fingerprint, leaks = audit(name)
         verdict = "\n".join(leaks) or "no held-out system, no validation or test trajectory"

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from rdjepa.cli.console import console, progress
-from rdjepa.cli.options import COMPILE_MODES, FRAME_PLACES, PRESETS, Device, names_in
+from rdjepa.cli.options import COMPILE_MODES, FRAME_PLACES, OBJECTIVES, PARTS, PRESETS, Device, names_in
 from rdjepa.io.atomic import write_bytes
 
 
@@ -30,6 +30,12 @@ def pretrain(
             help="Averaging coefficient of the target encoder; the preset's own by default.", metavar="FIRST LAST"
         ),
     ] = None,
+    objective: Annotated[
+        str, typer.Option(help=f"What the encoder learns from: {', '.join(OBJECTIVES)}.")
+    ] = "predictive-latent",
+    without: Annotated[
+        str | None, typer.Option(help=f"Parts to leave out, separated by commas, among {', '.join(PARTS)}.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the newest valid state in --out.")] = False,
     stop_at: Annotated[int | None, typer.Option(min=1, help="Save and stop at this step; --resume goes on.")] = None,
     compile: Annotated[
@@ -44,7 +50,7 @@ def pretrain(
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write for TensorBoard too.")] = False,
     device: Device = "auto",
 ) -> None:
-    """Pretrain an encoder and a predictor by predicting future states in latent space.
+    """Pretrain an encoder, as in the paper by predicting future states in latent space, or with another objective.
 
     For several devices, start it by torchrun: torchrun --nproc-per-node 2 -m rdjepa pretrain ...
     """
@@ -65,6 +71,8 @@ def pretrain(
             steps=steps,
             precision=precision,
             ema=ema,
+            objective=objective,
+            without=() if without is None else names_in(without),
             engine=engine,
             resume=resume,
             stop_at=stop_at,

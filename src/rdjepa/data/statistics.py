@@ -12,7 +12,7 @@ from rdjepa.checks import of_class
 from rdjepa.errors import DataError
 
 SMALLEST_SCALE = 1e-6
-ORIGINS = ("pool", "support")
+ORIGINS = ("pool", "support", "trajectory")
 
 Array = TypeVar("Array", bound=Any)
 
@@ -112,7 +112,8 @@ class Normalizer:
     Attributes:
         mean: one value per component, in physical units.
         std: one value per component, in physical units.
-        source: which data the statistics came from: "pool" (the paper's choice) or "support".
+        source: which data the statistics came from: "pool" (the paper's choice), "support", or "trajectory", where
+            every trajectory is of another equation.
     """
 
     mean: tuple[float, ...]
@@ -143,7 +144,7 @@ class Normalizer:
 
         Args:
             arrays: (..., C) each, taken one at a time and accumulated in float64.
-            source: "pool" or "support".
+            source: "pool", "support" or "trajectory".
 
         Raises:
             DataError: there are no arrays, or a value is not finite.

@@ -1,8 +1,16 @@
 """The model card of a pretrained checkpoint, written from the record of its run."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-MEASURED = ("latent_loss", "mean_loss", "persistence_loss", "target_std", "target_rank", "target_cosine")
+LATENT = ("latent_loss", "mean_loss", "persistence_loss", "target_std", "target_rank", "target_cosine")
+FIELD = ("held_out_loss", "latent_std", "latent_rank", "latent_cosine")
+# What a record of an earlier version, which names no objective, stands for.
+EARLIER = {
+    "objective": "predictive-latent",
+    "summary": "predicting future states in latent space",
+    "pretrained": ["encoder", "predictor"],
+    "without": [],
+}
 
 
 def model_card(preset: str, record: Mapping) -> str:
@@ -13,11 +21,16 @@ def model_card(preset: str, record: Mapping) -> str:
         record: the run's record, as `rdjepa.pretrain` makes it.
     """
     config, diagnostics = record["config"], record["diagnostics"]
+    objective, summary, pretrained, without = (record.get(name, EARLIER[name]) for name in EARLIER)
+    paper = objective == EARLIER["objective"]
+    shown, legend = (LATENT, _OF_LATENT) if paper else (FIELD, _OF_FIELD)
     counts = "\n".join(
         f"| {name} | {count} | {record['validation_trajectories'].get(name, 0)} |"
         for name, count in record["trajectories"].items()
     )
-    measured = "\n".join(f"| {key} | {diagnostics[key]:.4g} |" for key in MEASURED if key in diagnostics)
+    averaging = f"; averaging coefficient {config['ema'][0]} to {config['ema'][1]}" if paper else ""
+    left_out = f" Left out of the method: {', '.join(without)}." if without else ""
+    measured = "\n".join(f"| {key} | {diagnostics[key]:.4g} |" for key in shown if key in diagnostics)
     software = ", ".join(f"{name} {version}" for name, version in record["software"].items())
     return f"""---
 license: mit
@@ -27,8 +40,7 @@ tags: [reaction-diffusion, pde, jepa, scientific-machine-learning]
 
 # RD-JEPA {preset}
 
-Encoder and predictor of RD-JEPA, pretrained by predicting future states in latent space. The decoder is not part of
-it: `rdjepa.adapt` starts a fresh one for every new system. Half precision; float32 once loaded.
+Encoder and predictor of RD-JEPA, pretrained by {summary}. {_networks(pretrained)} Half precision; float32 once loaded.
 
 ## Data
 
@@ -43,7 +55,7 @@ checksum of every trajectory, and the field statistics, are in `data.json`; the 
 
 {record["steps"]} steps of batch {config["batch"]}, seed {config["seed"]}, {config["precision"]}; learning rate
 {config["peak"]:g} after {config["warmup"]} warm-up steps, on a cosine to {config["minimum"]:g}; weight decay
-{config["weight_decay"]:g}; averaging coefficient {config["ema"][0]} to {config["ema"][1]}.
+{config["weight_decay"]:g}{averaging}.{left_out}
 
 Made with {software}. Curves: `curves.png`, from `metrics.jsonl`.
 
@@ -53,12 +65,34 @@ Made with {software}. Curves: `curves.png`, from `metrics.jsonl`.
 |---|---|
 {measured}
 
-`latent_loss` is the pretraining loss; `mean_loss` and `persistence_loss` are the same loss for predicting the mean
-target of each position and the newest frame's own target. A collapsed model has `target_std` near 0 and
-`target_cosine` near 1.
+{legend}
 
 ## Limits
 
 Two components, {record["grid"]} x {record["grid"]} points (finer frames are averaged over blocks), four frames in, up
-to eight frames ahead, fields standardized per system.
+to eight frames ahead, fields standardized per system, those of a family of random equations per trajectory.
 """
+
+
+_OF_LATENT = """\
+`latent_loss` is the pretraining loss; `mean_loss` and `persistence_loss` are the same loss for predicting the mean
+target of each position and the newest frame's own target. A collapsed model has `target_std` near 0 and
+`target_cosine` near 1."""
+
+_OF_FIELD = """\
+`held_out_loss`, where anything is trained, is the pretraining loss; the other three say how much the encoder's tokens
+of complete contexts differ across samples. A collapsed encoder has `latent_std` near 0 and `latent_cosine` near 1."""
+
+
+def _networks(pretrained: Collection[str]) -> str:
+    """Say which networks of a checkpoint are fresh."""
+    fresh = [name for name in ("encoder", "predictor") if name not in pretrained]
+    said = [f"The {' and the '.join(fresh)} {'have' if len(fresh) > 1 else 'has'} random weights."] if fresh else []
+    if "decoder" in pretrained:
+        said.append(
+            "The decoder is part of it; `rdjepa.adapt` starts a fresh one all the same, unless it is given the whole "
+            "as a forecaster."
+        )
+    else:
+        said.append("The decoder is not part of it: `rdjepa.adapt` starts a fresh one for every new system.")
+    return " ".join(said)

@@ -1,6 +1,6 @@
 """Pretrained models as directories: weights, configuration, manifest of the data, curves and a model card.
 
-    model.safetensors   encoder and predictor, half precision, with their own checksum
+    model.safetensors   encoder, predictor and now and then a decoder, half precision, with their own checksum
     config.json         sizes, pretraining settings and the run's versions
     data.json           field statistics, and key and checksum of every trajectory that pretraining used
     metrics.jsonl       the run's curves
@@ -53,7 +53,7 @@ class Sources:
     """Content of data.json: what a model was pretrained on.
 
     Attributes:
-        normalizers: system -> its field statistics.
+        normalizers: field statistics by system, or by key in a family, where every trajectory is another equation.
         trajectories: key -> checksum of every trajectory.
         systems: their names, in the order of the run; earlier versions wrote none.
     """
@@ -102,22 +102,23 @@ def locate(source: str | Path) -> Path:
     )
 
 
-def save(model: RDJEPA, directory: Path, pretraining: dict, card: str) -> str:
-    """Write a pretrained model; the decoder is not part of it, since adaptation starts a fresh one.
+def save(model: RDJEPA, directory: Path, pretraining: dict, card: str, decoder: bool = False) -> str:
+    """Write a pretrained model; as a rule without the decoder, since adaptation starts a fresh one.
 
     Args:
-        model: a model whose encoder and predictor are pretrained.
+        model: a pretrained model.
         directory: where to write; existing files of the same names are replaced.
         pretraining: record of the pretraining run, as JSON values.
         card: Markdown text of the model card.
+        decoder: whether the decoder is pretrained and to be written.
 
     Returns:
         The fingerprint of the weights.
     """
     tensors = {
         f"{part}.{name}": value.half()
-        for part, module in (("encoder", model.encoder), ("predictor", model.predictor))
-        for name, value in module.state_dict().items()
+        for part in ("encoder", "predictor", *(["decoder"] if decoder else []))
+        for name, value in getattr(model, part).state_dict().items()
     }
     fingerprint = save_tensors(directory / WEIGHTS, tensors, {"kind": "model"})
     record = Record(FORMAT, VERSION, model.name, fingerprint, model.config.to_dict(), pretraining)
@@ -155,7 +156,7 @@ def read_sources(source: str | Path) -> Sources:
 
 
 def load(source: str | Path) -> RDJEPA:
-    """Load a pretrained model: encoder and predictor as saved, decoder with fresh weights.
+    """Load a pretrained model: encoder and predictor as saved, decoder with fresh weights unless there is a saved one.
 
     Args:
         source: name of a shipped checkpoint, a directory, or a hub id "owner/name".
@@ -173,7 +174,8 @@ def load(source: str | Path) -> RDJEPA:
         model = RDJEPA(ModelConfig.from_dict(record.model), record.name)
     except ArgumentError as error:
         raise CheckpointError(f"{error}; the checkpoint is {directory}") from error
-    for part in ("encoder", "predictor"):
+    stored = {name.split(".")[0] for name in tensors}
+    for part in ("encoder", "predictor", *(["decoder"] if "decoder" in stored else [])):
         state = {k.removeprefix(f"{part}."): v.float() for k, v in tensors.items() if k.startswith(f"{part}.")}
         try:
             getattr(model, part).load_state_dict(state)

@@ -28,7 +28,7 @@ class JEPA(nn.Module):
         """Return latent tokens (n, S, d) of complete single frames (n, C, H, W), each at temporal index 0."""
         return self.target_encoder(frames[:, None])
 
-    def forward(
+    def predict(
         self,
         context: Float[Tensor, "B T C H W"],
         patches: Int[Tensor, " B *M"],

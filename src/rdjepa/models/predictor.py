@@ -1,5 +1,7 @@
 """The lead-time-conditioned latent predictor with diffusion- and reaction-inspired branches (S2.4)."""
 
+from collections.abc import Collection
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
@@ -7,6 +9,8 @@ from torch import Tensor, nn
 
 from rdjepa.models.attention import Attention, mlp
 from rdjepa.models.embeddings import MAX_OFFSET, LeadTimeEmbedding, spatial_embedding
+
+BRANCHES = ("diffusion", "reaction")
 
 
 def latent_laplacian(latent: Float[Tensor, "B S d"]) -> Float[Tensor, "B S d"]:
@@ -22,22 +26,25 @@ class PredictorBlock(nn.Module):
 
     Queries are (B, G, M, d): the M queries of one group attend to each other; all groups share one context. Queries
     that are still the same for all samples, as a full grid's are in the first block, may be (1, G, M, d). The two gates
-    are unconstrained scalars that start at 0.25.
+    are unconstrained scalars that start at 0.25. Either branch may be left out, with its gate.
     """
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, width: int, heads: int, without: Collection[str] = ()) -> None:
         super().__init__()
         self.norm_self = nn.LayerNorm(width)
         self.self_attention = Attention(width, heads)
         self.norm_cross = nn.LayerNorm(width)
         self.norm_context = nn.LayerNorm(width)
         self.cross_attention = Attention(width, heads)
-        self.diffusion = nn.Sequential(nn.LayerNorm(3 * width + 1), *mlp(3 * width + 1, 2 * width, width))
-        self.norm_reaction = nn.LayerNorm(width)
-        self.reaction = nn.Sequential(nn.LayerNorm(2 * width), *mlp(2 * width, 4 * width, width))
+        self.branches = tuple(name for name in BRANCHES if name not in without)
+        if "diffusion" in self.branches:
+            self.diffusion = nn.Sequential(nn.LayerNorm(3 * width + 1), *mlp(3 * width + 1, 2 * width, width))
+            self.gate_diffusion = nn.Parameter(torch.tensor(0.25))
+        if "reaction" in self.branches:
+            self.norm_reaction = nn.LayerNorm(width)
+            self.reaction = nn.Sequential(nn.LayerNorm(2 * width), *mlp(2 * width, 4 * width, width))
+            self.gate_reaction = nn.Parameter(torch.tensor(0.25))
         self.output = nn.Sequential(nn.LayerNorm(width), *mlp(width, 4 * width, width))
-        self.gate_diffusion = nn.Parameter(torch.tensor(0.25))
-        self.gate_reaction = nn.Parameter(torch.tensor(0.25))
 
     def forward(
         self,
@@ -60,9 +67,11 @@ class PredictorBlock(nn.Module):
         query = query + self.self_attention(normed, normed).view(query.shape)
         attended = self.cross_attention(self.norm_cross(query).flatten(1, 2), self.norm_context(context))
         query = query + attended.unflatten(1, query.shape[1:3])
-        query = query + self.gate_diffusion * self.diffusion(local)
-        reacted = self.reaction(torch.cat([self.norm_reaction(query), lead.expand(query.shape)], dim=-1))
-        query = query + self.gate_reaction * reacted
+        if "diffusion" in self.branches:
+            query = query + self.gate_diffusion * self.diffusion(local)
+        if "reaction" in self.branches:
+            reacted = self.reaction(torch.cat([self.norm_reaction(query), lead.expand(query.shape)], dim=-1))
+            query = query + self.gate_reaction * reacted
         return query + self.output(query)
 
 
@@ -74,17 +83,19 @@ class Predictor(nn.Module):
         heads: attention heads.
         blocks: number of predictor blocks.
         side: tokens per side.
+        without: branches of the blocks that are left out, among `BRANCHES`.
     """
 
     space: Tensor
 
-    def __init__(self, width: int, heads: int, blocks: int, side: int = 16) -> None:
+    def __init__(self, width: int, heads: int, blocks: int, side: int = 16, without: Collection[str] = ()) -> None:
         super().__init__()
+        self.branches = tuple(name for name in BRANCHES if name not in without)
         self.lead_time = LeadTimeEmbedding(width)
         self.grid = nn.Parameter(torch.randn(side * side, width) * 0.02)
         self.embedding = nn.Parameter(torch.randn(width) * 0.02)
         self.norm_input = nn.LayerNorm(width)
-        self.blocks = nn.ModuleList(PredictorBlock(width, heads) for _ in range(blocks))
+        self.blocks = nn.ModuleList(PredictorBlock(width, heads, without) for _ in range(blocks))
         self.norm_output = nn.LayerNorm(width)
         self.register_buffer("space", spatial_embedding(side, width), persistent=False)
 

@@ -11,7 +11,7 @@ from rdjepa.checks import Seed, Size, check, checked, of_class
 from rdjepa.errors import ArgumentError
 from rdjepa.models.decoder import Decoder
 from rdjepa.models.encoder import Encoder
-from rdjepa.models.predictor import Predictor
+from rdjepa.models.predictor import BRANCHES, Predictor
 
 # To be raised when the same weights no longer give the same function. 2: spectral layers see both diagonals, and the
 # decoder's levels follow from the patch.
@@ -33,6 +33,7 @@ class ModelConfig:
         grid: points per side of the fields.
         patch: points per side of a patch.
         components: field components C.
+        without: branches that the predictor's blocks lack, among "diffusion" and "reaction"; none in the paper.
     """
 
     width: Size = 512
@@ -45,10 +46,13 @@ class ModelConfig:
     grid: Size = 128
     patch: Size = 8
     components: Size = 2
+    without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the sizes; a grid is a whole number of patches."""
         check(self)
+        if unknown := [name for name in self.without if name not in BRANCHES]:
+            raise ArgumentError(f"expected branches among {', '.join(BRANCHES)}, got {unknown[0]!r}; name one of them")
         if self.grid % self.patch:
             raise ArgumentError(f"expected a grid of whole patches, got {self.grid} points and patches of {self.patch}")
 
@@ -58,8 +62,12 @@ class ModelConfig:
         return self.grid // self.patch
 
     def to_dict(self) -> dict:
-        """Return the sizes and the revision of the architecture as JSON values."""
-        return asdict(self) | {"depths": list(self.depths), "revision": REVISION}
+        """Return the sizes and the revision of the architecture as JSON values.
+
+        Only what is left out is written, so a whole model has the same values as before anything could be.
+        """
+        values = asdict(self) | {"depths": list(self.depths), "without": list(self.without), "revision": REVISION}
+        return values if self.without else {name: value for name, value in values.items() if name != "without"}
 
     @classmethod
     def from_dict(cls, values: Mapping) -> "ModelConfig":
@@ -77,12 +85,14 @@ class ModelConfig:
                 f"function here; {reader}, or pretrain and adapt again"
             )
         expected = set(cls.__dataclass_fields__)
+        without = checked(values.setdefault("without", ()), tuple[str, ...], "without")
         if set(values) != expected:
             raise ArgumentError(
                 f"expected the model configuration keys {sorted(expected)}, got {sorted(values)}; "
                 "the checkpoint comes from another version of the package"
             )
-        return cls(**{**values, "depths": checked(values["depths"], tuple[Size, Size, Size, Size, Size], "depths")})
+        depths = checked(values["depths"], tuple[Size, Size, Size, Size, Size], "depths")
+        return cls(**{**values, "depths": depths, "without": without})
 
 
 PRESETS = {
@@ -124,7 +134,7 @@ class RDJEPA(nn.Module):
             config.patch,
             config.components,
         )
-        self.predictor = Predictor(config.width, config.heads, config.predictor_blocks, config.side)
+        self.predictor = Predictor(config.width, config.heads, config.predictor_blocks, config.side, config.without)
         self.decoder = Decoder(config.width, config.decoder_width, config.components, patch=config.patch)
 
 

@@ -1,9 +1,11 @@
 """Optimization settings of pretraining and the three profiles (S2.5, Table S4)."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from rdjepa.checks import BelowOne, Count, NotNegative, Number, Precision, Rate, Seed, check
 from rdjepa.errors import ArgumentError
+from rdjepa.pretraining.objectives import registry
 from rdjepa.pretraining.targets import TargetConfig
 
 
@@ -20,13 +22,15 @@ class PretrainConfig:
         weight_decay: of AdamW, on every parameter.
         betas: of AdamW.
         clip: global norm that gradients are clipped to.
-        ema: averaging coefficient of the target encoder, first and last.
+        ema: averaging coefficient of the target encoder, first and last; the predictive latent objective alone has one.
         seed: seed of the weights and of the sequence of batches.
         precision: "float32", or "bfloat16" for autocast (weights, optimizer and spectral layers stay float32).
         save_every: steps between saved states.
         log_every: steps between lines of metrics.jsonl.
         diagnose_every: steps between diagnostics on validation trajectories.
-        targets: distributions of regions, offsets, queries and masks.
+        targets: distributions of regions, offsets, queries and masks; other objectives use the largest offset alone.
+        objective: name of the objective, among `rdjepa.pretraining.objectives.names()`.
+        options: the objective's own settings, a record of its class `options`; its defaults when None.
     """
 
     steps: Count = 200_000
@@ -44,10 +48,13 @@ class PretrainConfig:
     log_every: Count = 50
     diagnose_every: Count = 1_000
     targets: TargetConfig = field(default_factory=TargetConfig)
+    objective: str = registry.DEFAULT
+    options: Any = None
 
     def __post_init__(self) -> None:
         """Check the values; an averaging that grows shorter is a mistake of order."""
         check(self)
+        registry.get(self.objective)
         if self.ema[0] > self.ema[1]:
             raise ArgumentError(
                 f"expected the first averaging coefficient not to be above the last, got {self.ema}; exchange them"

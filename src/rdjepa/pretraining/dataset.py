@@ -13,7 +13,7 @@ from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import PRETRAINING
 from rdjepa.errors import ArgumentError
 from rdjepa.pretraining.frames import Frames, read_frames
-from rdjepa.pretraining.targets import TargetConfig, sample_queries
+from rdjepa.pretraining.targets import Sampler
 
 ALL = slice(None)
 
@@ -26,9 +26,9 @@ class Batch:
         systems: (B,) name of each sample's system.
         context: (B, T, C, H, W) frames.
         futures: (n, C, H, W), each distinct target frame of each sample once.
-        patches: (B, M) queried patches.
-        offsets: (B, M) queried offsets, in frames after the newest context frame.
-        frame_of_query: (B, M) row of `futures` that answers each query.
+        patches: (B, M) queried patches; (B, 0) where whole frames are asked for.
+        offsets: (B, M) queried offsets, in frames after the newest context frame; (B, 0) where none is needed.
+        frame_of_query: (B, M) row of `futures` at each of the offsets.
         mask: (B, T, S) hidden context tokens.
     """
 
@@ -76,7 +76,7 @@ class Dataset:
 
     Attributes:
         frames: the standardized frames of all trajectories.
-        normalizers: system -> the statistics that they were standardized with.
+        normalizers: the statistics that they were standardized with, by system, or by key in a family of equations.
         checksums: key -> checksum of every trajectory; the manifest of the run.
     """
 
@@ -125,7 +125,7 @@ class Dataset:
         opened = read_frames(data, keys, dtype, mapped, grid)
         return cls(opened.frames, opened.normalizers, opened.checksums)
 
-    def plan(self, seed: int, index: int, size: int, side: int, config: TargetConfig, part: slice = ALL) -> Plan:
+    def plan(self, seed: int, index: int, size: int, side: int, sampler: Sampler, part: slice = ALL) -> Plan:
         """Draw batch number `index` of the sequence `seed`: a system, a trajectory, a window and queries per sample.
 
         Args:
@@ -133,7 +133,7 @@ class Dataset:
             index: number of the batch.
             size: samples of the whole batch.
             side: tokens per side of the latent grid.
-            config: the distributions of the queries.
+            sampler: draws the queries.
             part: which of the samples are wanted; the draws are those of the whole batch.
         """
         rng = np.random.default_rng([seed, index])
@@ -145,7 +145,7 @@ class Dataset:
             spans = self.frames.spans[name]
             row, length = spans[int(rng.integers(len(spans)))]
             start = row + rng.integers(PRETRAINING.count(length))
-            drawn.append((name, start, sample_queries(rng, side, PRETRAINING.context, config)))
+            drawn.append((name, start, sampler.sample(rng, side)))
         futures, answers, count = [], [], 0
         for _, start, queries in drawn[part]:
             distinct, answer = np.unique(queries.offsets, return_inverse=True)
@@ -168,6 +168,6 @@ class Dataset:
         frames = {"context": self.frames.take(plan.context), "futures": self.frames.take(plan.futures)}
         return Batch(**{**vars(plan), **frames})
 
-    def batch(self, seed: int, index: int, size: int, side: int, config: TargetConfig) -> Batch:
+    def batch(self, seed: int, index: int, size: int, side: int, sampler: Sampler) -> Batch:
         """Return batch number `index` of the sequence `seed`, with all samples."""
-        return self.cut(self.plan(seed, index, size, side, config))
+        return self.cut(self.plan(seed, index, size, side, sampler))

@@ -41,8 +41,12 @@ def positions(tokens: int, count: int = POSITIONS) -> Tensor:
     return torch.linspace(0, tokens - 1, count).long()
 
 
-def spread(features: Tensor) -> dict[str, float]:
+def spread(features: Tensor, of: str = "target") -> dict[str, float]:
     """Measure how much normalized latent vectors (n, P, d) differ across n samples, position by position.
+
+    Args:
+        features: normalized latent vectors.
+        of: what they are, as the names of the results begin.
 
     Returns:
         target_std: standard deviation across samples, averaged over positions and features.
@@ -54,9 +58,9 @@ def spread(features: Tensor) -> dict[str, float]:
     # |sum of unit vectors|^2 = n + sum of the cosines of all ordered pairs, without an n x n matrix.
     pairwise = (unit.sum(0).square().sum(-1) - count) / (count * (count - 1))
     return {
-        "target_std": float(features.std(0).mean()),
-        "target_rank": sum(map(rankme, features.unbind(1))) / features.shape[1],
-        "target_cosine": float(pairwise.mean()),
+        f"{of}_std": float(features.std(0).mean()),
+        f"{of}_rank": sum(map(rankme, features.unbind(1))) / features.shape[1],
+        f"{of}_cosine": float(pairwise.mean()),
     }
 
 
@@ -73,7 +77,7 @@ def diagnose(jepa: JEPA, batches: list[Batch]) -> dict[str, float]:
     """
     predicted, wanted, current, position, grids = [], [], [], [], []
     for batch in batches:
-        prediction = jepa(batch.context, batch.patches, batch.offsets, batch.mask)
+        prediction = jepa.predict(batch.context, batch.patches, batch.offsets, batch.mask)
         latent = jepa.targets(batch.futures)
         newest = jepa.targets(batch.context[:, -1])
         predicted.append(prediction.float())
@@ -100,15 +104,18 @@ def signs_of_collapse(metrics: Mapping[str, float]) -> list[str]:
 
     The signs: standard deviation of the targets across samples below 0.1 (unrelated targets have 1, targets that know
     only their position 0), effective rank below 3, mean cosine between samples above 0.95, and latent skill against
-    the mean target of 0 or less. All of them are normal in the first steps of a run.
+    the mean target of 0 or less. All of them are normal in the first steps of a run. An objective without targets has
+    the first three of the encoder's own latents.
     """
     signs = []
-    if metrics.get("target_std", 1.0) < LEAST_STD:
-        signs.append(f"targets hardly differ between samples (standard deviation {metrics['target_std']:.3f})")
-    if metrics.get("target_rank", LEAST_RANK) < LEAST_RANK:
-        signs.append(f"targets span few directions (rank {metrics['target_rank']:.1f})")
-    if metrics.get("target_cosine", 0.0) > LARGEST_COSINE:
-        signs.append(f"targets of different samples point the same way (cosine {metrics['target_cosine']:.3f})")
+    for of in ("target", "latent"):
+        deviation, rank, cosine = (metrics.get(f"{of}_{name}") for name in ("std", "rank", "cosine"))
+        if deviation is not None and deviation < LEAST_STD:
+            signs.append(f"{of}s hardly differ between samples (standard deviation {deviation:.3f})")
+        if rank is not None and rank < LEAST_RANK:
+            signs.append(f"{of}s span few directions (rank {rank:.1f})")
+        if cosine is not None and cosine > LARGEST_COSINE:
+            signs.append(f"{of}s of different samples point the same way (cosine {cosine:.3f})")
     if metrics.get("skill_mean", 1.0) <= LEAST_SKILL:
         signs.append(f"predictions are no better than the mean target (skill {metrics['skill_mean']:.2f})")
     return signs

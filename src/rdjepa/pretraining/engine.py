@@ -1,15 +1,14 @@
 """How a pretraining is computed; nothing here changes what is computed beyond the order of rounding."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from rdjepa.errors import ArgumentError, InsufficientMemoryError
-from rdjepa.models.jepa import JEPA
 
 MODES = {"no": None, "yes": "default", "graphs": "reduce-overhead"}
 PLACES = ("memory", "mapped", "device")
@@ -45,10 +44,10 @@ class Engine:
         """Whether the networks are compiled."""
         return self.compile != "no"
 
-    def prepare(self, jepa: JEPA) -> None:
-        """Compile the three networks in place, each for every shape that occurs."""
+    def prepare(self, networks: Sequence[nn.Module]) -> None:
+        """Compile networks in place, each for every shape that occurs."""
         if self.compiled:
-            for module in (jepa.encoder, jepa.predictor, jepa.target_encoder):
+            for module in networks:
                 module.compile(mode=MODES[self.compile], dynamic=False)
 
     def begin(self) -> None:

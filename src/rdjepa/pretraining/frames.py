@@ -19,6 +19,7 @@ from rdjepa.data.trajectory import Key
 from rdjepa.data.windows import PRETRAINING
 from rdjepa.errors import DataError, InsufficientMemoryError
 from rdjepa.io import sealed
+from rdjepa.systems import family_names
 
 Spans = Mapping[str, Sequence[tuple[int, int]]]
 
@@ -57,7 +58,10 @@ class Frames:
 
 @dataclass(frozen=True)
 class Opened:
-    """What `read_frames` read: the frames, the statistics of each system, and key -> checksum of every trajectory."""
+    """What `read_frames` read: the frames, the statistics of each equation, and key -> checksum of every trajectory.
+
+    Statistics are named after the system; in a family, where every trajectory is another equation, after its key.
+    """
 
     frames: Frames
     normalizers: dict[str, Normalizer]
@@ -66,7 +70,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class _Mapped:
-    """What is recorded beside a file of frames: the statistics of each system, and the SHA-256 of the file."""
+    """What is recorded beside a file of frames: the statistics of each equation, and the SHA-256 of the file."""
 
     normalizers: dict[str, Normalizer]
     checksum: str
@@ -91,7 +95,10 @@ def read_frames(
     mapped: Path | None = None,
     grid: int | None = None,
 ) -> Opened:
-    """Read stored trajectories and standardize each system with the statistics of these trajectories alone.
+    """Read stored trajectories and standardize each equation with the statistics of these trajectories alone.
+
+    For a system these are all of its trajectories. In a family every trajectory is another equation, so each is
+    standardized with its own statistics.
 
     Args:
         data: dataset directory.
@@ -144,13 +151,17 @@ def refuse_if_too_large(shape: Sequence[int], dtype: torch.dtype) -> None:
 
 
 def _fill(table: Tensor, data: Path | str, keys: Mapping[str, Sequence[Key]], spans: Spans) -> dict[str, Normalizer]:
-    """Read, standardize and store one system after the other; return the statistics of each."""
+    """Read, standardize and store one equation after the other; return the statistics of each."""
     normalizers = {}
     for name, each in keys.items():
-        physical = [block_means(store.get(data, key).fields, table.shape[-1]) for key in each]
-        normalizers[name] = Normalizer.fit(physical)
-        for fields, (row, count) in zip(physical, spans[name], strict=True):
-            table[row : row + count] = torch.from_numpy(channels_first(normalizers[name].standardize(fields)))
+        whole = slice(0, len(each))
+        alone = name in family_names()
+        for part in (slice(i, i + 1) for i in range(len(each))) if alone else (whole,):
+            physical = [block_means(store.get(data, key).fields, table.shape[-1]) for key in each[part]]
+            statistics = Normalizer.fit(physical, "trajectory" if alone else "pool")
+            normalizers[str(each[part][0]) if alone else name] = statistics
+            for fields, (row, count) in zip(physical, spans[name][part], strict=True):
+                table[row : row + count] = torch.from_numpy(channels_first(statistics.standardize(fields)))
     return normalizers
 
 
@@ -162,7 +173,9 @@ def _mapped(
     fill: Callable[[Tensor], dict[str, Normalizer]],
 ) -> tuple[Tensor, dict[str, Normalizer]]:
     """Map the table from a file named after its content, made first if there is none; return it with the statistics."""
-    content = [sorted(checksums.items()), str(dtype), list(shape)]
+    content: list = [sorted(checksums.items()), str(dtype), list(shape)]
+    if families := sorted({Key.parse(key).system for key in checksums} & set(family_names())):
+        content.append([families, "trajectory"])  # earlier versions standardized all of a family alike
     name = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
     path, record = folder / f"{name}.frames", folder / f"{name}.json"
     if not record.exists() or not path.exists() or path.stat().st_size != math.prod(shape) * dtype.itemsize:

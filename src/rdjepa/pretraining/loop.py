@@ -1,4 +1,4 @@
-"""Predictive latent pretraining: the resumable loop that trains encoder and predictor on trajectories (S2.3-S2.5)."""
+"""The resumable loop that pretrains an encoder on trajectories, with any objective (S2.3-S2.5)."""
 
 import contextlib
 import hashlib
@@ -16,12 +16,13 @@ from rdjepa.errors import ArgumentError, DataError
 from rdjepa.io import checkpoint, sealed
 from rdjepa.io.atomic import write_bytes, writing
 from rdjepa.models.device import autocast
-from rdjepa.models.rdjepa import PRESETS, RDJEPA, build
+from rdjepa.models.rdjepa import PRESETS, RDJEPA, ModelConfig
+from rdjepa.pretraining import objectives
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch, Dataset
-from rdjepa.pretraining.diagnostics import diagnose, signs_of_collapse
+from rdjepa.pretraining.diagnostics import signs_of_collapse
 from rdjepa.pretraining.engine import Engine, explain_out_of_memory
-from rdjepa.pretraining.monitor import averaging_distance, gates, gradient_norms, short_line
+from rdjepa.pretraining.monitor import gradient_norms, short_line
 from rdjepa.pretraining.prefetch import Prefetcher
 from rdjepa.pretraining.processes import Ranks
 from rdjepa.pretraining.state import Pretraining, newest_state, resume, state_name
@@ -48,6 +49,7 @@ def pretrain(
     progress: Progress | None = None,
     line: Line | None = None,
     stop_at: int | None = None,
+    model: ModelConfig | None = None,
 ) -> RDJEPA:
     """Pretrain a preset, or resume a run.
 
@@ -69,9 +71,11 @@ def pretrain(
             latest metrics as a short line.
         line: called with every line that goes to `metrics.jsonl`.
         stop_at: end early at this step with the state saved; the schedules do not change.
+        model: sizes and parts of the model; those of the preset when None.
 
     Returns:
-        The model with the online encoder and the predictor of the last step, and a fresh decoder.
+        The model with the networks that the objective keeps, of the last step: the online encoder, and the predictor
+        where it is trained. The others are fresh.
 
     Raises:
         ArgumentError: unknown preset, a used directory without `resuming`, or a run of another configuration or data.
@@ -83,7 +87,7 @@ def pretrain(
     device, engine, ranks = device or torch.device("cpu"), engine or Engine(), ranks or Ranks()
     parts = ranks.parts(config.batch, engine.accumulate)
     with explain_out_of_memory(), _alone(run) if ranks.leads else contextlib.nullcontext():
-        training = Pretraining(preset, config, device, engine, ranks)
+        training = Pretraining(preset, config, device, engine, ranks, model)
         if ranks.leads:
             _claim(run, dataset, resuming)
         if resuming:
@@ -93,12 +97,12 @@ def pretrain(
         log = run / METRICS
         if ranks.leads:
             _trim(log, training.step, training.curves)
-        _loop(training, dataset, parts, held_out, run, min(config.steps, stop_at or config.steps), progress, line)
+        if objectives.get(config.objective).trained:
+            _loop(training, dataset, parts, held_out, run, min(config.steps, stop_at or config.steps), progress, line)
+        elif ranks.leads:
+            _stay(training, held_out, run, line)
     ranks.wait()
-    model = build(preset, seed=config.seed)
-    model.encoder.load_state_dict(training.jepa.encoder.state_dict())
-    model.predictor.load_state_dict(training.jepa.predictor.state_dict())
-    return model
+    return training.finished()
 
 
 def _loop(
@@ -116,7 +120,8 @@ def _loop(
     clock = Clock(training.step)
     latest: dict = {}
     losses: list[float] = []  # since the last line of metrics
-    with Prefetcher(dataset, config, training.side, parts, training.device, training.step) as prefetcher:
+    reader = Prefetcher(dataset, config, training.objective, training.side, parts, training.device, training.step)
+    with reader as prefetcher:
         while training.step < last:
             metrics: dict = training.update(prefetcher.next())
             if not leads:
@@ -129,7 +134,8 @@ def _loop(
             )
             if log or measure:
                 metrics |= {"loss": sum(losses) / len(losses)} | clock.read(step, prefetcher.waited)
-                metrics |= _measure(training, metrics["gradient_norm"], held_out if measure else None)
+                norms = gradient_norms(training.objective, metrics["gradient_norm"], config.clip)
+                metrics |= _measure(training, norms, held_out if measure else None)
                 losses = []
                 _write(run / METRICS, {"step": step} | metrics)
                 if line:
@@ -148,27 +154,38 @@ def _loop(
 
 def _held_out(validation: Dataset, training: Pretraining) -> list[Batch]:
     """Return the fixed batches of the diagnostics."""
-    targets = training.config.targets
     return [
-        validation.batch(VALIDATION_SEED, i, VALIDATION_BATCH, training.side, targets).to(training.device)
+        validation.batch(VALIDATION_SEED, i, VALIDATION_BATCH, training.side, training.objective).to(training.device)
         for i in range(VALIDATION_BATCHES)
     ]
 
 
-def _measure(training: Pretraining, norm: float, held_out: list[Batch] | None) -> dict:
-    """Measure the state without changing it: cheap quantities always, the rest if `held_out` is a list, even empty."""
-    jepa, config = training.jepa, training.config
-    found: dict = {
-        "averaging_distance": averaging_distance(jepa),
-        "gates": gates(jepa.predictor),
-        "gradient_norms": gradient_norms(jepa, norm, config.clip),
-    }
+def _stay(training: Pretraining, held_out: list[Batch], run: Path, line: Line | None) -> None:
+    """Measure and save weights that no step changes, as step 0; a resumed run does it again."""
+    metrics = {"step": 0} | _measure(training, {}, held_out)
+    (run / METRICS).unlink(missing_ok=True)
+    _write(run / METRICS, metrics)
+    if line:
+        line(metrics)
+    training.save(run / "state" / state_name(0), _checksum(run / METRICS))
+
+
+def _measure(training: Pretraining, norms: Mapping, held_out: list[Batch] | None) -> dict:
+    """Measure the state without changing it: cheap quantities always, the rest if `held_out` is a list, even empty.
+
+    Args:
+        training: the state.
+        norms: norms of the gradients of its modules.
+        held_out: batches of the diagnostics.
+    """
+    objective, config = training.objective, training.config
+    found: dict = objective.watch() | {"gradient_norms": norms}
     if held_out is None:
         return found
     measured: dict = {}
     if held_out:
         with autocast(training.device, config.precision), training.engine.eager():
-            measured = diagnose(jepa, held_out)
+            measured = objective.diagnose(held_out)
     queue = training.queue.measure()
     found |= measured | {"queue": queue}
     # All signs of collapse are normal in the first steps, so there is no warning during warm-up.
@@ -229,6 +246,11 @@ def _claim(run: Path, dataset: Dataset, resuming: bool) -> None:
             )
         if there.trajectories != dataset.checksums:
             raise ArgumentError(f"expected the trajectories that {run} was started with, got others; use the same data")
+        if there.normalizers.keys() != normalizers.keys():
+            raise ArgumentError(
+                f"expected the field statistics that {run} was started with, got those of each equation, which earlier "
+                "versions did not take in a family; start a new run"
+            )
     else:
         sealed.write(path, asdict(record))
 

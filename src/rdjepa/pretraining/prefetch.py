@@ -11,6 +11,7 @@ import torch
 
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch, Dataset, Plan
+from rdjepa.pretraining.targets import Sampler
 
 
 class Prefetcher:
@@ -28,12 +29,14 @@ class Prefetcher:
         self,
         dataset: Dataset,
         config: PretrainConfig,
+        sampler: Sampler,
         side: int,
         parts: list[slice],
         device: torch.device,
         first: int,
     ) -> None:
-        self.dataset, self.config, self.side, self.parts, self.device = dataset, config, side, parts, device
+        self.dataset, self.config, self.sampler = dataset, config, sampler
+        self.side, self.parts, self.device = side, parts, device
         self.resident = dataset.frames.table.device.type == device.type != "cpu"
         self.index, self.waited = first, 0.0
         self.thread = None if device.type == "cpu" else ThreadPoolExecutor(1)
@@ -58,7 +61,7 @@ class Prefetcher:
     def _prepare(self, index: int) -> list[Plan] | list[Batch]:
         config = self.config
         plans = [
-            self.dataset.plan(config.seed, index, config.batch, self.side, config.targets, part) for part in self.parts
+            self.dataset.plan(config.seed, index, config.batch, self.side, self.sampler, part) for part in self.parts
         ]
         if self.resident:
             return plans

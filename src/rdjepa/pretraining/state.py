@@ -1,9 +1,9 @@
-"""The state of a pretraining, its optimizer step (S2.5), and its files."""
+"""The state of a pretraining with any objective, its optimizer step (S2.5), and its files."""
 
 import contextlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +15,21 @@ from rdjepa.errors import ArgumentError, CheckpointError, DivergenceError
 from rdjepa.io import sealed
 from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.device import autocast
-from rdjepa.models.jepa import JEPA
-from rdjepa.models.rdjepa import build
+from rdjepa.models.rdjepa import RDJEPA, ModelConfig, build
+from rdjepa.pretraining import objectives
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch
 from rdjepa.pretraining.engine import Engine
-from rdjepa.pretraining.loss import jepa_loss
-from rdjepa.pretraining.monitor import TargetQueue
+from rdjepa.pretraining.monitor import LatentQueue
 from rdjepa.pretraining.processes import Ranks
-from rdjepa.pretraining.schedules import ema_momentum, learning_rate
+from rdjepa.pretraining.schedules import learning_rate
 
 FREE = ("save_every", "log_every", "diagnose_every")  # settings that a resumed run may change
+NETWORKS = "jepa."  # begins the names of weights in a state, whatever the objective
 
 
 class Pretraining:
-    """Model, optimizer and step count; each step is a pure function of (state, step index).
+    """Networks, optimizer and step count; each step is a pure function of (state, step index).
 
     Args:
         preset: name of the model's sizes.
@@ -37,10 +37,11 @@ class Pretraining:
         device: where to train.
         engine: choices of speed and memory.
         ranks: this process among those of the run.
+        model: sizes and parts of the model; those of the preset when None.
 
     Attributes:
-        jepa: the three networks.
-        queue: targets of the latest samples, for the diagnostics.
+        objective: the networks that are trained, and their loss.
+        queue: latents of the latest samples, for the diagnostics.
         step: optimizer steps done.
         curves: checksum of the curves up to the state that was restored; "" where there is none.
     """
@@ -52,21 +53,32 @@ class Pretraining:
         device: torch.device,
         engine: Engine = Engine(),  # noqa: B008 - a frozen record
         ranks: Ranks = Ranks(),  # noqa: B008
+        model: ModelConfig | None = None,
     ) -> None:
+        config = objectives.resolved(config)
         self.preset, self.config, self.device, self.step = preset, config, device, 0
-        self.engine, self.ranks, self.queue, self.curves = engine, ranks, TargetQueue(), ""
-        model = build(preset, seed=config.seed)
-        self.model_config, self.side = model.config, model.config.side
-        self.jepa = JEPA(model.encoder, model.predictor).to(device)
-        self.engine.prepare(self.jepa)
-        self.online = ranks.wrap(self.jepa)
-        self.names = [n for n, p in self.jepa.named_parameters() if p.requires_grad]
+        self.engine, self.ranks, self.curves = engine, ranks, ""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.seed)
+            fresh = build(model or preset)
+            made = objectives.model_class(config.objective)(fresh, config)
+        self.model_config, self.side = fresh.config, fresh.config.side
+        self.objective = made.to(device)
+        if made.whole_batch and ranks.size * engine.accumulate > 1:
+            raise ArgumentError(
+                f"expected one process and one pass a step with the objective {config.objective}, which compares the "
+                f"samples of a batch, got {ranks.size} and {engine.accumulate}; use one of each"
+            )
+        self.queue = LatentQueue(of=made.watched)
+        self.engine.prepare(made.networks())
+        self.online = ranks.wrap(self.objective)
+        self.names = [n for n, p in self.objective.named_parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(
-            self.jepa.trainable(), lr=config.peak, betas=config.betas, weight_decay=config.weight_decay, fused=True
+            self.objective.trainable(), lr=config.peak, betas=config.betas, weight_decay=config.weight_decay, fused=True
         )
 
     def update(self, parts: Sequence[Batch]) -> dict[str, float]:
-        """Make one optimizer step and one EMA step; return loss, gradient norm and the schedules' values.
+        """Make one optimizer step and what follows it; return loss, gradient norm and the schedules' values.
 
         Args:
             parts: this process's samples of one batch, in as many passes as the engine accumulates.
@@ -76,7 +88,6 @@ class Pretraining:
         """
         config = self.config
         rate = learning_rate(self.step, config.steps, config.warmup, config.peak, config.minimum)
-        momentum = ema_momentum(self.step, config.steps, *config.ema)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.zero_grad(set_to_none=True)
@@ -86,7 +97,7 @@ class Pretraining:
                 loss = self._loss(part) / len(parts)  # parts are of equal size: the mean of means is the mean
                 loss.backward()
             total += loss.detach()
-        norm = nn.utils.clip_grad_norm_(self.jepa.trainable(), config.clip)
+        norm = nn.utils.clip_grad_norm_(self.objective.trainable(), config.clip)
         # One transfer from the device for both numbers, and before the optimizer changes any weight.
         value, size = torch.stack([self.ranks.mean(total), norm.to(total)]).tolist()
         if not math.isfinite(value) or not math.isfinite(size):
@@ -96,18 +107,17 @@ class Pretraining:
                 f"{', '.join(systems)}; lower the peak learning rate and resume from the last saved state"
             )
         self.optimizer.step()
-        self.jepa.update_target(momentum)
+        followed = self.objective.follow(self.step)
         self.step += 1
-        return {"loss": value, "gradient_norm": size, "learning_rate": rate, "momentum": momentum}
+        return {"loss": value, "gradient_norm": size, "learning_rate": rate, **followed}
 
     def _loss(self, batch: Batch) -> Tensor:
-        """Compute the predictive latent objective of some samples, and add their targets to the queue."""
+        """Compute the objective of some samples, and add their latents to the queue."""
         self.engine.begin()
+        batch = replace(batch, futures=self.engine.futures(batch.futures, len(batch.context)))
         with autocast(self.device, self.config.precision):
-            latent = self.jepa.targets(self.engine.futures(batch.futures, len(batch.context)))
-            predicted = self.online(batch.context, batch.patches, batch.offsets, batch.mask)
-            loss = jepa_loss(predicted, latent[batch.frame_of_query, batch.patches])
-        self.queue.push(latent, batch)
+            loss, latent = self.online(batch)
+        self.queue.push(latent, batch.systems)
         return loss
 
     def _averaging(self, last: bool) -> contextlib.AbstractContextManager:
@@ -117,14 +127,22 @@ class Pretraining:
         return contextlib.nullcontext()
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return weights, target weights and both moments of every parameter, by name."""
-        tensors = {f"jepa.{name}": value for name, value in self.jepa.state_dict().items()}
-        for name, parameter in zip(self.names, self.jepa.trainable(), strict=True):
+        """Return all weights, and both moments of every trained one, by name."""
+        tensors = {f"{NETWORKS}{name}": value for name, value in self.objective.state_dict().items()}
+        for name, parameter in zip(self.names, self.objective.trainable(), strict=True):
             state = self.optimizer.state.get(parameter, {})
             for moment in ("exp_avg", "exp_avg_sq"):
                 if moment in state:
                     tensors[f"{moment}.{name}"] = state[moment]
         return tensors
+
+    def finished(self) -> RDJEPA:
+        """Return the model as a checkpoint has it: the networks that the objective trained, the others fresh."""
+        model = build(self.model_config, seed=self.config.seed)
+        model.name = self.preset
+        for part in self.objective.kept(self.config.options):
+            getattr(model, part).load_state_dict(getattr(self.objective, part).state_dict())
+        return model
 
     def save(self, path: Path, curves: str = "") -> None:
         """Write the complete state as one file, atomically, with the checksum of the run's curves up to it."""
@@ -153,8 +171,10 @@ class Pretraining:
                 f"expected a run of the same configuration, got other values of {', '.join(differing)} in {path}; "
                 "use another run directory"
             )
-        self.jepa.load_state_dict({k.removeprefix("jepa."): v for k, v in tensors.items() if k.startswith("jepa.")})
-        for name, parameter in zip(self.names, self.jepa.trainable(), strict=True):
+        weights = {k.removeprefix(NETWORKS): v for k, v in tensors.items() if k.startswith(NETWORKS)}
+        self.objective.load_state_dict(weights)
+        # Before the first step, where random weights stay, there are no moments.
+        for name, parameter in zip(self.names, self.objective.trainable(), strict=True) if record["step"] else ():
             self.optimizer.state[parameter] = {
                 "step": torch.tensor(float(record["step"]), device=self.device),
                 "exp_avg": tensors[f"exp_avg.{name}"].to(self.device),
@@ -164,8 +184,12 @@ class Pretraining:
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return preset, sizes and each optimization setting by name; a state of the first revision has no sizes."""
-    return {"preset": settings["preset"], "model": settings.get("model"), **settings["config"]}
+    """Return preset, sizes and each optimization setting by name.
+
+    A state of the first revision has no sizes, one from before there were other objectives names none.
+    """
+    earlier = {"objective": objectives.DEFAULT, "options": None}
+    return {"preset": settings["preset"], "model": settings.get("model"), **earlier, **settings["config"]}
 
 
 def state_name(step: int) -> str:

@@ -1,6 +1,7 @@
 """Targets of a pretraining sample: regions, offsets, queries, and the mask of its context (S2.2, S2.3)."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from rdjepa.checks import Count, Share, check
 from rdjepa.data.windows import PRETRAINING
 from rdjepa.errors import ArgumentError
 
-BLOCK, TUBE, SAME_TIME = "future block", "future tube", "same time"
+KINDS = BLOCK, TUBE, SAME_TIME = "future block", "future tube", "same time"
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,10 @@ class TargetConfig:
                 f"expected a largest offset from 1 to {PRETRAINING.max_offset}, got {self.max_offset}; lower it"
             )
 
+    def sample(self, rng: np.random.Generator, side: int) -> "Queries":
+        """Draw the queries of one sample of pretraining, as `sample_queries`."""
+        return sample_queries(rng, side, PRETRAINING.context, self)
+
 
 @dataclass(frozen=True)
 class Queries:
@@ -50,8 +55,8 @@ class Queries:
 
     Attributes:
         kind: the target type.
-        patches: (M,) patch indices, row-major.
-        offsets: (M,) offsets h in frames, in the same order.
+        patches: (M,) patch indices, row-major; empty where whole frames are asked for.
+        offsets: (M,) offsets h in frames, in the same order; empty where no later frame is needed.
         mask: (T, S) bool, true where a context token is hidden from the online encoder.
     """
 
@@ -59,6 +64,20 @@ class Queries:
     patches: np.ndarray
     offsets: np.ndarray
     mask: np.ndarray
+
+    @classmethod
+    def of_frames(cls, offsets: np.ndarray, side: int) -> "Queries":
+        """Ask for whole frames at offsets (M,), and hide nothing."""
+        mask = np.zeros((PRETRAINING.context, side * side), dtype=bool)
+        return cls("whole frames", np.zeros(0, dtype=np.int64), offsets, mask)
+
+
+class Sampler(Protocol):
+    """Whatever draws the queries of a sample: a `TargetConfig`, or an objective of pretraining."""
+
+    def sample(self, rng: np.random.Generator, side: int) -> Queries:
+        """Draw from the sample's random stream, for a latent grid of `side` tokens a side."""
+        ...
 
 
 def sample_region(rng: np.random.Generator, side: int, config: TargetConfig) -> np.ndarray:
@@ -73,7 +92,7 @@ def sample_region(rng: np.random.Generator, side: int, config: TargetConfig) -> 
 
 def sample_offsets(rng: np.random.Generator, config: TargetConfig) -> tuple[str, np.ndarray]:
     """Draw a target type and its distinct offsets (n,), sorted."""
-    kind = (BLOCK, TUBE, SAME_TIME)[rng.choice(3, p=config.probabilities)]
+    kind = KINDS[rng.choice(3, p=config.probabilities)]
     if kind == SAME_TIME:
         return kind, np.zeros(1, dtype=np.int64)
     count = config.tube if kind == TUBE else 1

@@ -36,13 +36,16 @@ def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
 
     draw(loss, [("loss", BLUE, "training")], lw=0.8)
     references = [("mean_loss", GRAY, "mean target"), ("persistence_loss", GREEN, "persistence")]
-    draw(loss, [("latent_loss", ORANGE, "held out"), *references])
+    draw(loss, [("latent_loss", ORANGE, "held out"), ("held_out_loss", ORANGE, "held out"), *references])
     draw(skill, [("skill_mean", GRAY, "against mean target"), ("skill_persistence", GREEN, "against persistence")])
-    draw(across, [("target_std", BLUE, "standard deviation"), ("target_cosine", ORANGE, "mean cosine")])
+    for of in ("target", "latent"):  # an objective without targets has the encoder's latents in their place
+        draw(across, [(f"{of}_std", BLUE, "standard deviation"), (f"{of}_cosine", ORANGE, "mean cosine")])
     systems = sorted({name for m in metrics for name in m.get("queue", {}).get("systems", {})})
-    draw(rank, [(f"queue/systems/{name}/target_rank", f"C{i}", name) for i, name in enumerate(systems)], lw=0.7)
-    draw(rank, [("target_rank", BLUE, "all, held out")])
-    blocks = range(len(next((m["gates"]["diffusion"] for m in metrics if "gates" in m), [])))
+    for of in ("target", "latent"):
+        draw(rank, [(f"queue/systems/{name}/{of}_rank", f"C{i}", name) for i, name in enumerate(systems)], lw=0.7)
+        draw(rank, [(f"{of}_rank", BLUE, "all, held out")])
+    gates: Mapping[str, Any] = next((m["gates"] for m in metrics if m.get("gates")), {})
+    blocks = range(len(next(iter(gates.values()), [])))
     for name, color in (("diffusion", BLUE), ("reaction", ORANGE)):
         labels = [f"{name} gates", *[""] * len(blocks)]
         draw(state, [(f"gates/{name}/{i}", color, labels[i]) for i in blocks], lw=0.7)
@@ -50,7 +53,9 @@ def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
     modules = sorted({name for m in metrics for name in m.get("gradient_norms", {})})
     draw(gradients, [(f"gradient_norms/{name}", f"C{i % 10}", "") for i, name in enumerate(modules)], lw=0.4)
     draw(gradients, [("gradient_norm", "black", "all")], lw=0.8)
-    titles = ("latent loss", "latent skill", "targets across samples", "RankMe of targets", "state", "gradient norms")
+    latent = any("latent_std" in m for m in metrics)
+    of, what = ("latents", "loss") if latent else ("targets", "latent loss")
+    titles = (what, "latent skill", f"{of} across samples", f"RankMe of {of}", "state", "gradient norms")
     for axis, title in zip(axes.flat, titles, strict=True):
         axis.set(xlabel="step", ylabel=title)
         if axis.get_legend_handles_labels()[0]:

@@ -1,0 +1,43 @@
+"""The objectives of pretraining, one file each, all behind `rdjepa.pretraining.objectives.base.ObjectiveModel`.
+
+Their names, titles and classes are in `rdjepa.pretraining.objectives.registry`, which is all that importing this
+package loads. Windows, loop, states, resumption and checkpoints are the same for all of them.
+"""
+
+import pkgutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rdjepa.checks import of_class
+from rdjepa.errors import ArgumentError
+from rdjepa.pretraining.objectives.registry import DEFAULT, Objective, get, names, register
+
+if TYPE_CHECKING:
+    from rdjepa.pretraining.config import PretrainConfig
+    from rdjepa.pretraining.objectives.base import ObjectiveModel
+
+__all__ = ["DEFAULT", "Objective", "get", "model_class", "names", "register", "resolved"]
+
+
+def model_class(name: str) -> "type[ObjectiveModel]":
+    """Import the class of a registered objective.
+
+    Raises:
+        ArgumentError: unknown name.
+    """
+    model = get(name).model
+    return model if isinstance(model, type) else pkgutil.resolve_name(model)
+
+
+def resolved(config: "PretrainConfig") -> "PretrainConfig":
+    """Return settings with the objective's own ones written out: its defaults where `config` has none.
+
+    Raises:
+        ArgumentError: `config.options` are those of another objective.
+    """
+    kind = model_class(config.objective).options
+    if kind is None:
+        if config.options is not None:
+            raise ArgumentError(f"expected no options with the objective {config.objective}, got some; leave them out")
+        return config
+    return replace(config, options=kind() if config.options is None else of_class(config.options, kind, "options"))
