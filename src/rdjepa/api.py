@@ -5,30 +5,37 @@ import dataclasses
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from rdjepa import forecasters
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
 from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
-from rdjepa.checks import of_class
+from rdjepa.checks import Count, Few, Seed, checked, of_class
 from rdjepa.data import manifest, readers, store, survey
 from rdjepa.data.fields import block_means, channels_first, validate
 from rdjepa.data.inspection import Inspection
 from rdjepa.data.readers import Reading
+from rdjepa.data.regrid import has_walls
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.well import checksum
 from rdjepa.errors import ArgumentError, DataError
-from rdjepa.evaluation.evaluate import Row
+from rdjepa.evaluation import curve_file
+from rdjepa.evaluation.evaluate import Forecast, Row
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
+from rdjepa.evaluation.learning_curve import Fit, LearningCurve, Measured, measure, spans
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.linear import Corrected, Linear
+from rdjepa.forecasters.persistence import extrapolation, persistence
+from rdjepa.forecasters.rates import Rates
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
-from rdjepa.io import cards, checkpoint
+from rdjepa.io import cards, checkpoint, sealed
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.provenance import fingerprint, software
 from rdjepa.models.device import device_named
@@ -46,9 +53,11 @@ from rdjepa.pretraining.targets import TargetConfig
 from rdjepa.pretraining.tensorboard import Board
 from rdjepa.progress import Progress
 from rdjepa.systems import SOURCES, family_names, get
+from rdjepa.version import __version__
 from rdjepa.viz import figures
 
 BASES = ("none", "linear")
+CURVE_UPDATES, CURVE_DRAWS = 60, 2  # of a learning curve: on two cores, five trajectories take about ten minutes
 
 # systems of the error that is recorded with a checkpoint; one trajectory takes a fraction of a second to simulate
 CHECKED = ("gray-scott", "brusselator", "ginzburg-landau", "schnakenberg")
@@ -375,6 +384,98 @@ def evaluate(
                 stacklevel=2,
             )
     return _evaluate(function, given, metrics=tuple(metrics), progress=progress)
+
+
+def learning_curve(
+    trajectories: Any,
+    *,
+    model: RDJEPA | ForecastModel | str | Path = "nano",
+    updates: int = CURVE_UPDATES,
+    draws: int = CURVE_DRAWS,
+    seed: int = 777,
+    base: str = "none",
+    resample: bool = False,
+    reading: Reading | None = None,
+    device: str | torch.device = "auto",
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> LearningCurve:
+    """Measure the error against the number K of support trajectories, by leaving others out: is K enough?
+
+    Beside the adapted model stand the same architecture from random weights, where there is a pretrained one, a
+    regression of the local rates of change (`rdjepa.forecasters.rates`), persistence and linear extrapolation. A single
+    trajectory is cut into spans of time, which stand for trajectories; spans of one recording are more alike.
+
+    Args:
+        trajectories: as for `adapt`; at least two, or one of 18 frames.
+        model: as for `adapt`.
+        updates: of every adaptation; the same for every K.
+        draws: of what is left out and of the order of the others; one has no bars.
+        seed: of the draws, of fresh weights and of the order of windows.
+        base: as for `adapt`, for the model and its control.
+        resample: as for `adapt`.
+        reading: as for `adapt`.
+        device: as for `adapt`.
+        out: CSV file of the rows, written after every fit; rows in it that were measured with the same data, model and
+            settings are not measured again.
+        progress: called after every fit with its number, the number of fits and a line on it.
+
+    Raises:
+        ArgumentError, DataError, CheckpointError, DivergenceError: as for `adapt`; too few trajectories, or a damaged
+            file `out`.
+    """
+    checked(updates, Count, "updates")
+    checked(draws, Few, "draws")
+    checked(seed, Seed, "seed")
+    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
+    known: dict[tuple[str, int, int, str], list[Measured]] = {}
+    for row in curve_file.read(out) if out is not None and curve_file.is_curve(Path(out)) else ():
+        known.setdefault((row.forecaster, row.k, row.draw, row.identity), []).append(row)
+    start = checkpoint.load(model) if isinstance(model, str | Path) else model
+    grid = start.grid if isinstance(start, ForecastModel) else start.config.grid
+    given = readers.load(trajectories, grid=grid if resample else None, reading=reading)
+    checked_fields(given, grid)
+    single = len(given) == 1
+    parts = spans(given[0]) if single else given
+    settings = {"steps": updates, "seed": seed, "base": base, "device": device}
+    subject = start.name if isinstance(start, ForecastModel) else RDJEPAForecaster.name
+    fits: dict[str, Fit] = {subject: lambda support: adapt(start, support, **settings).forecast}
+    if isinstance(start, RDJEPA):
+        control = forecasters.build("scratch", start.name, seed=seed)
+        fits["scratch"] = lambda support: adapt(control, support, **settings).forecast
+    walls = any(has_walls(part) for part in parts)
+    fits["rates"] = lambda support: Rates.fit([each.fields for each in support], walls).forecast
+    unfitted: dict[str, Forecast] = {"persistence": persistence, "extrapolation": extrapolation}
+    sums = [checksum(part.fields) for part in parts]
+    origin = {subject: _weights(start), "scratch": start.name, "version": __version__}
+
+    def identity(name: str, support: Sequence[int], left_out: Sequence[int]) -> str:
+        of = {"left out": [sums[i] for i in left_out], "support": [sums[i] for i in support], "version": __version__}
+        trained = {"updates": updates, "seed": seed, "base": base, "origin": origin[name]} if name in origin else {}
+        return sealed.seal(of | trained)[:16]
+
+    rows = measure(
+        parts,
+        fits,
+        unfitted,
+        number=draws,
+        seed=seed,
+        known=known,
+        identity=identity,
+        progress=progress,
+        keep=None if out is None else lambda rows: curve_file.write(rows, out),
+    )
+    full = PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig()).steps
+    notes = [f"{updates} updates for every K; adapt takes {full} by default"] if updates != full else []
+    if single:
+        notes.append(f"one trajectory is cut into {len(parts)} spans of time, more alike than trajectories are")
+    return LearningCurve(tuple(rows), subject, len(parts), single, tuple(notes))
+
+
+def _weights(model: RDJEPA | ForecastModel) -> str:
+    """Return a fingerprint of a model's weights."""
+    known = getattr(model, "fingerprint", "")
+    return known or sealed.seal({name: sha256(x.cpu().numpy()).hexdigest() for name, x in model.state_dict().items()})
 
 
 def inspect(
