@@ -5,6 +5,7 @@ import dataclasses
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.well import checksum
-from rdjepa.errors import ArgumentError, DataError
+from rdjepa.errors import ArgumentError, DataError, Note
 from rdjepa.evaluation import curve_file
 from rdjepa.evaluation.evaluate import Forecast, Row
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
@@ -57,6 +58,7 @@ from rdjepa.version import __version__
 from rdjepa.viz import figures
 
 BASES = ("none", "linear")
+AUTO = "auto"
 CURVE_UPDATES, CURVE_DRAWS = 60, 2  # of a learning curve: on two cores, five trajectories take about ten minutes
 
 # systems of the error that is recorded with a checkpoint; one trajectory takes a fraction of a second to simulate
@@ -256,6 +258,7 @@ def adapt(
     base: str = "none",
     resample: bool = False,
     reading: Reading | None = None,
+    stride: int | str = 1,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
     observe: Callable[[int, str, Forecaster], None] | None = None,
@@ -278,6 +281,8 @@ def adapt(
         resample: bring fields on another grid to the model's (`rdjepa.data.regrid`), instead of refusing them; the
             forecaster then takes and makes fields on its own grid.
         reading: what the data do not say themselves: their place in a file, order of axes, components, frame interval.
+        stride: take every so many frames, counted back from the last; "auto" takes the one that `inspect` suggests. It
+            is kept in the record, where `evaluate` finds it; contexts of `Forecaster.forecast` need it too.
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
         observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
@@ -294,8 +299,7 @@ def adapt(
         CheckpointError: a missing or damaged checkpoint.
         DivergenceError: the loss is not finite.
     """
-    if base not in BASES:
-        raise ArgumentError(f"expected a base among {', '.join(BASES)}, got {base!r}; name one of them")
+    _require_base(base)
     of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
     of_class(config, AdaptConfig | None, "config")
     of_class(normalizer, Normalizer | None, "normalizer")
@@ -310,7 +314,7 @@ def adapt(
     forecaster, pretrained = _forecaster(start, settings.seed)
     if refusal := why_unsavable(forecaster):
         warnings.warn(refusal, UserWarning, stacklevel=2)
-    given = readers.load(trajectories, grid=forecaster.grid if resample else None, reading=reading)
+    given, taken = _read(trajectories, forecaster.grid, resample, reading, stride)
     support = checked_fields(given, forecaster.grid)
     statistics = normalizer or Normalizer.fit(support, "support")
     if base == "linear":
@@ -332,6 +336,7 @@ def adapt(
         "fingerprint": pretrained,
         "settings": forecaster.settings(),
         "config": dataclasses.asdict(settings),
+        "stride": taken,
         "support": [str(trajectory.key or "without a key") for trajectory in given],
         "checksums": [checksum(fields) for fields in support],
         "seconds": {
@@ -354,7 +359,8 @@ def evaluate(
 ) -> list[Row]:
     """Evaluate a forecaster on every window of whole trajectories, in physical units (S3.4).
 
-    Trajectories that the forecaster was adapted to are evaluated too, with a warning.
+    Trajectories that the forecaster was adapted to are evaluated too, with a warning. Frames are taken at the stride
+    that it was adapted with, unless `reading` names one.
 
     Args:
         forecaster: an adapted forecaster, or any function from (B, 4, H, W, C) to (B, 5, H, W, C).
@@ -372,6 +378,8 @@ def evaluate(
     function = forecaster.forecast if isinstance(forecaster, Forecaster) else forecaster
     of_class(metrics, list | tuple, "metrics")
     grid = forecaster.model.grid if resample and isinstance(forecaster, Forecaster) else None
+    if isinstance(forecaster, Forecaster):
+        reading = forecaster.reading(reading)
     given = readers.load(trajectories, grid=grid, reading=reading)
     if isinstance(forecaster, Forecaster):
         seen = set(forecaster.record.get("checksums", ()))
@@ -396,6 +404,7 @@ def learning_curve(
     base: str = "none",
     resample: bool = False,
     reading: Reading | None = None,
+    stride: int | str = 1,
     device: str | torch.device = "auto",
     out: str | Path | None = None,
     progress: Progress | None = None,
@@ -415,6 +424,7 @@ def learning_curve(
         base: as for `adapt`, for the model and its control.
         resample: as for `adapt`.
         reading: as for `adapt`.
+        stride: as for `adapt`.
         device: as for `adapt`.
         out: CSV file of the rows, written after every fit; rows in it that were measured with the same data, model and
             settings are not measured again.
@@ -427,22 +437,23 @@ def learning_curve(
     checked(updates, Count, "updates")
     checked(draws, Few, "draws")
     checked(seed, Seed, "seed")
+    _require_base(base)
     of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
     known: dict[tuple[str, int, int, str], list[Measured]] = {}
     for row in curve_file.read(out) if out is not None and curve_file.is_curve(Path(out)) else ():
         known.setdefault((row.forecaster, row.k, row.draw, row.identity), []).append(row)
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     grid = start.grid if isinstance(start, ForecastModel) else start.config.grid
-    given = readers.load(trajectories, grid=grid if resample else None, reading=reading)
+    given, _ = _read(trajectories, grid, resample, reading, stride)
     checked_fields(given, grid)
     single = len(given) == 1
     parts = spans(given[0]) if single else given
     settings = {"steps": updates, "seed": seed, "base": base, "device": device}
     subject = start.name if isinstance(start, ForecastModel) else RDJEPAForecaster.name
-    fits: dict[str, Fit] = {subject: lambda support: adapt(start, support, **settings).forecast}
+    models = {subject: start}
     if isinstance(start, RDJEPA):
-        control = forecasters.build("scratch", start.name, seed=seed)
-        fits["scratch"] = lambda support: adapt(control, support, **settings).forecast
+        models["scratch"] = forecasters.build("scratch", start.name, seed=seed)
+    fits: dict[str, Fit] = {name: partial(_adapted, each, settings) for name, each in models.items()}
     walls = any(has_walls(part) for part in parts)
     fits["rates"] = lambda support: Rates.fit([each.fields for each in support], walls).forecast
     unfitted: dict[str, Forecast] = {"persistence": persistence, "extrapolation": extrapolation}
@@ -472,6 +483,13 @@ def learning_curve(
     return LearningCurve(tuple(rows), subject, len(parts), single, tuple(notes))
 
 
+def _adapted(model: RDJEPA | ForecastModel, settings: Mapping[str, Any], support: Sequence[Trajectory]) -> Forecast:
+    """Return the forecast of a model adapted to a support, without what was said when the data were read."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Note)
+        return adapt(model, support, **settings).forecast
+
+
 def _weights(model: RDJEPA | ForecastModel) -> str:
     """Return a fingerprint of a model's weights."""
     known = getattr(model, "fingerprint", "")
@@ -496,6 +514,29 @@ def inspect(
     """
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     return survey.inspect(source, reading, start.grid if isinstance(start, ForecastModel) else start.config.grid)
+
+
+def _read(
+    source: Any, grid: int | None, resample: bool, reading: Reading | None, stride: int | str
+) -> tuple[list[Trajectory], int]:
+    """Read trajectories at a stride, and say so where none was asked for and another is suggested."""
+    if isinstance(stride, str) and stride != AUTO:
+        raise ArgumentError(f'expected a stride of a whole number or "{AUTO}", got {stride!r}; give one of these')
+    reading = reading or Reading()
+    if stride == AUTO:
+        stride = survey.inspect(source, dataclasses.replace(reading, stride=None)).stride
+    if stride != 1:
+        reading = dataclasses.replace(reading, stride=stride)
+    given = readers.load(source, grid=grid if resample else None, reading=reading)
+    found = survey.inspect(given) if reading.stride is None else None
+    if found and found.stride > 1:
+        warnings.warn(f"frame stride {found.pace}", Note, stacklevel=3)
+    return given, reading.step
+
+
+def _require_base(base: str) -> None:
+    if base not in BASES:
+        raise ArgumentError(f"expected a base among {', '.join(BASES)}, got {base!r}; name one of them")
 
 
 def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list[np.ndarray]:

@@ -120,7 +120,7 @@ def test_spans_of_time_part_a_trajectory():
 def curve(errors, trivial, draws=3, noise=0.0):
     """A curve with given errors by K, and draws that differ by `noise`."""
     rows = [
-        Measured("stub", k, draw, 1, error * (1 + noise * draw * (-1) ** place))
+        Measured("stub", k, draw, 1, error * (1 + noise * (draw - 1) * (-1) ** place))
         for place, (k, error) in enumerate(errors.items())
         for draw in range(draws)
     ]
@@ -163,8 +163,8 @@ def test_too_few_trajectories_and_draws_are_refused():
 
 def test_bars_are_those_of_paired_differences():
     given = curve({1: 0.4, 2: 0.2}, {}, draws=4, noise=0.1)
-    falls = [0.4 * (1 + 0.1 * d) - 0.2 * (1 - 0.1 * d) for d in range(4)]
-    mean = np.mean([0.4 * (1 + 0.1 * d) for d in range(4)])
+    falls = [0.4 * (1 + 0.1 * d) - 0.2 * (1 - 0.1 * d) for d in range(-1, 3)]
+    mean = np.mean([0.4 * (1 + 0.1 * d) for d in range(-1, 3)])
     bar = 1.637744 * np.std(falls, ddof=1) / math.sqrt(4)  # the quantile 0.9 for three degrees of freedom
     assert given.fall() == pytest.approx((np.mean(falls) / mean, bar / mean), rel=1e-5)
 

@@ -20,7 +20,9 @@ from rdjepa.cli.options import (
     Length,
     Resample,
     Seed,
+    Stride,
     reading_of,
+    stride_of,
 )
 from rdjepa.cli.outputs import refuse_overwriting
 from rdjepa.errors import ArgumentError
@@ -45,6 +47,7 @@ def learning_curve(
         str, typer.Option(help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast (slow fields).")
     ] = "none",
     resample: Resample = False,
+    stride: Stride = "1",
     field: Field = None,
     axes: Axes = None,
     components: Components = None,
@@ -79,6 +82,7 @@ def learning_curve(
             base=base,
             resample=resample,
             reading=reading,
+            stride=stride_of(stride),
             device=device,
             out=out,
             progress=show,

@@ -39,6 +39,12 @@ Data = Annotated[
         "or folders of these or of pictures."
     ),
 ]
+Stride = Annotated[
+    str,
+    typer.Option(
+        help="Take every so many frames; auto: as many as `rdjepa inspect` suggests, near the pace of pretraining."
+    ),
+]
 Field = Annotated[
     str | None, typer.Option(help="Arrays of a file with several: a path in it, or one for each component, as u,v.")
 ]
@@ -63,6 +69,17 @@ def reading_of(
 
     chosen = None if components is None else tuple(names_in(components))
     return Reading(field, axes, chosen, interval, length)
+
+
+def stride_of(text: str) -> int | str:
+    """Return the stride that a text names; "auto" as it is.
+
+    Raises:
+        ArgumentError: it is neither that nor a whole number.
+    """
+    if text != "auto" and not (text.isascii() and text.isdecimal()):
+        raise ArgumentError(f"expected a stride of a whole number or auto, got {text!r}; give one of these")
+    return text if text == "auto" else int(text)
 
 
 def names_in(text: str) -> list[str]:
