@@ -36,9 +36,12 @@ def test_a_learning_curve_of_arrays_and_its_figure(tmp_path):
 def test_a_curve_goes_on_from_its_file_unless_the_data_or_settings_changed(tmp_path, monkeypatch):
     out, fitted = tmp_path / "rows.csv", []
     adapt = rdjepa.api.adapt
-    monkeypatch.setattr(
-        "rdjepa.api.adapt", lambda *given, **named: fitted.append(len(given[1])) or adapt(*given, **named)
-    )
+
+    def counted(model, support, **settings):
+        fitted.append(len(support))
+        return adapt(model, support, **settings)
+
+    monkeypatch.setattr("rdjepa.api.adapt", counted)
     first = rdjepa.learning_curve(FIELDS[:3], model=small(), updates=1, draws=1, out=out)
     assert fitted == [1, 2] and curve_file.read(out) == list(first.rows)
     assert rdjepa.learning_curve(FIELDS[:3], model=small(), updates=1, draws=1, out=out) == first and fitted == [1, 2]

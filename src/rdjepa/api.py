@@ -523,7 +523,7 @@ def _read(
     if isinstance(stride, str) and stride != AUTO:
         raise ArgumentError(f'expected a stride of a whole number or "{AUTO}", got {stride!r}; give one of these')
     reading = reading or Reading()
-    if stride == AUTO:
+    if isinstance(stride, str):
         stride = survey.inspect(source, dataclasses.replace(reading, stride=None)).stride
     if stride != 1:
         reading = dataclasses.replace(reading, stride=stride)

@@ -73,4 +73,4 @@ def test_too_few_frames_for_a_stride_and_impossible_strides_are_refused():
     assert not inspect(rotating(16, 0.1), rdjepa.Reading(stride=2)).usable
     for bad in (0, -1, 1.5, "two"):
         with pytest.raises(ArgumentError, match="expected stride to be"):
-            rdjepa.Reading(stride=bad)
+            rdjepa.Reading(stride=bad)  # type: ignore[arg-type]

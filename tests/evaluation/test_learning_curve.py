@@ -48,7 +48,7 @@ def test_a_known_error_comes_back_for_every_k_and_draw():
     for k in curve.counts:
         found = curve.summary("stub", k)
         assert found == pytest.approx((1 / (1 + k),) * 3, rel=1e-5)
-    assert curve.summary("persistence", 0).mean == 0 and curve.summary("stub", 0) is None
+    assert curve.summary("persistence", 0) == (0, 0, 0) and curve.summary("stub", 0) is None
     fall, bar = curve.fall()
     assert fall == pytest.approx(0.5, rel=1e-4) and bar == 0.02
 
@@ -82,7 +82,7 @@ def test_rows_are_kept_after_every_fit_and_known_ones_are_not_measured_again(tmp
         return halving(lambda k: 0.1 * k)(support)
 
     path = tmp_path / "rows.csv"
-    given = {"number": 2, "identity": lambda name, support, left_out: f"{name}{support}{left_out}"}
+    given: dict = {"number": 2, "identity": lambda name, support, left_out: f"{name}{support}{left_out}"}
     with pytest.raises(KeyboardInterrupt):
         measure(trajectories, {"stub": fit}, {}, keep=lambda rows: curve_file.write(rows, path), **given)
     known: dict = {}

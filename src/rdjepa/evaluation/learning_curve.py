@@ -153,7 +153,7 @@ class LearningCurve:
             name: found.mean for name in self.names if (found := self.summary(name, last) or self.summary(name, 0))
         }
         own = means[self.subject]
-        trivial = {name: means[name] for name in ("persistence", "extrapolation") if name in means}
+        trivial: dict[str, float] = {name: means[name] for name in ("persistence", "extrapolation") if name in means}
         best = min(trivial, key=trivial.__getitem__, default="")
         thing = "span" if self.spans else "trajectory"
         things = f"{thing}s" if self.spans else "trajectories"

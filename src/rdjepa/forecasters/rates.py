@@ -76,8 +76,11 @@ class Rates:
     def rates(self, fields: np.ndarray) -> np.ndarray:
         """Return the rates of change of fields (..., H, W, 2), per frame interval, at the nearest states in range."""
         inside = np.clip(fields, self.low, self.high)
-        used = np.flatnonzero(self.weights.any(axis=1))
-        return sum((_term(j, inside, self.walls)[..., None] * self.weights[j] for j in used), np.zeros_like(inside))
+        found = np.zeros_like(inside)
+        for number, weights in enumerate(self.weights):
+            if weights.any():
+                found += _term(number, inside, self.walls)[..., None] * weights
+        return found
 
     def forecast(self, context: np.ndarray) -> np.ndarray:
         """Integrate the newest frame of contexts (B, T, H, W, 2) over five intervals; return (B, 5, H, W, 2) float32.

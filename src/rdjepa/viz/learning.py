@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from rdjepa.io.atomic import replacing
 from rdjepa.viz.style import logarithmic, new_figure, print_style
@@ -14,7 +15,7 @@ def learning_curve(
     unfitted: Mapping[str, float],
     path: str | Path,
     *,
-    styles: Mapping[str, Mapping[str, str]],
+    styles: Mapping[str, Mapping[str, Any]],
     title: str,
     things: str = "trajectories",
 ) -> Path:
@@ -38,7 +39,7 @@ def learning_curve(
             bars = [[mean - low for mean, low, _ in found.values()], [high - mean for mean, _, high in found.values()]]
             axes.errorbar([k * shift for k in found], means, bars, capsize=2, label=name, **styles.get(name, {}))
         for name, value in unfitted.items():
-            style = {key: each for key, each in styles.get(name, {}).items() if key != "marker"}
+            style: dict[str, Any] = {key: each for key, each in styles.get(name, {}).items() if key != "marker"}
             axes.axhline(value, label=name, **style)
         axes.set_xscale("log")
         axes.set_xticks(every, [str(k) for k in every])
