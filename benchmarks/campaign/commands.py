@@ -68,7 +68,12 @@ COMMANDS = {
 _READ = ("{inputs}/adapt/forecaster.safetensors", SECOND)
 FORECAST = Command("forecast", ("forecast", *_READ, *_to("forecast.npz")), needs=(DATA, "adapt"))
 EVALUATE = Command("evaluate", ("evaluate", *_READ, *_to("rows.jsonl")), needs=(DATA, "adapt"))
-EVERY = {**COMMANDS, "forecast": FORECAST, "evaluate": EVALUATE}
+CURVE = Command(
+    "learning-curve",
+    ("learning-curve", FIRST, SECOND, "--model", "{inputs}/pretrain/model", "--updates", "2", *_to("curve.csv")),
+    needs=(DATA, "pretrain"),
+)
+EVERY = {**COMMANDS, "forecast": FORECAST, "evaluate": EVALUATE, "learning-curve": CURVE}
 
 
 def run(arguments: Sequence[str], said: Path, **options) -> sandbox.Ended:

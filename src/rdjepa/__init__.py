@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rdjepa import forecasters, systems
     from rdjepa.adaptation.forecaster import Forecaster, load_forecaster
     from rdjepa.adaptation.loss import forecast_loss
-    from rdjepa.api import adapt, evaluate, inspect, load, pretrain
+    from rdjepa.api import adapt, evaluate, inspect, learning_curve, load, pretrain
     from rdjepa.data.readers import Reading
     from rdjepa.data.simulate import simulate
     from rdjepa.data.statistics import Normalizer
@@ -39,6 +39,7 @@ __all__ = [
     "forecasters",
     "inspect",
     "jepa_loss",
+    "learning_curve",
     "load",
     "load_forecaster",
     "metrics",
@@ -60,6 +61,7 @@ _LOCATIONS = {
     "evaluate": "rdjepa.api:evaluate",
     "forecasters": "rdjepa.forecasters",
     "inspect": "rdjepa.api:inspect",
+    "learning_curve": "rdjepa.api:learning_curve",
     "load": "rdjepa.api:load",
     "load_forecaster": "rdjepa.adaptation.forecaster:load_forecaster",
     "metrics": "rdjepa.evaluation.metrics",

@@ -5,30 +5,38 @@ import dataclasses
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from rdjepa import forecasters
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
 from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
-from rdjepa.checks import of_class
+from rdjepa.checks import Count, Few, Seed, checked, of_class
 from rdjepa.data import manifest, readers, store, survey
 from rdjepa.data.fields import block_means, channels_first, validate
 from rdjepa.data.inspection import Inspection
 from rdjepa.data.readers import Reading
+from rdjepa.data.regrid import has_walls
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.well import checksum
-from rdjepa.errors import ArgumentError, DataError
-from rdjepa.evaluation.evaluate import Row
+from rdjepa.errors import ArgumentError, DataError, Note
+from rdjepa.evaluation import curve_file
+from rdjepa.evaluation.evaluate import Forecast, Row
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
+from rdjepa.evaluation.learning_curve import Fit, LearningCurve, Measured, measure, spans
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.linear import Corrected, Linear
+from rdjepa.forecasters.persistence import extrapolation, persistence
+from rdjepa.forecasters.rates import Rates
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
-from rdjepa.io import cards, checkpoint
+from rdjepa.io import cards, checkpoint, sealed
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.provenance import fingerprint, software
 from rdjepa.models.device import device_named
@@ -46,9 +54,12 @@ from rdjepa.pretraining.targets import TargetConfig
 from rdjepa.pretraining.tensorboard import Board
 from rdjepa.progress import Progress
 from rdjepa.systems import SOURCES, family_names, get
+from rdjepa.version import __version__
 from rdjepa.viz import figures
 
 BASES = ("none", "linear")
+AUTO = "auto"
+CURVE_UPDATES, CURVE_DRAWS = 60, 2  # of a learning curve: on two cores, five trajectories take about ten minutes
 
 # systems of the error that is recorded with a checkpoint; one trajectory takes a fraction of a second to simulate
 CHECKED = ("gray-scott", "brusselator", "ginzburg-landau", "schnakenberg")
@@ -270,6 +281,7 @@ def adapt(
     base: str = "none",
     resample: bool = False,
     reading: Reading | None = None,
+    stride: int | str = 1,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
     observe: Callable[[int, str, Forecaster], None] | None = None,
@@ -292,6 +304,8 @@ def adapt(
         resample: bring fields on another grid to the model's (`rdjepa.data.regrid`), instead of refusing them; the
             forecaster then takes and makes fields on its own grid.
         reading: what the data do not say themselves: their place in a file, order of axes, components, frame interval.
+        stride: take every so many frames, counted back from the last; "auto" takes the one that `inspect` suggests. It
+            is kept in the record, where `evaluate` finds it; contexts of `Forecaster.forecast` need it too.
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
         observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
@@ -308,8 +322,7 @@ def adapt(
         CheckpointError: a missing or damaged checkpoint.
         DivergenceError: the loss is not finite.
     """
-    if base not in BASES:
-        raise ArgumentError(f"expected a base among {', '.join(BASES)}, got {base!r}; name one of them")
+    _require_base(base)
     of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
     of_class(config, AdaptConfig | None, "config")
     of_class(normalizer, Normalizer | None, "normalizer")
@@ -324,7 +337,7 @@ def adapt(
     forecaster, pretrained = _forecaster(start, settings.seed)
     if refusal := why_unsavable(forecaster):
         warnings.warn(refusal, UserWarning, stacklevel=2)
-    given = readers.load(trajectories, grid=forecaster.grid if resample else None, reading=reading)
+    given, taken = _read(trajectories, forecaster.grid, resample, reading, stride)
     support = checked_fields(given, forecaster.grid)
     statistics = normalizer or Normalizer.fit(support, "support")
     if base == "linear":
@@ -346,6 +359,7 @@ def adapt(
         "fingerprint": pretrained,
         "settings": forecaster.settings(),
         "config": dataclasses.asdict(settings),
+        "stride": taken,
         "support": [str(trajectory.key or "without a key") for trajectory in given],
         "checksums": [checksum(fields) for fields in support],
         "seconds": {
@@ -368,7 +382,8 @@ def evaluate(
 ) -> list[Row]:
     """Evaluate a forecaster on every window of whole trajectories, in physical units (S3.4).
 
-    Trajectories that the forecaster was adapted to are evaluated too, with a warning.
+    Trajectories that the forecaster was adapted to are evaluated too, with a warning. Frames are taken at the stride
+    that it was adapted with, unless `reading` names one.
 
     Args:
         forecaster: an adapted forecaster, or any function from (B, 4, H, W, C) to (B, 5, H, W, C).
@@ -386,6 +401,8 @@ def evaluate(
     function = forecaster.forecast if isinstance(forecaster, Forecaster) else forecaster
     of_class(metrics, list | tuple, "metrics")
     grid = forecaster.model.grid if resample and isinstance(forecaster, Forecaster) else None
+    if isinstance(forecaster, Forecaster):
+        reading = forecaster.reading(reading)
     given = readers.load(trajectories, grid=grid, reading=reading)
     if isinstance(forecaster, Forecaster):
         seen = set(forecaster.record.get("checksums", ()))
@@ -398,6 +415,108 @@ def evaluate(
                 stacklevel=2,
             )
     return _evaluate(function, given, metrics=tuple(metrics), progress=progress)
+
+
+def learning_curve(
+    trajectories: Any,
+    *,
+    model: RDJEPA | ForecastModel | str | Path = "nano",
+    updates: int = CURVE_UPDATES,
+    draws: int = CURVE_DRAWS,
+    seed: int = 777,
+    base: str = "none",
+    resample: bool = False,
+    reading: Reading | None = None,
+    stride: int | str = 1,
+    device: str | torch.device = "auto",
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> LearningCurve:
+    """Measure the error against the number K of support trajectories, by leaving others out: is K enough?
+
+    Beside the adapted model stand the same architecture from random weights, where there is a pretrained one, a
+    regression of the local rates of change (`rdjepa.forecasters.rates`), persistence and linear extrapolation. A single
+    trajectory is cut into spans of time, which stand for trajectories; spans of one recording are more alike.
+
+    Args:
+        trajectories: as for `adapt`; at least two, or one of 18 frames.
+        model: as for `adapt`.
+        updates: of every adaptation; the same for every K.
+        draws: of what is left out and of the order of the others; one has no bars.
+        seed: of the draws, of fresh weights and of the order of windows.
+        base: as for `adapt`, for the model and its control.
+        resample: as for `adapt`.
+        reading: as for `adapt`.
+        stride: as for `adapt`.
+        device: as for `adapt`.
+        out: CSV file of the rows, written after every fit; rows in it that were measured with the same data, model and
+            settings are not measured again.
+        progress: called after every fit with its number, the number of fits and a line on it.
+
+    Raises:
+        ArgumentError, DataError, CheckpointError, DivergenceError: as for `adapt`; too few trajectories, or a damaged
+            file `out`.
+    """
+    checked(updates, Count, "updates")
+    checked(draws, Few, "draws")
+    checked(seed, Seed, "seed")
+    _require_base(base)
+    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
+    known: dict[tuple[str, int, int, str], list[Measured]] = {}
+    for row in curve_file.read(out) if out is not None and curve_file.is_curve(Path(out)) else ():
+        known.setdefault((row.forecaster, row.k, row.draw, row.identity), []).append(row)
+    start = checkpoint.load(model) if isinstance(model, str | Path) else model
+    grid = start.grid if isinstance(start, ForecastModel) else start.config.grid
+    given, _ = _read(trajectories, grid, resample, reading, stride)
+    checked_fields(given, grid)
+    single = len(given) == 1
+    parts = spans(given[0]) if single else given
+    settings = {"steps": updates, "seed": seed, "base": base, "device": device}
+    subject = start.name if isinstance(start, ForecastModel) else RDJEPAForecaster.name
+    models = {subject: start}
+    if isinstance(start, RDJEPA):
+        models["scratch"] = forecasters.build("scratch", start.name, seed=seed)
+    fits: dict[str, Fit] = {name: partial(_adapted, each, settings) for name, each in models.items()}
+    walls = any(has_walls(part) for part in parts)
+    fits["rates"] = lambda support: Rates.fit([each.fields for each in support], walls).forecast
+    unfitted: dict[str, Forecast] = {"persistence": persistence, "extrapolation": extrapolation}
+    sums = [checksum(part.fields) for part in parts]
+    origin = {subject: _weights(start), "scratch": start.name, "version": __version__}
+
+    def identity(name: str, support: Sequence[int], left_out: Sequence[int]) -> str:
+        of = {"left out": [sums[i] for i in left_out], "support": [sums[i] for i in support], "version": __version__}
+        trained = {"updates": updates, "seed": seed, "base": base, "origin": origin[name]} if name in origin else {}
+        return sealed.seal(of | trained)[:16]
+
+    rows = measure(
+        parts,
+        fits,
+        unfitted,
+        number=draws,
+        seed=seed,
+        known=known,
+        identity=identity,
+        progress=progress,
+        keep=None if out is None else lambda rows: curve_file.write(rows, out),
+    )
+    full = PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig()).steps
+    notes = [f"{updates} updates for every K; adapt takes {full} by default"] if updates != full else []
+    if single:
+        notes.append(f"one trajectory is cut into {len(parts)} spans of time, more alike than trajectories are")
+    return LearningCurve(tuple(rows), subject, len(parts), single, tuple(notes))
+
+
+def _adapted(model: RDJEPA | ForecastModel, settings: Mapping[str, Any], support: Sequence[Trajectory]) -> Forecast:
+    """Return the forecast of a model adapted to a support, without what was said when the data were read."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Note)
+        return adapt(model, support, **settings).forecast
+
+
+def _weights(model: RDJEPA | ForecastModel) -> str:
+    """Return a fingerprint of a model's weights."""
+    known = getattr(model, "fingerprint", "")
+    return known or sealed.seal({name: sha256(x.cpu().numpy()).hexdigest() for name, x in model.state_dict().items()})
 
 
 def inspect(
@@ -418,6 +537,29 @@ def inspect(
     """
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     return survey.inspect(source, reading, start.grid if isinstance(start, ForecastModel) else start.config.grid)
+
+
+def _read(
+    source: Any, grid: int | None, resample: bool, reading: Reading | None, stride: int | str
+) -> tuple[list[Trajectory], int]:
+    """Read trajectories at a stride, and say so where none was asked for and another is suggested."""
+    if isinstance(stride, str) and stride != AUTO:
+        raise ArgumentError(f'expected a stride of a whole number or "{AUTO}", got {stride!r}; give one of these')
+    reading = reading or Reading()
+    if isinstance(stride, str):
+        stride = survey.inspect(source, dataclasses.replace(reading, stride=None)).stride
+    if stride != 1:
+        reading = dataclasses.replace(reading, stride=stride)
+    given = readers.load(source, grid=grid if resample else None, reading=reading)
+    found = survey.inspect(given) if reading.stride is None else None
+    if found and found.stride > 1:
+        warnings.warn(f"frame stride {found.pace}", Note, stacklevel=3)
+    return given, reading.step
+
+
+def _require_base(base: str) -> None:
+    if base not in BASES:
+        raise ArgumentError(f"expected a base among {', '.join(BASES)}, got {base!r}; name one of them")
 
 
 def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list[np.ndarray]:

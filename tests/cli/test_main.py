@@ -20,7 +20,20 @@ def run(monkeypatch, *arguments):
 
 @pytest.mark.parametrize(
     "verb",
-    ["systems", "simulate", "pretrain", "probe", "inspect", "adapt", "evaluate", "forecast", "demo", "info", "data"],
+    [
+        "systems",
+        "simulate",
+        "pretrain",
+        "probe",
+        "inspect",
+        "adapt",
+        "evaluate",
+        "forecast",
+        "learning-curve",
+        "demo",
+        "info",
+        "data",
+    ],
 )
 def test_every_verb_explains_itself(monkeypatch, capsys, verb):
     assert run(monkeypatch, verb, "--help") == 0
@@ -188,3 +201,55 @@ def test_a_page_of_a_forecaster_and_of_data_alone(monkeypatch, capsys, adapted):
     ):
         assert run(monkeypatch, "view", *arguments) == 2
         assert words in capsys.readouterr().err
+
+
+def test_a_learning_curve_prints_a_table_and_advice_and_goes_on(monkeypatch, capsys, tmp_path, tiny):
+    from rdjepa.io import checkpoint
+    from rdjepa.models.rdjepa import build
+
+    monkeypatch.chdir(tmp_path)
+    checkpoint.save(build("tiny", seed=0), tmp_path / "model", {}, "card")
+    np.save("mine.npy", np.random.default_rng(0).standard_normal((2, 9, 128, 128, 2)).astype(np.float32))
+    command = ("learning-curve", "mine.npy", "--model", "model", "--updates", 1, "--draws", 1)
+    for _ in range(2):
+        assert not run(monkeypatch, *command)
+        shown = " ".join(capsys.readouterr().out.split())
+        for words in ("draw 1, K = 1: scratch", "Linear extrapolation", "rates", "figure in learning-curve.png"):
+            assert words in shown
+    rows = Path("learning-curve.csv").read_text().splitlines()
+    assert rows[0].startswith("forecaster,k,draw,horizon,value") and len(rows) == 1 + 5 * 5
+    assert Path("learning-curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_learning_curve_replaces_no_file_of_another_kind(monkeypatch, capsys, adapted):
+    Path("rows.csv").write_text("a,b\n1,2\n")
+    Path("other.png").write_bytes(b"mine")
+    before = {path.name: path.read_bytes() for path in Path().iterdir()}
+    for arguments, words in (
+        (("--out", "rows.csv"), "--force"),
+        (("--out", "other.csv"), "other.png"),
+        (("--out", "curve.png"), "end it in .csv"),
+        (("--out", "nine.npy"), "is read here"),
+        (("--stride", "half"), "expected a stride"),
+        (("--base", "cubic"), "none, linear"),
+        ((), "64 x 64 grid"),
+    ):
+        assert run(monkeypatch, "learning-curve", "nine.npy", *arguments) == 2
+        assert words in " ".join(capsys.readouterr().err.split())
+    assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
+
+
+def test_a_stride_is_kept_and_taken_by_evaluation_and_forecast(monkeypatch, capsys, adapted):
+    from rdjepa.adaptation.forecaster import load_forecaster
+
+    long = np.random.default_rng(1).standard_normal((20, 16, 16, 1)).astype(np.float32)
+    np.save("long.npy", long)
+    forecaster = load_forecaster("mine.safetensors")
+    forecaster.record["stride"] = 2
+    forecaster.save("every-second.safetensors")
+    assert not run(monkeypatch, "forecast", "every-second.safetensors", "long.npy")
+    assert "one of every 2 frames is taken, 10 of 20" in capsys.readouterr().err
+    with np.load("forecast.npz") as stored:
+        np.testing.assert_array_equal(stored["context"], np.concatenate([long[-7::2], long[-9:-1:2]], axis=-1))
+    assert not run(monkeypatch, "evaluate", "every-second.safetensors", "long.npy")
+    assert "one of every 2 frames" in capsys.readouterr().err

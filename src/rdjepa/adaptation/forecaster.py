@@ -1,6 +1,7 @@
 """The adapted forecaster in physical units, as `rdjepa.adapt` returns it, and its file."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,8 +9,9 @@ import numpy as np
 import torch
 
 from rdjepa import forecasters
-from rdjepa.checks import of_class
+from rdjepa.checks import Count, checked, of_class
 from rdjepa.data.fields import channels_first, channels_last
+from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, CheckpointError, DataError
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
@@ -52,6 +54,23 @@ class Forecaster:
     def base(self) -> str:
         """The forecast that the network's output is added to: "linear", or "none"."""
         return "linear" if isinstance(self.model, Corrected) else "none"
+
+    @property
+    def stride(self) -> int:
+        """Frame stride that it was adapted with: of other data, too, one of so many frames is taken.
+
+        Raises:
+            CheckpointError: the record holds none that could be.
+        """
+        try:
+            return checked(self.record.get("stride", 1), Count, "stride")
+        except ArgumentError as error:
+            raise CheckpointError(f"{error}; {_REMEDY}") from error
+
+    def reading(self, reading: Reading | None = None) -> Reading:
+        """Return how data for this forecaster are read: as given, at its own frame stride where none is chosen."""
+        reading = reading or Reading()
+        return reading if reading.stride else replace(reading, stride=self.stride)
 
     @torch.no_grad()
     def forecast(self, context: np.ndarray) -> np.ndarray:

@@ -19,7 +19,9 @@ from rdjepa.cli.options import (
     Length,
     Resample,
     Seed,
+    Stride,
     reading_of,
+    stride_of,
 )
 from rdjepa.cli.outputs import is_forecast, is_forecaster, is_rows, refuse_overwriting
 from rdjepa.errors import ArgumentError, DataError
@@ -40,6 +42,7 @@ def adapt(
         str, typer.Option(help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast (slow fields).")
     ] = "none",
     resample: Resample = False,
+    stride: Stride = "1",
     field: Field = None,
     axes: Axes = None,
     components: Components = None,
@@ -64,6 +67,7 @@ def adapt(
             base=base,
             resample=resample,
             reading=reading,
+            stride=stride_of(stride),
             device=device,
             progress=update,
         )
@@ -97,7 +101,7 @@ def evaluate(
     if out is not None:
         refuse_overwriting(out, [forecaster, *data], kind="rows", same_kind=is_rows, force=force)
     adapted = load_forecaster(forecaster)
-    reading = reading_of(field, axes, components, interval, length)
+    reading = adapted.reading(reading_of(field, axes, components, interval, length))
     trajectories = readers.load(data, grid=adapted.model.grid if resample else None, reading=reading)
     own = adapted.model.name
     baselines = {"persistence": persistence, "extrapolation": extrapolation}
@@ -105,7 +109,9 @@ def evaluate(
     rows = {}
     for name, forecast in compared.items():
         with progress(f"evaluate {registry.title(name)}") as update:
-            rows[name] = api.evaluate(forecast, trajectories, metrics=METRICS, progress=update)
+            rows[name] = api.evaluate(
+                forecast, trajectories, metrics=METRICS, reading=readers.Reading(stride=1), progress=update
+            )
     errors = {name: {metric: per_horizon(part, metric) for metric in METRICS} for name, part in rows.items()}
     shown = {registry.title(name): found for name, found in errors.items()}
     for metric in METRICS:
@@ -149,7 +155,7 @@ def forecast(
     refuse_overwriting(out, [forecaster, *data], kind="forecast", same_kind=is_forecast, force=force)
     adapted = load_forecaster(forecaster)
     grid = adapted.model.grid if resample or back else None
-    reading = reading_of(field, axes, components, interval, length)
+    reading = adapted.reading(reading_of(field, axes, components, interval, length))
     if every:
         if start is not None or back:
             raise ArgumentError("expected --all alone, got it with --start or --back; leave one out")

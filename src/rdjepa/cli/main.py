@@ -12,7 +12,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 import typer
 
-from rdjepa.cli import about, data, export, forecasts, inspect, pretrain, simulation, study, view
+from rdjepa.cli import about, curve, data, export, forecasts, inspect, pretrain, simulation, study, view
 from rdjepa.cli.interrupts import INTERRUPTED, Interrupts
 from rdjepa.errors import Note, RdjepaError, printable
 from rdjepa.version import __version__
@@ -28,6 +28,7 @@ app.command()(inspect.inspect)
 app.command()(forecasts.adapt)
 app.command()(forecasts.evaluate)
 app.command()(forecasts.forecast)
+app.command()(curve.learning_curve)
 app.command()(export.export)
 app.command()(view.view)
 app.command()(about.demo)

@@ -15,6 +15,7 @@ SPLITS = ("pool", "validation", "test")
 REGIMES = ("id", "coeff-ood", "ic-ood")
 PRESETS = ("paper", "small", "nano")
 BASES = ("none", "linear")
+CURVE_UPDATES, CURVE_DRAWS = 60, 2
 COMPILE_MODES = ("no", "yes", "graphs")
 EXPORTS = ("torch", "onnx")
 OBJECTIVES = ("predictive-latent", "field-forecast", "masked-fields", "variance-covariance", "random")
@@ -38,6 +39,12 @@ Data = Annotated[
     typer.Argument(
         help="Trajectories: HDF5 (ours, The Well, PDEBench, py-pde, others), NetCDF, Zarr, MATLAB, .npz, .npy, TIFF, "
         "or folders of these or of pictures."
+    ),
+]
+Stride = Annotated[
+    str,
+    typer.Option(
+        help="Take every so many frames; auto: as many as `rdjepa inspect` suggests, near the pace of pretraining."
     ),
 ]
 Field = Annotated[
@@ -64,6 +71,17 @@ def reading_of(
 
     chosen = None if components is None else tuple(names_in(components))
     return Reading(field, axes, chosen, interval, length)
+
+
+def stride_of(text: str) -> int | str:
+    """Return the stride that a text names; "auto" as it is.
+
+    Raises:
+        ArgumentError: it is neither that nor a whole number.
+    """
+    if text != "auto" and not (text.isascii() and text.isdecimal()):
+        raise ArgumentError(f"expected a stride of a whole number or auto, got {text!r}; give one of these")
+    return text if text == "auto" else int(text)
 
 
 def names_in(text: str) -> list[str]:

@@ -31,7 +31,11 @@ def view(
     data = files[1:] if adapted else files
     if not data:
         raise ArgumentError(f"expected trajectories after the forecaster {files[0]}, got none; name some to forecast")
-    trajectories = readers.load(data, grid=adapted.model.grid if adapted and resample else None)
+    trajectories = readers.load(
+        data,
+        grid=adapted.model.grid if adapted and resample else None,
+        reading=adapted.reading() if adapted else None,
+    )
     path = write(
         trajectories,
         out,

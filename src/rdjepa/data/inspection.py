@@ -5,11 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rdjepa.data import pace
 from rdjepa.data.borders import PERIODIC, UNKNOWN, WALLS
 
-# relative change per frame of the five sources, as `Inspection.change` defines it, on one trajectory each of 64 x 64
-# points; a test measures them again
-SOURCES = (0.129, 0.291, 0.656)  # smallest, median, largest
 WRAPS = {
     PERIODIC: "wrap around: the jump across is like those inside",
     WALLS: "do not wrap around: the jump across is larger than those inside (walls, or an excerpt)",
@@ -91,6 +89,20 @@ class Inspection:
         """Relative change per frame: the root mean square of that of all components."""
         return float(np.sqrt(np.mean([each.change**2 for each in self.components]))) if self.components else 0.0
 
+    @property
+    def stride(self) -> int:
+        """Suggested frame stride: that whose change per frame is nearest to the median of the pretraining systems."""
+        return pace.stride(self.change, self.frames[0])
+
+    @property
+    def pace(self) -> str:
+        """One line on the suggested stride."""
+        if self.stride > 1:
+            return f"{self.stride} suggested: these frames change little from one to the next; --stride auto takes it"
+        if self.change > pace.of_sources().high:
+            return "1; these frames change more than those of any pretraining system, so save more of them"
+        return "1; the frames change about as much as those of the pretraining systems"
+
     def rows(self) -> Iterator[tuple[str, str]]:
         """Yield what was found as pairs of a heading and a text."""
         few, many = self.frames
@@ -105,11 +117,12 @@ class Inspection:
         for each in self.components:
             text = f"{each.low:.4g} to {each.high:.4g}, mean {each.mean:.4g}, standard deviation {each.std:.4g}"
             yield f"component {each.name}", f"{text}, change per frame {each.change:.3g} of it"
-        low, median, high = SOURCES
+        low, median, high = pace.of_sources()
         yield (
             "change per frame",
-            f"{self.change:.3g}; of the pretraining systems {low:g} to {high:g}, median {median:g}",
+            f"{self.change:.3g}; of the pretraining systems {low:.3g} to {high:.3g}, median {median:.3g}",
         )
+        yield "frame stride", self.pace
         share = "all frames" if self.looked == self.total else f"{self.looked} of {self.total} frames looked at"
         yield "NaN or infinite", f"{self.broken} frames ({share})"
         yield "constant", f"{self.constant} frames; {self.repeated} equal the one before"

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError, Note
 
 AS_FOUND = Reading()
+Sliced = TypeVar("Sliced", bound=Any)
 
 
 def load(
@@ -98,7 +99,7 @@ def _trajectories(
 ) -> Iterator[Trajectory]:
     for recording in recordings(source, reading):
         components = chosen(recording, reading)
-        require_shape(recording, minimum_frames, multiple_of if grid is None else 1)
+        require_shape(recording, minimum_frames, multiple_of if grid is None else 1, reading.step)
         for sentence in remarks(recording, reading, components):
             notes.say(sentence)
         for index in range(recording.count):
@@ -136,20 +137,27 @@ def remarks(recording: Recording, reading: Reading, components: tuple[int, ...])
         yield f"{kind} has three digits; changes between frames that are smaller are lost"
     if len(components) == 1:
         yield "there is one component; the second is the same field one frame earlier"
+    if reading.step > 1:
+        left = len(strided(range(recording.frames), reading.step))
+        yield f"one of every {reading.step} frames is taken, {left} of {recording.frames}"
     if reading.interval is not None and recording.times is not None:
         yield f"the times in the source are replaced by an interval of {reading.interval:g}"
 
 
-def require_shape(recording: Recording, minimum_frames: int = FORECASTING.length, multiple_of: int = 1) -> None:
+def require_shape(
+    recording: Recording, minimum_frames: int = FORECASTING.length, multiple_of: int = 1, stride: int = 1
+) -> None:
     """Refuse a recording with too few frames, or on a grid that does not fit, before it is read.
 
     Raises:
         DataError: one of these.
     """
     height, width = recording.grid
-    if recording.frames < minimum_frames:
+    needed = (minimum_frames - 1) * stride + 1
+    if recording.frames < needed:
+        taken = f", one of every {stride} of them to be taken" if stride > 1 else ""
         raise DataError(
-            f"expected at least {minimum_frames} frames on the first axis, got {recording.frames} in "
+            f"expected at least {needed} frames on the first axis{taken}, got {recording.frames} in "
             f"{recording.place}, axes {' '.join(recording.axes)}; save more frames of each trajectory, or say the "
             "order of axes with --axes"
         )
@@ -178,7 +186,8 @@ def _trajectory(
         pieces.append(piece)
     if way is not None:
         notes.losses.setdefault(way.method(), []).append(way.loss(last))
-    fields = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+    # a copy, since a view would keep the frames that are left out
+    fields = np.ascontiguousarray(strided(pieces[0] if len(pieces) == 1 else np.concatenate(pieces), reading.step))
     if fields.shape[-1] == 1:
         fields = checks.with_second(fields)
     checks.require_change(fields)
@@ -191,6 +200,11 @@ def times_of(recording: Recording, index: int, reading: Reading) -> np.ndarray:
         return np.arange(recording.frames, dtype=np.float64) * (reading.interval or 1.0)
     times = np.asarray(recording.times)
     return times[index] if times.ndim == 2 and len(times) == recording.count else times
+
+
+def strided(frames: Sliced, stride: int) -> Sliced:
+    """Return every so many frames, counted back from the last, which a forecast begins at."""
+    return frames[(len(frames) - 1) % stride :: stride]
 
 
 def _say_aspect(grid: tuple[int, int], notes: _Notes) -> None:
@@ -206,6 +220,7 @@ def _complete(
 ) -> Trajectory:
     """Return the fields with their times and all that the source or the user says; a given one if unchanged."""
     times = whole.times if whole is not None and reading.interval is None else times_of(recording, index, reading)
+    times = strided(np.asarray(times), reading.step) if reading.step > 1 else times
     checks.require_times(times, len(fields))
     length: dict[str, Any] = {} if reading.length is None else {"length": reading.length}
     if whole is None:

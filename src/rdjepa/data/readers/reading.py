@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rdjepa.checks import Count, checked
 from rdjepa.data.readers import axes as order
 from rdjepa.errors import ArgumentError
 
@@ -12,7 +13,7 @@ from rdjepa.errors import ArgumentError
 class Reading:
     """How a source is to be read; everything that is None is found out from the source.
 
-    Trajectories of this package, in memory or in its files, say all but the last three themselves.
+    Trajectories of this package, in memory or in its files, say all but the last four themselves.
 
     Attributes:
         field: which arrays of a file with several hold the fields: a path in the file, a group or a common beginning of
@@ -20,8 +21,10 @@ class Reading:
         axes: the order of the axes as letters, such as "t y x c": b trajectories, t frames, y rows, x columns,
             c components, 1 for an axis of one point.
         components: one or two, by position from 0 or by name.
-        interval: time between two frames; replaces the times in the source.
+        interval: time between two stored frames; replaces the times in the source.
         length: side length of the domain.
+        stride: take every so many frames, counted back from the last; what lies between is left out. None takes all,
+            or for a forecaster as many as it was adapted with.
 
     Raises:
         ArgumentError: a value that no source could have.
@@ -32,9 +35,11 @@ class Reading:
     components: tuple[int | str, ...] | None = None
     interval: float | None = None
     length: float | None = None
+    stride: int | None = None
 
     def __post_init__(self) -> None:
         """Check every value and bring the letters of the axes together."""
+        object.__setattr__(self, "stride", checked(self.stride, Count | None, "stride"))
         if self.axes is not None:
             object.__setattr__(self, "axes", order.parse(self.axes))
         if self.components is not None:
@@ -49,6 +54,11 @@ class Reading:
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0):
                 raise ArgumentError(f"expected a positive {name}, got {value}; give it in the unit of the data")
+
+    @property
+    def step(self) -> int:
+        """The stride, 1 where none is chosen."""
+        return self.stride or 1
 
     def choose(self, count: int, names: Sequence[str], place: str) -> tuple[int, ...] | None:
         """Return the positions of the chosen components among `count`; None if nothing was chosen.

@@ -1,0 +1,110 @@
+"""The command learning-curve."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rdjepa.cli.console import console, progress
+from rdjepa.cli.options import (
+    BASES,
+    CURVE_DRAWS,
+    CURVE_UPDATES,
+    Axes,
+    Components,
+    Data,
+    Device,
+    Field,
+    Force,
+    Interval,
+    Length,
+    Resample,
+    Seed,
+    Stride,
+    reading_of,
+    stride_of,
+)
+from rdjepa.cli.outputs import refuse_overwriting
+from rdjepa.errors import ArgumentError
+
+FIGURE = ".png"
+
+
+def learning_curve(
+    data: Data,
+    model: Annotated[str, typer.Option(help="Shipped checkpoint, directory of one, or hub id.")] = "nano",
+    out: Annotated[
+        Path, typer.Option(help="CSV file for the rows; the figure goes beside it, with the ending .png.")
+    ] = Path("learning-curve.csv"),
+    updates: Annotated[int, typer.Option(min=1, help="Updates of every adaptation, the same for every K.")] = (
+        CURVE_UPDATES
+    ),
+    draws: Annotated[
+        int, typer.Option(min=1, max=1_000, help="Draws of what is left out, and of the order of the others.")
+    ] = CURVE_DRAWS,
+    seed: Seed = 777,
+    base: Annotated[
+        str, typer.Option(help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast (slow fields).")
+    ] = "none",
+    resample: Resample = False,
+    stride: Stride = "1",
+    field: Field = None,
+    axes: Axes = None,
+    components: Components = None,
+    interval: Interval = None,
+    length: Length = None,
+    force: Force = False,
+    device: Device = "auto",
+) -> None:
+    """Measure errors for K = 1, 2, 5, ... trajectories by leaving others out, and say what to record next."""
+    from rdjepa import api
+    from rdjepa.evaluation.curve_file import is_curve
+
+    figure = out.with_suffix(FIGURE)
+    if figure == out:
+        raise ArgumentError(f"expected another ending than {FIGURE} for the rows, got {out}; end it in .csv")
+    ours = is_curve(out)
+    refuse_overwriting(out, [*data, Path(model)], kind="learning curve", same_kind=is_curve, force=force)
+    refuse_overwriting(figure, [*data, Path(model)], kind="figure", same_kind=lambda _: ours, force=force)
+    reading = reading_of(field, axes, components, interval, length)
+    with progress("learning curve") as update:
+
+        def show(done: int, total: int, text: str) -> None:
+            console.print(text)
+            update(done, total)
+
+        curve = api.learning_curve(
+            data,
+            model=model,
+            updates=updates,
+            draws=draws,
+            seed=seed,
+            base=base,
+            resample=resample,
+            reading=reading,
+            stride=stride_of(stride),
+            device=device,
+            out=out,
+            progress=show,
+        )
+    console.print(_table(curve))
+    for sentence in curve.notes:
+        console.print(f"note: {sentence}", markup=False)
+    console.print(curve.advice(), markup=False)
+    console.print(f"rows in {out}, figure in {curve.draw(figure)}", markup=False)
+
+
+def _table(curve: Any) -> Any:
+    """Return a row per forecaster, a column per K: mean over draws and horizons, smallest to largest draw."""
+    from rich.table import Table
+
+    from rdjepa.forecasters import registry
+
+    table = Table(title="relative L2 error, mean of h = 1 to 5 (smallest to largest draw)", title_justify="left")
+    table.add_column("forecaster")
+    for k in curve.counts:
+        table.add_column(f"K = {k}", justify="right")
+    for name in curve.names:
+        found = [curve.summary(name, k) or curve.summary(name, 0) for k in curve.counts]
+        table.add_row(registry.title(name), *(f"{each.mean:.4f} ({each.low:.4f}-{each.high:.4f})" for each in found))
+    return table

@@ -1,0 +1,100 @@
+"""The learning curve and the frame stride through the public functions."""
+
+import numpy as np
+import pytest
+
+import rdjepa
+from rdjepa import forecasters
+from rdjepa.data import pace
+from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note
+from rdjepa.evaluation import curve_file
+from rdjepa.forecasters.fno import Config
+
+FIELDS = np.random.default_rng(0).standard_normal((4, 12, 16, 16, 2)).astype(np.float32)
+
+
+def small(seed=0):
+    return forecasters.build("fno", Config(width=4, layers=1, modes=4, readout=4, grid=16), seed=seed)
+
+
+def slow(frames=41):
+    """Every point turns at a third of the pace of pretraining."""
+    phase = 2 * np.pi * np.random.default_rng(1).uniform(size=(16, 16))
+    angle = pace.of_sources().median / 3 * np.arange(frames)[:, None, None] + phase
+    return np.stack([np.cos(angle), np.sin(angle)], -1).astype(np.float32)
+
+
+def test_a_learning_curve_of_arrays_and_its_figure(tmp_path):
+    lines = []
+    curve = rdjepa.learning_curve(FIELDS, model=small(), updates=1, progress=lambda *line: lines.append(line))
+    assert curve.counts == (1, 2, 3) and curve.names == ("persistence", "extrapolation", "fno", "rates")
+    assert len(lines) == lines[-1][0] == lines[-1][1] == 2 * (2 + 3 * 2)
+    assert "1 updates for every K" in curve.notes[0] and not curve.spans and curve.advice()
+    assert curve.draw(tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_curve_goes_on_from_its_file_unless_the_data_or_settings_changed(tmp_path, monkeypatch):
+    out, fitted = tmp_path / "rows.csv", []
+    adapt = rdjepa.api.adapt
+
+    def counted(model, support, **settings):
+        fitted.append(len(support))
+        return adapt(model, support, **settings)
+
+    monkeypatch.setattr("rdjepa.api.adapt", counted)
+    first = rdjepa.learning_curve(FIELDS[:3], model=small(), updates=1, draws=1, out=out)
+    assert fitted == [1, 2] and curve_file.read(out) == list(first.rows)
+    assert rdjepa.learning_curve(FIELDS[:3], model=small(), updates=1, draws=1, out=out) == first and fitted == [1, 2]
+    for change in ({"updates": 2}, {"model": small(1)}, {"trajectories": FIELDS[1:]}):
+        given = {"trajectories": FIELDS[:3], "model": small(), "updates": 1} | change
+        rdjepa.learning_curve(given.pop("trajectories"), draws=1, out=out, **given)
+        assert len(fitted) == 4
+        del fitted[2:]
+
+
+def test_one_trajectory_is_cut_into_spans_and_that_is_said():
+    curve = rdjepa.learning_curve(np.concatenate(FIELDS[:3]), model=small(), updates=1, draws=1)
+    assert curve.spans and curve.trajectories == 4 and "cut into 4 spans of time" in curve.notes[1]
+    with pytest.raises(DataError, match="or one of 18 frames"):
+        rdjepa.learning_curve(FIELDS[0], model=small(), updates=1)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"updates": 0}, {"draws": 0}, {"seed": -1}, {"stride": "half"}, {"stride": 0}, {"base": "cubic"}]
+)
+def test_bad_settings_of_a_curve_are_refused_and_nothing_is_written(tmp_path, settings):
+    with pytest.raises(ArgumentError, match=r"expected .*, got .*; "):
+        rdjepa.learning_curve(FIELDS, model=small(), out=tmp_path / "rows.csv", **{"updates": 1} | settings)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_suggested_stride_is_said_and_taken_only_when_asked_for():
+    with pytest.warns(Note, match="frame stride 3 suggested"):
+        given = rdjepa.adapt(small(), slow(), steps=1)
+    assert given.stride == given.record["stride"] == 1
+    with pytest.warns(Note, match="one of every 3 frames is taken, 14 of 41"):
+        taken = rdjepa.adapt(small(), slow(), steps=1, stride="auto")
+    assert taken.stride == 3
+    same = rdjepa.adapt(small(), slow()[1::3], steps=1)
+    context = slow()[-10::3]
+    np.testing.assert_array_equal(taken.forecast(context), same.forecast(context))
+
+
+@pytest.mark.filterwarnings("ignore:one of every")
+def test_the_stride_of_a_forecaster_comes_back_and_is_taken_in_evaluation(tmp_path):
+    path = rdjepa.adapt(small(), slow(), steps=1, stride=2).save(tmp_path / "mine.safetensors")
+    forecaster = rdjepa.load_forecaster(path)
+    assert forecaster.stride == 2
+    other = np.roll(slow(), 3, axis=1)
+    by_hand = rdjepa.evaluate(forecaster.forecast, other[::2])
+    assert rdjepa.evaluate(forecaster, other) == by_hand
+    with pytest.warns(UserWarning, match="not seen, got 1 of 1"):
+        rdjepa.evaluate(forecaster, slow())
+
+
+@pytest.mark.parametrize("stride", ["2", 0, 1.5, None])
+def test_an_impossible_stride_in_a_record_is_refused(stride):
+    forecaster = rdjepa.adapt(small(), FIELDS[0], steps=1)
+    forecaster.record["stride"] = stride
+    with pytest.raises(CheckpointError, match="expected stride to be"):
+        rdjepa.evaluate(forecaster, FIELDS[1])
