@@ -61,7 +61,9 @@ def new_system(
 
 def check_system(
     name: Annotated[str, typer.Argument(help=".py file that defines SYSTEM, or the name of a system.")],
-    draws: Annotated[int, typer.Option(min=1, help="Trajectories of each regime that are integrated.")] = 3,
+    draws: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Trajectories of each regime that are integrated.")
+    ] = 3,
     seconds: Annotated[float, typer.Option(min=1.0, help="Time for draws, and again for comparisons.")] = 10.0,
 ) -> None:
     """Try a system before an hour is spent on it: stability, blow-up, screens, resolution; exit status 1 if useless."""

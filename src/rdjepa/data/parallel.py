@@ -11,6 +11,7 @@ from typing import Any
 from rdjepa.errors import ArgumentError
 
 MOST_WORKERS = 4096
+PATIENCE = "20s"  # with a scheduler that does not answer
 ADDRESS = re.compile(r"[a-z]+://\S+|[\w.\[\]:-]+:\d{1,5}")
 
 
@@ -18,7 +19,7 @@ def check_workers(workers: int | None, scheduler: str | None) -> None:
     """Check who is to compute, before anything is written.
 
     Raises:
-        ArgumentError: fewer than one worker or more than any machine has, or an address that cannot be one.
+        ArgumentError: fewer than one worker or more than any machine has, no address, or one that does not answer.
     """
     if workers is not None and not 1 <= workers <= MOST_WORKERS:
         raise ArgumentError(
@@ -26,6 +27,36 @@ def check_workers(workers: int | None, scheduler: str | None) -> None:
         )
     if scheduler is not None and not ADDRESS.fullmatch(scheduler):
         raise ArgumentError(f"expected the address of a scheduler as tcp://host:port, got {scheduler!r}; correct it")
+    if scheduler is not None:
+        _client(scheduler).close()
+
+
+def _distributed() -> Any:
+    """Import the package of clusters, a second's work that one process does without.
+
+    Raises:
+        ArgumentError: it is not installed.
+    """
+    try:
+        import distributed
+    except ModuleNotFoundError as error:
+        raise ArgumentError(
+            f"expected the packages of a cluster, got no {error.name}; install them with: pip install "
+            "'rdjepa[cluster]', or compute in one process"
+        ) from error
+    return distributed
+
+
+def _client(address: Any) -> Any:
+    """Return a Dask client of a scheduler's address, or of a local cluster.
+
+    Raises:
+        ArgumentError: it does not answer.
+    """
+    try:
+        return _distributed().Client(address, timeout=PATIENCE)
+    except (OSError, ValueError) as error:  # no answer, or no address
+        raise ArgumentError(f"expected a Dask scheduler at {address}, got no answer ({error}); start it") from error
 
 
 @contextlib.contextmanager
@@ -58,18 +89,11 @@ def completed(
     if scheduler is None and (workers == 1 or len(jobs) < 2):
         yield ((position, function(*job)) for position, job in enumerate(jobs))
         return
-    try:
-        from distributed import Client, LocalCluster, as_completed  # a second's import that one process does without
-    except ModuleNotFoundError as error:
-        raise ArgumentError(
-            f"expected the packages of a cluster, got no {error.name}; install them with: pip install "
-            "'rdjepa[cluster]', or compute in one process"
-        ) from error
-
+    distributed = _distributed()
     with contextlib.ExitStack() as stack:
         if scheduler is None:
             with _interrupts_later():
-                local = LocalCluster(
+                local = distributed.LocalCluster(
                     n_workers=min(workers, len(jobs)),
                     threads_per_worker=1,
                     dashboard_address=":0",
@@ -78,12 +102,7 @@ def completed(
                 address = stack.enter_context(local)
         else:
             address = scheduler
-        try:
-            client = stack.enter_context(Client(address, timeout="20s"))
-        except (OSError, ValueError) as error:  # no answer, or no address
-            raise ArgumentError(
-                f"expected a Dask scheduler at {scheduler}, got no answer ({error}); start it"
-            ) from error
+        client = stack.enter_context(_client(address))
         futures = [  # submitted one by one: client.map has one priority and does not keep the order of the jobs
             client.submit(function, *job, key=name, retries=retries, priority=-position)
             for position, (job, name) in enumerate(zip(jobs, names, strict=True))
@@ -91,7 +110,7 @@ def completed(
         positions = {future.key: position for position, future in enumerate(futures)}
 
         def finished() -> Iterator[tuple[int, Any]]:
-            for future in as_completed(futures):
+            for future in distributed.as_completed(futures):
                 error = future.exception()
                 yield positions[future.key], error if error else future.result()
                 future.release()  # else the cluster keeps every result until the end

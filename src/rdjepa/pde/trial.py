@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.ndimage import map_coordinates
 
+from rdjepa.checks import Few, checked
 from rdjepa.pde.integrators import integrator
 from rdjepa.pde.rollout import legs, rollout
 from rdjepa.pde.screening import first_reason
@@ -58,10 +59,11 @@ def trial(system: System, draws: int = 3, budget: float = 10.0) -> Trial:
 
     Args:
         system: that `rdjepa.pde.contract.check_system` accepts.
-        draws: trajectories of each regime.
+        draws: trajectories of each regime, at most 100,000.
         budget: seconds for the draws, and as many for the comparisons; the latter end earlier in a trajectory where
             more would be needed.
     """
+    checked(draws, Few, "draws")
     numerics = system.numerics
     fastest = [max(system.range(name, regime)[1] for regime in system.regimes) for name in system.diffusivity_names]
     limit = diffusive_limit(numerics, (fastest[0], fastest[1]))

@@ -103,6 +103,17 @@ def huge_zarr(path):
     zarr.create_array(str(path), shape=HUGE, chunks=(1, 100, 100, 2), dtype="f4")
 
 
+def zarr_of_a_terabyte(path):
+    path.mkdir()
+    (path / "zarr.json").touch()
+    os.truncate(path / "zarr.json", 2**40)
+
+
+def zarr_of_a_pipe(path):
+    path.mkdir()
+    os.mkfifo(path / "zarr.json")
+
+
 def pictures(path, change):
     path.mkdir()
     for number in range(12):
@@ -154,11 +165,11 @@ FILES = {
     ),
     "Zarr of noise": (zarr_with, "expected a whole Zarr store"),
     "Zarr with a description of a terabyte": (
-        lambda path: (path.mkdir(), (path / "zarr.json").touch(), os.truncate(path / "zarr.json", 2**40)),
+        zarr_of_a_terabyte,
         "expected a whole Zarr store",
     ),
     "Zarr whose description is a pipe": (
-        lambda path: (path.mkdir(), os.mkfifo(path / "zarr.json")),
+        zarr_of_a_pipe,
         "expected data files directly in",
     ),
     "Zarr of 7 PiB": (huge_zarr, "got 0 of .* pieces stored"),

@@ -182,7 +182,10 @@ class Recording:
 
     def _part(self, array: Lazy, index: int, start: int, stop: int) -> np.ndarray:
         where = {"b": index, "t": slice(start, stop), "1": 0}
-        part = array[tuple(where.get(letter, slice(None)) for letter in self.axes)]
+        try:
+            part = array[tuple(where.get(letter, slice(None)) for letter in self.axes)]
+        except MemoryError as error:  # what the source declares does fit: a piece of it claims more
+            raise damaged("piece of data", self.place, error) from error
         if np.ma.is_masked(part):
             raise DataError(
                 f"expected a value at every point, got {np.ma.count_masked(part)} masked ones in {self.place}; "

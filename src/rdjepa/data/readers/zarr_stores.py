@@ -48,7 +48,7 @@ def read(path: Path, reading: Reading) -> Iterator[Recording]:
         yield catalog.recording("Zarr store", str(path), found, reading, dimensions)
     except RdjepaError:
         raise
-    except (*DAMAGED, MemoryError, *_errors(zarr)) as error:  # a description may claim any size
+    except (*DAMAGED, *_errors(zarr)) as error:
         raise damaged("Zarr store", str(path), error) from error
     finally:
         if store is not None:
@@ -117,5 +117,5 @@ def _describes(name: str) -> bool:
 
 
 def _errors(zarr: Any) -> tuple[type[Exception], ...]:
-    """Return the errors of Zarr that derive from none of Python's."""
-    return (getattr(zarr.errors, "BaseZarrError", ValueError),)
+    """Return the errors of Zarr that derive from none of Python's, and that of a description that claims any size."""
+    return (getattr(zarr.errors, "BaseZarrError", ValueError), MemoryError)
