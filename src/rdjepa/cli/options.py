@@ -15,6 +15,7 @@ SPLITS = ("pool", "validation", "test")
 REGIMES = ("id", "coeff-ood", "ic-ood")
 PRESETS = ("paper", "small", "nano")
 BASES = ("none", "linear")
+HORIZONS = 5
 COMPILE_MODES = ("no", "yes", "graphs")
 EXPORTS = ("torch", "onnx")
 FRAME_PLACES = ("memory", "mapped", "device")

@@ -63,6 +63,10 @@ class ForecastModel(nn.Module, ABC):
         """
         return None
 
+    def embed(self, context: Float[Tensor, "B T C H W"]) -> Float[Tensor, "B d"] | None:
+        """Describe each context by one vector that adaptation leaves unchanged; None, the default, for none."""
+        return None
+
     @abstractmethod
     def predict(self, *features: Float[Tensor, "B ..."]) -> Float[Tensor, "B N C H W"]:
         """Forecast (B, N, C, H, W) from what `features` returned."""

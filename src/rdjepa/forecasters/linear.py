@@ -155,6 +155,10 @@ class Corrected(ForecastModel):
         linear, *rest = features
         return linear + self.linear.scale[:, :, None, None] * self.network.predict(*rest)
 
+    def embed(self, context: Tensor) -> Tensor | None:
+        """Return the description of the network."""
+        return self.network.embed(context)
+
     def parameter_groups(self) -> list[dict]:
         """Return the groups of the network."""
         return self.network.parameter_groups()
