@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rdjepa.checks import Rate, checked
+from rdjepa.checks import Count, Rate, checked
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError, DataError
@@ -57,6 +57,15 @@ class Calibration:
     scores: np.ndarray
     blocks: int
     trajectories: int
+
+    def __post_init__(self) -> None:
+        """Check the shape and the numbers, which may come from a file."""
+        checked(self.blocks, Count, "blocks")
+        checked(self.trajectories, Count, "trajectories")
+        if np.ndim(self.scores) != 3 or not np.shape(self.scores)[-1] or not np.isfinite(self.scores).all():
+            raise ArgumentError(
+                f"expected finite scores (N, C, Q), got {np.shape(self.scores)} or NaN; calibrate the forecaster again"
+            )
 
     @property
     def highest(self) -> float:

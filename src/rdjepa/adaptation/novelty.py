@@ -12,9 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from rdjepa.checks import NotNegative, checked
 from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
+from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.base import ForecastModel
 
 AT_ONCE = 4
@@ -31,6 +33,12 @@ class Familiar:
 
     latents: np.ndarray
     reach: float
+
+    def __post_init__(self) -> None:
+        """Check the shape and the number, which may come from a file."""
+        checked(self.reach, NotNegative, "the reach")
+        if np.ndim(self.latents) != 2 or not len(self.latents):
+            raise ArgumentError(f"expected latents (n, d), got {np.shape(self.latents)}; adapt the forecaster again")
 
     def novelty(self, latents: np.ndarray) -> np.ndarray:
         """Return the distance of every row of (m, d) from the nearest of the support, in units of the reach, (m,)."""
