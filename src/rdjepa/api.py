@@ -14,7 +14,7 @@ import torch
 from rdjepa.adaptation import intervals
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
 from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
-from rdjepa.adaptation.novelty import familiar
+from rdjepa.adaptation.novelty import embed, familiar
 from rdjepa.checks import of_class
 from rdjepa.data import manifest, readers, store, survey
 from rdjepa.data.fields import block_means, channels_first, validate
@@ -24,6 +24,7 @@ from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.well import checksum
+from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.evaluation.evaluate import Row
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
@@ -356,10 +357,15 @@ def adapt(
         },
         "software": software(),
     }
-    known = familiar(forecaster, support, statistics, others)
-    result = Forecaster(forecaster, statistics, record, losses, familiar=known)
+    result = Forecaster(forecaster, statistics, record, losses)
     if others:
         result.calibration = intervals.calibrate(result.forecast, statistics, others)
+    latents = forecaster.embed(*data.features)
+    if latents is not None:
+        contexts = [FORECASTING.stack(fields).context for fields in others]
+        alike = embed(forecaster, np.concatenate(contexts), statistics) if others else None
+        counts = [FORECASTING.count(len(fields)) for fields in support]
+        result.familiar = familiar(latents.float().cpu().numpy(), counts, alike)
     return result
 
 

@@ -75,7 +75,8 @@ def test_a_level_that_the_blocks_cannot_give_and_one_that_is_none_are_refused():
     assert (found.factors(8 / 9) == 1).all()
     with pytest.raises(ArgumentError, match=r"at most 0\.888.*8 blocks.*got 0\.9; calibrate on more"):
         found.factors(0.9)
-    for level in (0, 1, 90, -0.5, float("nan"), "wide"):
+    levels: list = [0, 1, 90, -0.5, float("nan"), "wide"]
+    for level in levels:
         with pytest.raises(ArgumentError, match="expected an interval"):
             found.factors(level)
 
@@ -92,9 +93,9 @@ def test_the_last_trajectories_are_held_out_or_the_end_of_a_single_one():
     for share, kept in ((0.4, 2), (0.01, 1), (0.99, 4)):
         adapted, held = hold_out(several, share)
         assert [*map(id, adapted), *map(id, held)] == [*map(id, several)] and len(held) == kept
-    (adapted,), (held,) = hold_out([noisy(0, 30)], 0.4)
-    assert (len(adapted), len(held)) == (18, 12)
-    assert np.array_equal(np.concatenate([adapted, held]), noisy(0, 30))
+    (start,), (end,) = hold_out([noisy(0, 30)], 0.4)
+    assert (len(start), len(end)) == (18, 12)
+    assert np.array_equal(np.concatenate([start, end]), noisy(0, 30))
 
 
 @pytest.mark.parametrize(

@@ -45,37 +45,24 @@ class Familiar:
         return distances(latents, self.latents).min(axis=1) / max(self.reach, np.finfo(np.float32).tiny)
 
 
-def familiar(
-    model: ForecastModel,
-    support: Sequence[np.ndarray],
-    normalizer: Normalizer,
-    others: Sequence[np.ndarray] = (),
-) -> Familiar | None:
-    """Describe a support set; None for a forecaster without a pretrained encoder.
+def familiar(latents: np.ndarray, counts: Sequence[int], others: np.ndarray | None = None) -> Familiar:
+    """Describe a support set.
 
     Args:
-        model: the forecaster.
-        support: trajectories (T, H, W, C) that it was adapted to.
-        normalizer: of the forecaster.
-        others: trajectories that it was calibrated on.
+        latents: (n, d) one row for every window, trajectory by trajectory.
+        counts: number of windows of each trajectory.
+        others: (m, d) rows of windows that are known to be of the same kind; those of the support itself when None.
     """
-    rows = [_windows(model, fields, normalizer) for fields in support]
-    if rows[0] is None:
-        return None
-    latents = np.concatenate([row for row in rows if row is not None])
-    if others:
-        more = np.concatenate([row for row in (_windows(model, f, normalizer) for f in others) if row is not None])
-        return Familiar(latents, float(distances(more, latents).min(axis=1).max()))
+    if others is not None:
+        return Familiar(latents, float(distances(others, latents).min(axis=1).max()))
     between = distances(latents, latents)
-    whose = np.repeat(np.arange(len(rows)), [len(row) for row in rows if row is not None])
-    start = np.concatenate([np.arange(len(row)) for row in rows if row is not None])
-    near = whose[:, None] == whose if len(rows) > 1 else np.abs(start[:, None] - start) < FORECASTING.length
-    between[near] = np.inf
-    nearest = between.min(axis=1)
-    if not np.isfinite(nearest).any():  # a trajectory so short that all its windows overlap
-        between = distances(latents, latents)
-        return Familiar(latents, float(between.max()))
-    return Familiar(latents, float(nearest[np.isfinite(nearest)].max()))
+    whose, start = np.repeat(np.arange(len(counts)), counts), np.concatenate([np.arange(count) for count in counts])
+    near = whose[:, None] == whose
+    if len(counts) == 1:
+        near &= np.abs(start[:, None] - start) < FORECASTING.length
+    apart = np.where(near, np.inf, between).min(axis=1)
+    known = apart[np.isfinite(apart)]  # none where all windows of a single trajectory overlap
+    return Familiar(latents, float(known.max() if len(known) else between.max()))
 
 
 @torch.no_grad()
@@ -83,7 +70,7 @@ def embed(model: ForecastModel, contexts: np.ndarray, normalizer: Normalizer) ->
     """Return the rows (B, d) of contexts (B, 4, H, W, C); None for a forecaster without a pretrained encoder."""
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     standard = torch.from_numpy(channels_first(normalizer.standardize(contexts.astype(np.float32))))
-    parts = [model.embed(part.to(device)) for part in standard.split(AT_ONCE)]
+    parts = [model.embed(*model.features(part.to(device))) for part in standard.split(AT_ONCE)]
     found = [part.float().cpu().numpy() for part in parts if part is not None]
     return np.concatenate(found) if found else None
 
@@ -93,7 +80,3 @@ def distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     from scipy.spatial.distance import cdist
 
     return cdist(a, b)
-
-
-def _windows(model: ForecastModel, fields: np.ndarray, normalizer: Normalizer) -> np.ndarray | None:
-    return embed(model, FORECASTING.stack(fields).context, normalizer)

@@ -63,8 +63,11 @@ class ForecastModel(nn.Module, ABC):
         """
         return None
 
-    def embed(self, context: Float[Tensor, "B T C H W"]) -> Float[Tensor, "B d"] | None:
-        """Describe each context by one vector that adaptation leaves unchanged; None, the default, for none."""
+    def embed(self, *features: Float[Tensor, "B ..."]) -> Float[Tensor, "B d"] | None:
+        """Describe each context, from what `features` returned, by one vector; None, the default, where none is known.
+
+        The vector is of a pretrained network that adaptation leaves unchanged.
+        """
         return None
 
     @abstractmethod

@@ -155,9 +155,9 @@ class Corrected(ForecastModel):
         linear, *rest = features
         return linear + self.linear.scale[:, :, None, None] * self.network.predict(*rest)
 
-    def embed(self, context: Tensor) -> Tensor | None:
+    def embed(self, *features: Tensor) -> Tensor | None:
         """Return the description of the network."""
-        return self.network.embed(context)
+        return self.network.embed(*features[1:])
 
     def parameter_groups(self) -> list[dict]:
         """Return the groups of the network."""

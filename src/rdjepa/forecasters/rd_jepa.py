@@ -68,9 +68,9 @@ class RDJEPAForecaster(ForecastModel):
         with torch.no_grad():
             return self.encoder(context), context[:, -1]
 
-    def embed(self, context: Tensor) -> Tensor | None:
+    def embed(self, *features: Tensor) -> Tensor | None:
         """Return the standard deviations (B, d) over the latent grid of a frozen encoder; None for a trained one."""
-        return None if self.rates.encoder else self.encoder(context).std(dim=1)
+        return None if self.rates.encoder else features[0].std(dim=1)
 
     def predict(self, *features: Tensor) -> Tensor:
         """Forecast (B, 5, C, H, W)."""
