@@ -1,14 +1,16 @@
 """Coverage of forecast intervals, in distribution and outside, and whether the novelty of a context tells them apart.
 
-    python benchmarks/coverage.py run --data datasets --out benchmarks/results/coverage.csv
-    python benchmarks/coverage.py table benchmarks/results/coverage.csv
+    python benchmarks/intervals.py run --data datasets --out benchmarks/results/intervals.csv
+    python benchmarks/intervals.py table benchmarks/results/intervals.csv
 
-For every system, RD-JEPA is adapted to the first `--support` trajectories of the pool and calibrated on the next
+For every system, a forecaster is adapted to the first `--support` trajectories of the pool and calibrated on the next
 `--calibration` ones, or with `--calibration 0` on what `--hold-out` keeps back of the support. Intervals of the stated
 level are then compared with the truth on trajectories of the validation split (id) and, for systems that have them, of
 the out-of-distribution regimes of the test split. `run` appends one line per trajectory and horizon and skips what the
 file has: coverage is the share of points of all windows that lie within, width the mean width in standard deviations of
-the support, novelty the median over windows, alarms the share of windows with a novelty above 1.
+the support, novelty the median over windows, alarms the share of windows with a novelty above 1; the last two are empty
+for forecasters without a pretrained encoder. `--forecaster linear` is the least-squares forecast of every point from
+its last four values alone (`rdjepa.forecasters.linear`), which takes no training.
 """
 
 import argparse
@@ -17,28 +19,33 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import torch
 
 import rdjepa
 from rdjepa import systems
+from rdjepa.adaptation.intervals import calibrate, hold_out
 from rdjepa.data.acquire import Acquirer
+from rdjepa.data.fields import channels_first
 from rdjepa.data.trajectory import REGIMES, Key
 from rdjepa.data.windows import FORECASTING
+from rdjepa.forecasters.linear import Linear
+from rdjepa.models.rdjepa import RDJEPA
 
-PLACE = ("system", "support", "calibration", "updates", "base", "level")
+PLACE = ("forecaster", "system", "support", "calibration", "updates", "base", "level")
 FIELDS = (*PLACE, "blocks", "regime", "trajectory", "horizon", "coverage", "width", "novelty", "alarms", "fingerprint")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Measure the systems that the file does not have."""
     torch.set_num_threads(arguments.threads)
-    done = {row["system"] for row in read(arguments.out)}
+    done = {(row["forecaster"], row["system"]) for row in read(arguments.out)}
     model = rdjepa.load(arguments.model)
     acquirer = Acquirer(arguments.cache, arguments.data)
     for system in arguments.systems.split(","):
-        if system in done:
+        if (arguments.forecaster, system) in done:
             continue
 
         def get(split: str, index: int, regime: str = "id", system: str = system) -> rdjepa.Trajectory:
@@ -46,49 +53,70 @@ def run(arguments: argparse.Namespace) -> None:
 
         end = arguments.support + arguments.calibration
         pool = [get("pool", index) for index in range(end)]
-        forecaster = rdjepa.adapt(
-            model,
-            pool[: arguments.support],
-            steps=arguments.updates,
-            base=arguments.base,
-            calibrate=pool[arguments.support :] or None,
-            hold_out=None if arguments.calibration else arguments.hold_out,
-        )
+        forecaster = calibrated(model, pool[: arguments.support], pool[arguments.support :], arguments)
         assert forecaster.calibration is not None
-        place = (system, arguments.support, arguments.calibration, arguments.updates, arguments.base, arguments.level)
-        rows = []
+        settings = (arguments.support, arguments.calibration, arguments.updates, arguments.base, arguments.level)
+        place = (arguments.forecaster, system, *settings)
+        rows: list[dict[str, Any]] = []
         for regime in (name for name in REGIMES if name in systems.get(system).regimes):
             split, count = ("validation", arguments.id) if regime == "id" else ("test", arguments.ood)
             for index in range(count):
                 found = measure(forecaster, get(split, index, regime).fields, arguments)
                 blocks, known = forecaster.calibration.blocks, model.fingerprint[:12]
-                rows += [(*place, blocks, regime, index, h, *values, known) for h, values in enumerate(found, 1)]
+                lines = [(*place, blocks, regime, index, h, *values, known) for h, values in enumerate(found, 1)]
+                rows += [dict(zip(FIELDS, line, strict=True)) for line in lines]
         append(arguments.out, rows)
-        inside = fmean(row[10] for row in rows if row[7] == "id")
-        print(f"{system}: {inside:.3f} of {arguments.level:g} in distribution", flush=True)
+        inside = fmean(row["coverage"] for row in rows if row["regime"] == "id")
+        print(f"{arguments.forecaster} {system}: {inside:.3f} of {arguments.level:g} in distribution", flush=True)
+
+
+def calibrated(
+    model: RDJEPA, support: list[rdjepa.Trajectory], others: list[rdjepa.Trajectory], arguments: argparse.Namespace
+) -> rdjepa.Forecaster:
+    """Return an adapted and calibrated forecaster."""
+    if arguments.forecaster != "linear":
+        own = arguments.forecaster == "rd-jepa"
+        return rdjepa.adapt(
+            model if own else rdjepa.forecasters.build(arguments.forecaster, model.name, seed=777),
+            support,
+            steps=arguments.updates,
+            base=arguments.base,
+            calibrate=others or None,
+            hold_out=None if others else arguments.hold_out,
+        )
+    learning, kept = [each.fields for each in support], [each.fields for each in others]
+    if not kept:
+        learning, kept = hold_out(learning, arguments.hold_out)
+    normalizer = rdjepa.Normalizer.fit(learning, "support")
+    linear = Linear.fit([torch.from_numpy(channels_first(normalizer.standardize(fields))) for fields in learning])
+    forecaster = rdjepa.Forecaster(linear, normalizer, {})
+    forecaster.calibration = calibrate(forecaster.forecast, normalizer, kept)
+    return forecaster
 
 
 def measure(
     forecaster: rdjepa.Forecaster, fields: np.ndarray, arguments: argparse.Namespace
-) -> Iterator[tuple[float, ...]]:
+) -> Iterator[tuple[float | str, ...]]:
     """Yield coverage, width, novelty and alarms of one trajectory for every horizon."""
     window = FORECASTING.stack(fields, FORECASTING.starts(len(fields))[:: arguments.stride])
     made = forecaster.interval(window.context, arguments.level)
     inside = (made.lower <= window.targets) & (window.targets <= made.upper)
     width = (made.upper - made.lower) / np.asarray(forecaster.normalizer.scale)
     novelty = forecaster.novelty(window.context)
-    assert novelty is not None
+    unlike = ("", "") if novelty is None else (f"{np.median(novelty):.4f}", f"{(novelty > 1).mean():.4f}")
     for h in range(inside.shape[1]):
-        found = (inside[:, h].mean(), width[:, h].mean(), np.median(novelty), (novelty > 1).mean())
-        yield tuple(round(float(value), 4) for value in found)
+        yield round(float(inside[:, h].mean()), 4), round(float(width[:, h].mean()), 4), *unlike
 
 
-def append(path: Path, rows: list[tuple]) -> None:
+def append(path: Path, rows: list[dict[str, Any]]) -> None:
     """Add lines to a CSV file, with a heading if it is new."""
     new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", newline="") as file:
-        csv.writer(file).writerows([FIELDS, *rows] if new else rows)
+        writer = csv.DictWriter(file, FIELDS)
+        if new:
+            writer.writeheader()
+        writer.writerows(rows)
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -106,26 +134,26 @@ def table(arguments: argparse.Namespace) -> None:
     )
     for row in read(arguments.rows):
         found[tuple(row[name] for name in PLACE)][row["regime"]][row["trajectory"]].append(row)
-    print("| system | regime | coverage | lowest to highest trajectory | h = 1 | h = 5 | width | alarms | separated |")
-    print("|" + "---|" * 9)
+    heading = ["forecaster", "system", "regime", "n", "coverage", "lowest to highest", "h = 1", "h = 5", "width"]
+    heading += ["alarms", "separated"]
+    print(f"| {' | '.join(heading)} |\n|{'---|' * len(heading)}")
     for place, regimes in found.items():
         known = novelties(regimes["id"])
         for regime, trajectories in regimes.items():
             each = [fmean(float(row["coverage"]) for row in rows) for rows in trajectories.values()]
             every = [row for rows in trajectories.values() for row in rows]
-            at = {h: fmean(float(row["coverage"]) for row in every if row["horizon"] == h) for h in ("1", "5")}
-            width, alarms = (fmean(float(row[name]) for row in every) for name in ("width", "alarms"))
-            others = novelties(trajectories)
-            separated = "" if regime == "id" else f"{np.mean(np.subtract.outer(others, known) > 0):.2f}"
-            print(
-                f"| {place[0]} | {regime} | {fmean(each):.3f} | {min(each):.3f} to {max(each):.3f} | {at['1']:.3f} | "
-                f"{at['5']:.3f} | {width:.2f} | {alarms:.2f} | {separated} |"
-            )
+            at = [fmean(float(row["coverage"]) for row in every if row["horizon"] == h) for h in ("1", "5")]
+            width, others = fmean(float(row["width"]) for row in every), novelties(trajectories)
+            alarms = f"{fmean(float(row['alarms']) for row in every):.2f}" if others else ""
+            separated = f"{np.mean(np.subtract.outer(others, known) > 0):.2f}" if others and regime != "id" else ""
+            shown = [f"{fmean(each):.3f}", f"{min(each):.3f} to {max(each):.3f}", *(f"{value:.3f}" for value in at)]
+            cells = [*place[:2], regime, str(len(each)), *shown, f"{width:.2f}", alarms, separated]
+            print(f"| {' | '.join(cells)} |")
 
 
 def novelties(trajectories: dict[str, list[dict[str, str]]]) -> list[float]:
-    """Return the novelty of every trajectory."""
-    return [float(rows[0]["novelty"]) for rows in trajectories.values()]
+    """Return the novelty of every trajectory; none where it was not measured."""
+    return [float(rows[0]["novelty"]) for rows in trajectories.values() if rows[0]["novelty"]]
 
 
 def main() -> None:
@@ -135,7 +163,8 @@ def main() -> None:
     go = verbs.add_parser("run")
     go.set_defaults(function=run)
     go.add_argument("--model", default="nano")
-    go.add_argument("--systems", default=",".join(name for name in systems.names() if "family" not in name))
+    go.add_argument("--forecaster", default="rd-jepa", choices=["linear", *rdjepa.forecasters.names()])
+    go.add_argument("--systems", default=",".join(systems.names()))
     go.add_argument("--data", type=Path, help="data set that is read first and never written")
     go.add_argument("--cache", type=Path, default=Path("datasets"), help="where simulated trajectories are kept")
     go.add_argument("--support", type=int, default=1)
@@ -148,7 +177,7 @@ def main() -> None:
     go.add_argument("--ood", type=int, default=30)
     go.add_argument("--stride", type=int, default=1, help="take every n-th window of a trajectory")
     go.add_argument("--threads", type=int, default=1)
-    go.add_argument("--out", type=Path, default=Path("benchmarks/results/coverage.csv"))
+    go.add_argument("--out", type=Path, default=Path("benchmarks/results/intervals.csv"))
     show = verbs.add_parser("table")
     show.set_defaults(function=table)
     show.add_argument("rows", type=Path)
