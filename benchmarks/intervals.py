@@ -134,7 +134,18 @@ def table(arguments: argparse.Namespace) -> None:
     )
     for row in read(arguments.rows):
         found[tuple(row[name] for name in PLACE)][row["regime"]][row["trajectory"]].append(row)
-    heading = ["forecaster", "system", "regime", "n", "coverage", "lowest to highest", "h = 1", "h = 5", "width"]
+    heading = [
+        "forecaster",
+        "system",
+        "calibration",
+        "regime",
+        "n",
+        "coverage",
+        "lowest to highest",
+        "h = 1",
+        "h = 5",
+        "width",
+    ]
     heading += ["alarms", "separated"]
     print(f"| {' | '.join(heading)} |\n|{'---|' * len(heading)}")
     for place, regimes in found.items():
@@ -147,7 +158,7 @@ def table(arguments: argparse.Namespace) -> None:
             alarms = f"{fmean(float(row['alarms']) for row in every):.2f}" if others else ""
             separated = f"{np.mean(np.subtract.outer(others, known) > 0):.2f}" if others and regime != "id" else ""
             shown = [f"{fmean(each):.3f}", f"{min(each):.3f} to {max(each):.3f}", *(f"{value:.3f}" for value in at)]
-            cells = [*place[:2], regime, str(len(each)), *shown, f"{width:.2f}", alarms, separated]
+            cells = [*place[:2], place[3], regime, str(len(each)), *shown, f"{width:.2f}", alarms, separated]
             print(f"| {' | '.join(cells)} |")
 
 

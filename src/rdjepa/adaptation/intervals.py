@@ -13,8 +13,8 @@ it holds. If the blocks, among them the one to be forecast, were exchangeable, a
 with a probability of at least p (hierarchical conformal prediction: Lee, Barber, Willett, "Distribution-free inference
 with hierarchical data", arXiv:2306.06342). That holds if each block is of another trajectory. Blocks of one trajectory
 resemble each other more than those of different ones, so with few trajectories the coverage of new ones may be lower,
-and nothing is promised for trajectories of another distribution; `benchmarks/intervals.py` measures both. The promise is
-an average over points, windows and calibrations, not one for every point or pattern.
+and nothing is promised for trajectories of another distribution; `benchmarks/intervals.py` measures both. The promise
+is an average over points, windows and calibrations, not one for every point or pattern.
 """
 
 import math

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from rdjepa.adaptation.forecaster import Forecaster
 
+ENOUGH = 9  # trajectories: fewer, as blocks of one each, could not give an interval of 0.9
 SHOWN = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)  # frames of a rollout in the table
 
 
@@ -24,8 +25,9 @@ def say_calibration(forecaster: "Forecaster") -> None:
         whole = len(record["support"]) > 1
         kept = f"the last {kept}" if whole else f"the last {record['held_out'][0]} frames"
         kept += ", which were not adapted to"
+    few = "; new ones may be covered less, as these are few" if calibration.trajectories < ENOUGH else ""
     console.print(
-        f"calibrated on {kept}: {calibration.blocks} blocks of windows, intervals up to {calibration.highest:.3f}"
+        f"calibrated on {kept}: {calibration.blocks} blocks of windows, intervals up to {calibration.highest:.3f}{few}"
     )
 
 
