@@ -1,4 +1,4 @@
-"""Coverage of forecast intervals, in distribution and outside, and whether the novelty of a context tells them apart.
+"""Coverage of forecast intervals, in distribution and outside.
 
     python benchmarks/intervals.py run --data datasets --out benchmarks/results/intervals.csv
     python benchmarks/intervals.py table benchmarks/results/intervals.csv
@@ -8,9 +8,8 @@ For every system, a forecaster is adapted to the first `--support` trajectories 
 level are then compared with the truth on trajectories of the validation split (id) and, for systems that have them, of
 the out-of-distribution regimes of the test split. `run` appends one line per trajectory and horizon and skips what the
 file has: coverage is the share of points of all windows that lie within, width the mean width in standard deviations of
-the support, novelty the median over windows, alarms the share of windows with a novelty above 1; the last two are empty
-for forecasters without a pretrained encoder. `--forecaster linear` is the least-squares forecast of every point from
-its last four values alone (`rdjepa.forecasters.linear`), which takes no training.
+the support. `--forecaster linear` is the least-squares forecast of every point from its last four values alone
+(`rdjepa.forecasters.linear`), which takes no training.
 """
 
 import argparse
@@ -35,7 +34,7 @@ from rdjepa.forecasters.linear import Linear
 from rdjepa.models.rdjepa import RDJEPA
 
 PLACE = ("forecaster", "system", "support", "calibration", "updates", "base", "level")
-FIELDS = (*PLACE, "blocks", "regime", "trajectory", "horizon", "coverage", "width", "novelty", "alarms", "fingerprint")
+FIELDS = (*PLACE, "blocks", "regime", "trajectory", "horizon", "coverage", "width", "fingerprint")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -96,16 +95,14 @@ def calibrated(
 
 def measure(
     forecaster: rdjepa.Forecaster, fields: np.ndarray, arguments: argparse.Namespace
-) -> Iterator[tuple[float | str, ...]]:
-    """Yield coverage, width, novelty and alarms of one trajectory for every horizon."""
+) -> Iterator[tuple[float, float]]:
+    """Yield coverage and width of one trajectory for every horizon."""
     window = FORECASTING.stack(fields, FORECASTING.starts(len(fields))[:: arguments.stride])
     made = forecaster.interval(window.context, arguments.level)
     inside = (made.lower <= window.targets) & (window.targets <= made.upper)
     width = (made.upper - made.lower) / np.asarray(forecaster.normalizer.scale)
-    novelty = forecaster.novelty(window.context)
-    unlike = ("", "") if novelty is None else (f"{np.median(novelty):.4f}", f"{(novelty > 1).mean():.4f}")
     for h in range(inside.shape[1]):
-        yield round(float(inside[:, h].mean()), 4), round(float(width[:, h].mean()), 4), *unlike
+        yield round(float(inside[:, h].mean()), 4), round(float(width[:, h].mean()), 4)
 
 
 def append(path: Path, rows: list[dict[str, Any]]) -> None:
@@ -146,25 +143,16 @@ def table(arguments: argparse.Namespace) -> None:
         "h = 5",
         "width",
     ]
-    heading += ["alarms", "separated"]
     print(f"| {' | '.join(heading)} |\n|{'---|' * len(heading)}")
     for place, regimes in found.items():
-        known = novelties(regimes["id"])
         for regime, trajectories in regimes.items():
             each = [fmean(float(row["coverage"]) for row in rows) for rows in trajectories.values()]
             every = [row for rows in trajectories.values() for row in rows]
             at = [fmean(float(row["coverage"]) for row in every if row["horizon"] == h) for h in ("1", "5")]
-            width, others = fmean(float(row["width"]) for row in every), novelties(trajectories)
-            alarms = f"{fmean(float(row['alarms']) for row in every):.2f}" if others else ""
-            separated = f"{np.mean(np.subtract.outer(others, known) > 0):.2f}" if others and regime != "id" else ""
+            width = fmean(float(row["width"]) for row in every)
             shown = [f"{fmean(each):.3f}", f"{min(each):.3f} to {max(each):.3f}", *(f"{value:.3f}" for value in at)]
-            cells = [*place[:2], place[3], regime, str(len(each)), *shown, f"{width:.2f}", alarms, separated]
+            cells = [*place[:2], place[3], regime, str(len(each)), *shown, f"{width:.2f}"]
             print(f"| {' | '.join(cells)} |")
-
-
-def novelties(trajectories: dict[str, list[dict[str, str]]]) -> list[float]:
-    """Return the novelty of every trajectory; none where it was not measured."""
-    return [float(rows[0]["novelty"]) for rows in trajectories.values() if rows[0]["novelty"]]
 
 
 def main() -> None:

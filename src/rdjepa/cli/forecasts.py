@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -198,14 +198,14 @@ def forecast(
     if first + CONTEXT > len(fields):
         raise DataError(f"expected a start up to {len(fields) - CONTEXT}, got {first}; the trajectory ends there")
     context, times = fields[first : first + CONTEXT], trajectories[0].times
-    bounds = {}
+    bounds: dict[str, Any] = {}
     if level is None:
         future = adapted.rollout(context, frames) if frames > HORIZONS else adapted.forecast(context)[:frames]
     else:
         future, *edges = (part[:frames] for part in adapted.interval(context, level))
         bounds = dict(zip(("lower", "upper"), edges, strict=True)) | {"level": level}
     warn_of_novelty(adapted, context)
-    given, reference, made = context, fields[first + CONTEXT :], future
+    known, reference, made = context, fields[first + CONTEXT :], future
     if back and grid is not None:
         shape = next(readers.recordings(data, reading)).grid
         way = Regridding(shape, grid, has_walls(trajectories[0]))
@@ -214,6 +214,6 @@ def forecast(
     write_arrays(out, context=context, forecast=future, times=later, **bounds)
     console.print(f"frames {first + CONTEXT} to {first + CONTEXT + len(future) - 1} in {out}, shape {future.shape}")
     if frames > HORIZONS:
-        say_growth(adapted, made, reference, given[-1])
-        if adapted.stable_frames(given, made) == frames:
+        say_growth(adapted, made, reference, known[-1])
+        if adapted.stable_frames(known, made) == frames:
             console.print(f"stable: all {frames} frames are finite and near the range of the support")
