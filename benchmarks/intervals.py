@@ -38,13 +38,15 @@ FIELDS = (*PLACE, "blocks", "regime", "trajectory", "horizon", "coverage", "widt
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Measure the systems that the file does not have."""
+    """Measure the systems that the file does not have with these settings."""
     torch.set_num_threads(arguments.threads)
-    done = {(row["forecaster"], row["system"]) for row in read(arguments.out)}
+    done = {tuple(row[name] for name in PLACE) for row in read(arguments.out)}
     model = rdjepa.load(arguments.model)
     acquirer = Acquirer(arguments.cache, arguments.data)
     for system in arguments.systems.split(","):
-        if (arguments.forecaster, system) in done:
+        settings = (arguments.support, arguments.calibration, arguments.updates, arguments.base, arguments.level)
+        place = (arguments.forecaster, system, *map(str, settings))
+        if place in done:
             continue
 
         def get(split: str, index: int, regime: str = "id", system: str = system) -> rdjepa.Trajectory:
@@ -54,8 +56,6 @@ def run(arguments: argparse.Namespace) -> None:
         pool = [get("pool", index) for index in range(end)]
         forecaster = calibrated(model, pool[: arguments.support], pool[arguments.support :], arguments)
         assert forecaster.calibration is not None
-        settings = (arguments.support, arguments.calibration, arguments.updates, arguments.base, arguments.level)
-        place = (arguments.forecaster, system, *settings)
         rows: list[dict[str, Any]] = []
         for regime in (name for name in REGIMES if name in systems.get(system).regimes):
             split, count = ("validation", arguments.id) if regime == "id" else ("test", arguments.ood)

@@ -26,6 +26,8 @@ def say_calibration(forecaster: "Forecaster") -> None:
         kept = f"the last {kept}" if whole else f"the last {record['held_out'][0]} frames"
         kept += ", which were not adapted to"
     few = "; new ones may be covered less, as these are few" if calibration.trajectories < ENOUGH else ""
+    if calibration.trajectories == 1:
+        few = "; of one trajectory, they may be far too narrow or too wide for others"
     console.print(
         f"calibrated on {kept}: {calibration.blocks} blocks of windows, intervals up to {calibration.highest:.3f}{few}"
     )
