@@ -360,7 +360,7 @@ def adapt(
     result = Forecaster(forecaster, statistics, record, losses)
     if others:
         result.calibration = intervals.calibrate(result.forecast, statistics, others)
-    latents = forecaster.embed(*data.features)
+    latents = forecaster.latent_summary(*data.features)
     if latents is not None:
         contexts = [FORECASTING.stack(fields).context for fields in others]
         alike = embed(forecaster, np.concatenate(contexts), statistics) if others else None

@@ -249,7 +249,7 @@ class Forecaster:
         refusal = why_unsavable(self.model)
         if refusal:
             raise ArgumentError(refusal)
-        record = {
+        record: dict[str, Any] = {
             "kind": "forecaster",
             "forecaster": self.model.name,
             **_class_of(self.model),

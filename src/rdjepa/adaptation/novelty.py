@@ -70,7 +70,7 @@ def embed(model: ForecastModel, contexts: np.ndarray, normalizer: Normalizer) ->
     """Return the rows (B, d) of contexts (B, 4, H, W, C); None for a forecaster without a pretrained encoder."""
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     standard = torch.from_numpy(channels_first(normalizer.standardize(contexts.astype(np.float32))))
-    parts = [model.embed(*model.features(part.to(device))) for part in standard.split(AT_ONCE)]
+    parts = [model.latent_summary(*model.features(part.to(device))) for part in standard.split(AT_ONCE)]
     found = [part.float().cpu().numpy() for part in parts if part is not None]
     return np.concatenate(found) if found else None
 

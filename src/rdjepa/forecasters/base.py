@@ -63,7 +63,7 @@ class ForecastModel(nn.Module, ABC):
         """
         return None
 
-    def embed(self, *features: Float[Tensor, "B ..."]) -> Float[Tensor, "B d"] | None:
+    def latent_summary(self, *features: Float[Tensor, "B ..."]) -> Float[Tensor, "B d"] | None:
         """Describe each context, from what `features` returned, by one vector; None, the default, where none is known.
 
         The vector is of a pretrained network that adaptation leaves unchanged.
