@@ -253,7 +253,7 @@ def _forecaster(folder: Path, path: Path) -> Any:
     found = load_forecaster(path)
     return [
         found.model.state_dict(), type(found.model).__name__, found.model.name, found.model.preset, found.base,
-        found.normalizer, found.record, found.losses,
+        found.normalizer, found.record, found.losses, found.calibration, found.familiar,
     ]  # fmt: skip
 
 

@@ -14,8 +14,10 @@ import numpy as np
 import torch
 
 from rdjepa import forecasters
+from rdjepa.adaptation import intervals
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
 from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
+from rdjepa.adaptation.novelty import embed, familiar
 from rdjepa.checks import Count, Few, Seed, checked, of_class
 from rdjepa.data import manifest, readers, store, survey
 from rdjepa.data.fields import block_means, channels_first, validate
@@ -26,6 +28,7 @@ from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.well import checksum
+from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError, DataError, Note
 from rdjepa.evaluation import curve_file
 from rdjepa.evaluation.evaluate import Forecast, Row
@@ -282,6 +285,8 @@ def adapt(
     resample: bool = False,
     reading: Reading | None = None,
     stride: int | str = 1,
+    calibrate: Any = None,
+    hold_out: float | None = None,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
     observe: Callable[[int, str, Forecaster], None] | None = None,
@@ -306,6 +311,10 @@ def adapt(
         reading: what the data do not say themselves: their place in a file, order of axes, components, frame interval.
         stride: take every so many frames, counted back from the last; "auto" takes the one that `inspect` suggests. It
             is kept in the record, where `evaluate` finds it; contexts of `Forecaster.forecast` need it too.
+        calibrate: other trajectories of the same kind, as `trajectories`, from which `Forecaster.interval` learns how
+            wrong forecasts are (`rdjepa.adaptation.intervals`).
+        hold_out: instead of these, the share of the trajectories that is kept from adaptation for that purpose: of
+            several the last ones, of a single one its last frames.
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
         observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
@@ -317,7 +326,7 @@ def adapt(
         features and the updates took.
 
     Raises:
-        ArgumentError: no update, or an unknown base.
+        ArgumentError: no update, an unknown base, or both `calibrate` and `hold_out`.
         DataError: trajectories that cannot be used (the message says why).
         CheckpointError: a missing or damaged checkpoint.
         DivergenceError: the loss is not finite.
@@ -326,6 +335,8 @@ def adapt(
     of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
     of_class(config, AdaptConfig | None, "config")
     of_class(normalizer, Normalizer | None, "normalizer")
+    if calibrate is not None and hold_out is not None:
+        raise ArgumentError("expected trajectories to calibrate on or a share to hold out, got both; leave one out")
     torch_device = device if isinstance(device, torch.device) else device_named(device)
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     settings = config or PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig())
@@ -339,6 +350,14 @@ def adapt(
         warnings.warn(refusal, UserWarning, stacklevel=2)
     given, taken = _read(trajectories, forecaster.grid, resample, reading, stride)
     support = checked_fields(given, forecaster.grid)
+    checksums = [checksum(fields) for fields in support]
+    others: list[np.ndarray] = []
+    if calibrate is not None:
+        held, _ = _read(calibrate, forecaster.grid, resample, reading, taken)
+        others = checked_fields(held, forecaster.grid)
+        _refuse_seen(others, checksums)
+    if hold_out is not None:
+        support, others = intervals.hold_out(support, hold_out)
     statistics = normalizer or Normalizer.fit(support, "support")
     if base == "linear":
         standard = (torch.from_numpy(channels_first(statistics.standardize(fields))) for fields in support)
@@ -353,6 +372,7 @@ def adapt(
             observe(updates, weights, Forecaster(model, statistics, {}))
 
     losses = train(forecaster, data, settings, progress, observed, at)
+    adapted = time.perf_counter()
     record = {
         "forecaster": forecaster.name,
         "preset": forecaster.preset,
@@ -361,14 +381,39 @@ def adapt(
         "config": dataclasses.asdict(settings),
         "stride": taken,
         "support": [str(trajectory.key or "without a key") for trajectory in given],
-        "checksums": [checksum(fields) for fields in support],
+        "checksums": checksums,
+        "frames": [len(fields) for fields in support],
+        "held_out": [len(fields) for fields in others] if hold_out is not None else [],
+        "range": [
+            np.min([fields.min(axis=(0, 1, 2)) for fields in support], axis=0).tolist(),
+            np.max([fields.max(axis=(0, 1, 2)) for fields in support], axis=0).tolist(),
+        ],
         "seconds": {
             "features": round(prepared - started, 3),
-            "adapt": round(time.perf_counter() - prepared, 3),
+            "adapt": round(adapted - prepared, 3),
         },
         "software": software(),
     }
-    return Forecaster(forecaster, statistics, record, losses)
+    result = Forecaster(forecaster, statistics, record, losses)
+    if others:
+        result.calibration = intervals.calibrate(result.forecast, statistics, others)
+    latents = forecaster.latent_summary(*data.features)
+    if latents is not None:
+        contexts = [FORECASTING.stack(fields).context for fields in others]
+        alike = embed(forecaster, np.concatenate(contexts), statistics) if others else None
+        counts = [FORECASTING.count(len(fields)) for fields in support]
+        result.familiar = familiar(latents.float().cpu().numpy(), counts, alike)
+    return result
+
+
+def _refuse_seen(others: Sequence[np.ndarray], checksums: Collection[str]) -> None:
+    """Refuse to calibrate on what is adapted to: its errors say nothing about new trajectories."""
+    known = sum(checksum(fields) in checksums for fields in others)
+    if known:
+        raise DataError(
+            f"expected other trajectories to calibrate on than to adapt to, got {known} of {len(others)} that are "
+            "both; keep some back, or hold out a share of them with --hold-out 0.4 (hold_out=0.4)"
+        )
 
 
 def evaluate(

@@ -100,6 +100,81 @@ def test_four_frames_are_enough_to_forecast(monkeypatch, adapted):
         assert np.array_equal(given["forecast"], same["forecast"])
 
 
+def test_a_rollout_is_stored_as_a_forecast_compared_and_read_again(monkeypatch, capsys, adapted):
+    command = ("forecast", "mine.safetensors", "nine.npy", "--interval", 0.5)
+    assert not run(monkeypatch, *command, "--start", 0, "--frames", 12, "--out", "long.npz")
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "frames 4 to 15 in long.npz" in shown and "climatology" in shown and "that can be compared" in shown
+    with np.load("long.npz") as long:
+        assert long["forecast"].shape == (12, 16, 16, 2) and np.allclose(long["times"], 0.5 * np.arange(4, 16))
+        stored = long["forecast"]
+    (again,) = rdjepa.data.readers.load("long.npz")
+    assert np.array_equal(again.fields, stored) and again.times[0] == 2.0
+    assert not run(monkeypatch, *command, "--frames", 7, "--out", "long.npz")
+    assert "the error is unknown" in " ".join(capsys.readouterr().out.split())
+
+
+def test_what_is_not_stable_is_written_with_a_warning(monkeypatch, capsys, adapted):
+    forecaster = rdjepa.load_forecaster("mine.safetensors")
+    forecaster.record["range"] = [[0.0, 0.0], [1e-9, 1e-9]]
+    monkeypatch.setattr("rdjepa.adaptation.forecaster.load_forecaster", lambda path: forecaster)
+    monkeypatch.setattr(
+        type(forecaster), "forecast", lambda self, c: np.repeat(3 * np.asarray(c)[:, -1:], 5, axis=1).astype("f4")
+    )
+    assert not run(monkeypatch, "forecast", "mine.safetensors", "nine.npy", "--frames", 40, "--out", "wild.npz")
+    assert "not stable from frame" in capsys.readouterr().err
+    with np.load("wild.npz") as wild:
+        assert len(wild["forecast"]) == 40
+
+
+def test_intervals_are_calibrated_kept_and_written(monkeypatch, capsys, adapted):
+    fields = np.random.default_rng(1).standard_normal((3, 30, 16, 16, 2)).astype(np.float32)
+    np.save("three.npy", fields)
+    forecaster = rdjepa.adapt(rdjepa.load_forecaster("mine.safetensors").model, fields[0], steps=1, hold_out=0.4)
+    forecaster.save("calibrated.safetensors")
+    assert not run(monkeypatch, "forecast", "calibrated.safetensors", "four.npy", "--level", 0.9, "--out", "band")
+    with np.load("band") as band:
+        assert (band["lower"] < band["forecast"]).all() and (band["forecast"] < band["upper"]).all()
+        assert band["level"] == 0.9
+    capsys.readouterr()
+    for arguments, words in (
+        (("mine.safetensors", "four.npy", "--level", 0.9), "a forecaster with a calibration"),
+        (("calibrated.safetensors", "four.npy", "--level", 0.99), "at most 0.941"),
+        (("calibrated.safetensors", "four.npy", "--level", 90), "between 0 and 1"),
+        (("calibrated.safetensors", "four.npy", "--level", 0.9, "--frames", 9), "got it with 9 frames"),
+        (("calibrated.safetensors", "four.npy", "--level", 0.9, "--back"), "got it with --back"),
+        (("calibrated.safetensors", "four.npy", "--level", 0.9, "--all"), "expected --all alone"),
+        (("calibrated.safetensors", "four.npy", "--frames", 2**31), "expected frames to be"),
+    ):
+        assert run(monkeypatch, "forecast", *arguments, "--out", "none") == 2
+        assert words in " ".join(capsys.readouterr().err.split())
+    assert not Path("none").exists()
+
+
+def test_adaptation_says_what_it_was_calibrated_on(monkeypatch, capsys, adapted, tiny):
+    from rdjepa.io import checkpoint
+    from rdjepa.models.rdjepa import build
+
+    checkpoint.save(build("tiny", seed=0), Path("model"), {}, "card")
+    fields = np.random.default_rng(1).standard_normal((20, 128, 128, 2)).astype(np.float32)
+    np.save("large.npy", fields)
+    command = ("adapt", "large.npy", "--model", "model", "--steps", 1, "--out", "f")
+    assert not run(monkeypatch, *command, "--hold-out", 0.45)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "calibrated on the last 9 frames, which were not adapted to: 16 blocks" in shown
+    for arguments, words in (
+        (("--calibrate", "large.npy"), "got 1 of 1 that are both"),
+        (("--calibrate", "missing.npy"), "missing.npy"),
+        (("--calibrate", "large.npy", "--hold-out", 0.4), "got both"),
+        (("--hold-out", 1.5), "between 0 and 1"),
+    ):
+        assert run(monkeypatch, *command[:-1], "g", *arguments) == 2
+        assert words in " ".join(capsys.readouterr().err.split())
+    assert not Path("g").exists()
+    assert run(monkeypatch, "adapt", "nine.npy", "--calibrate", "four.npy", "--out", "four.npy") == 2
+    assert "which is read here" in capsys.readouterr().err
+
+
 def test_only_one_trajectory_is_forecast(monkeypatch, capsys, adapted):
     np.save("two.npy", np.stack([adapted, adapted]))
     for given in (("two.npy",), ("four.npy", "nine.npy"), (".",)):

@@ -1,5 +1,6 @@
 """The adapted forecaster in physical units, as `rdjepa.adapt` returns it, and its file."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,9 @@ import numpy as np
 import torch
 
 from rdjepa import forecasters
+from rdjepa.adaptation.intervals import Calibration, Interval, scales
+from rdjepa.adaptation.novelty import Familiar, embed
+from rdjepa.adaptation.rollout import rollout, stable_frames
 from rdjepa.checks import Count, checked, of_class
 from rdjepa.data.fields import channels_first, channels_last
 from rdjepa.data.readers import Reading
@@ -21,6 +25,7 @@ from rdjepa.io.tensors import load_tensors, save_tensors
 if TYPE_CHECKING:
     from rdjepa.viz.inline import Drawing, Movie
 
+_SCORES, _LATENTS = "calibration/scores", "familiar/latents"  # tensors beside the weights
 _REMEDY = "give a file that `rdjepa adapt` wrote"
 AT_ONCE = {"cpu": 2}  # windows per forward pass; more do not fit into the processor's cache and take 1.5 times as long
 
@@ -33,6 +38,8 @@ class Forecaster:
         normalizer: the affine map between physical and standardized fields.
         record: its provenance: checkpoint, fingerprint, support, updates, seed.
         losses: training loss of every update.
+        calibration: what intervals are made from; None where nothing was kept from adaptation.
+        familiar: the support as the encoder sees it; None for forecasters without a pretrained encoder.
     """
 
     def __init__(
@@ -41,9 +48,12 @@ class Forecaster:
         normalizer: Normalizer,
         record: Mapping[str, Any],
         losses: list[float] | None = None,
+        calibration: Calibration | None = None,
+        familiar: Familiar | None = None,
     ) -> None:
         self.model, self.normalizer = model.eval(), normalizer
         self.record, self.losses = dict(record), list(losses or [])
+        self.calibration, self.familiar = calibration, familiar
 
     @property
     def device(self) -> torch.device:
@@ -85,6 +95,115 @@ class Forecaster:
         Raises:
             DataError: wrong shape, or values that are not finite.
         """
+        context = self._checked(context)
+        batched = context if context.ndim == 5 else context[None]
+        standard = channels_first(self.normalizer.standardize(batched.astype(np.float32)))
+        few = AT_ONCE.get(self.device.type, 8)
+        pieces = torch.from_numpy(standard).split(few)
+        parts = [self.model(piece.to(self.device)).float().cpu().numpy() for piece in pieces]
+        fields = self.normalizer.restore(channels_last(np.concatenate(parts))).astype(np.float32)
+        return fields if context.ndim == 5 else fields[0]
+
+    def rollout(self, context: np.ndarray, length: int) -> np.ndarray:
+        """Forecast any number of frames, feeding the last four forecast frames back; see `rdjepa.adaptation.rollout`.
+
+        Nothing says that it stays near the truth, or finite; if it is not stable (see `stable_frames`), a warning says
+        from which frame, and the frames are returned all the same.
+
+        Args:
+            context: as for `forecast`.
+            length: number N of frames.
+
+        Returns:
+            (N, H, W, C), or (B, N, H, W, C), float32; the first five are those of `forecast`.
+
+        Raises:
+            ArgumentError: no whole number of frames.
+            DataError: as for `forecast`.
+        """
+        given = self._checked(context)
+        made = rollout(self.forecast, given, length)
+        pairs = zip(given, made, strict=True) if given.ndim == 5 else [(given, made)]
+        stable = min(self.stable_frames(*pair) for pair in pairs)
+        if stable < length:
+            warnings.warn(
+                f"expected a stable rollout, got one that is not stable from frame {stable + 1} of {length}: it is not "
+                "finite there, or leaves the range of the support by more than its width; use the frames before",
+                UserWarning,
+                stacklevel=2,
+            )
+        return made
+
+    def stable_frames(self, context: np.ndarray, made: np.ndarray) -> int:
+        """Return how many frames of a rollout (N, H, W, C) from a context (4, H, W, C) are stable, from the first.
+
+        They are finite, and leave the range of support and context by at most its width. In files that do not say the
+        range of the support, it is that within three standard deviations of the mean.
+        """
+        mean, std = np.array(self.normalizer.mean), np.array(self.normalizer.scale)
+        low, high = self.record.get("range", (mean - 3 * std, mean + 3 * std))
+        given = np.asarray(context)
+        return stable_frames(
+            made, np.minimum(low, given.min(axis=(0, 1, 2))), np.maximum(high, given.max(axis=(0, 1, 2)))
+        )
+
+    def interval(self, context: np.ndarray, level: float = 0.9) -> Interval:
+        """Forecast with a lower and an upper bound that hold the truth at a share `level` of points.
+
+        What that promises, and what not, is in `rdjepa.adaptation.intervals`.
+
+        Args:
+            context: as for `forecast`.
+            level: between 0 and 1.
+
+        Raises:
+            ArgumentError: no calibration, or one on too little data for this level.
+            DataError: as for `forecast`.
+        """
+        if self.calibration is None:
+            raise ArgumentError(
+                "expected a forecaster with a calibration, got one without; adapt again with --calibrate FILE "
+                "(calibrate=) or --hold-out 0.4 (hold_out=)"
+            )
+        factors = self.calibration.factors(level)[:, None, None, :]
+        given = self._checked(context)
+        batched = given if given.ndim == 5 else given[None]
+        made = self.forecast(batched)
+        half = factors * scales(made, batched[:, -1], self.normalizer)
+        parts = (made, (made - half).astype(np.float32), (made + half).astype(np.float32))
+        return Interval(*(part if given.ndim == 5 else part[0] for part in parts))
+
+    @torch.no_grad()
+    def novelty(self, context: np.ndarray) -> np.ndarray | None:
+        """Return how unlike the support contexts are: above 1, more than anything known to be alike.
+
+        It is the distance from the nearest window of the support, in the latent space of the encoder, in units of the
+        largest such distance among windows that are known to be of the same kind; see `rdjepa.adaptation.novelty`.
+
+        Args:
+            context: as for `forecast`.
+
+        Returns:
+            (B,), or a scalar array for one context; None for a forecaster without a pretrained encoder.
+
+        Raises:
+            DataError: as for `forecast`.
+        """
+        given = self._checked(context)
+        if self.familiar is None:
+            return None
+        batched = given if given.ndim == 5 else given[None]
+        latents = embed(self.model, batched, self.normalizer)
+        assert latents is not None  # the model that the support was described with
+        found = self.familiar.novelty(latents)
+        return found if given.ndim == 5 else found[0]
+
+    def _checked(self, context: np.ndarray) -> np.ndarray:
+        """Return a context as an array, after a look at its shape and values.
+
+        Raises:
+            DataError: wrong shape, or values that are not finite.
+        """
         context = np.asarray(context)
         grid, components = self.model.grid, self.model.components
         height, width = (grid, grid) if grid is not None else context.shape[-3:-1]
@@ -96,13 +215,7 @@ class Forecaster:
             )
         if not np.isfinite(context).all():
             raise DataError("expected a finite context, got NaN or infinite values; clean the frames first")
-        batched = context if context.ndim == 5 else context[None]
-        standard = channels_first(self.normalizer.standardize(batched.astype(np.float32)))
-        few = AT_ONCE.get(self.device.type, 8)
-        pieces = torch.from_numpy(standard).split(few)
-        parts = [self.model(piece.to(self.device)).float().cpu().numpy() for piece in pieces]
-        fields = self.normalizer.restore(channels_last(np.concatenate(parts))).astype(np.float32)
-        return fields if context.ndim == 5 else fields[0]
+        return context
 
     def plot(self, fields: Any, start: int | None = None, component: int = 0) -> "Drawing":
         """Draw the forecast from four frames, with reference and error if five follow, as a figure for a notebook.
@@ -155,7 +268,7 @@ class Forecaster:
         refusal = why_unsavable(self.model)
         if refusal:
             raise ArgumentError(refusal)
-        record = {
+        record: dict[str, Any] = {
             "kind": "forecaster",
             "forecaster": self.model.name,
             **_class_of(self.model),
@@ -166,7 +279,14 @@ class Forecaster:
             "record": self.record,
             "losses": self.losses,
         }
-        save_tensors(path, self.model.state_dict(), record)
+        tensors = dict(self.model.state_dict())
+        if self.calibration:
+            tensors[_SCORES] = torch.from_numpy(self.calibration.scores)
+            record["calibration"] = {n: getattr(self.calibration, n) for n in ("blocks", "trajectories")}
+        if self.familiar:
+            tensors[_LATENTS] = torch.from_numpy(self.familiar.latents)
+            record["reach"] = self.familiar.reach
+        save_tensors(path, tensors, record)
         return path
 
 
@@ -211,7 +331,10 @@ def load_forecaster(path: str | Path) -> Forecaster:
         )
     except (KeyError, ArgumentError) as error:
         raise CheckpointError(f"{error}; the forecaster is in {path}") from error
+    scores, latents = tensors.pop(_SCORES, None), tensors.pop(_LATENTS, None)
     try:
+        calibration = None if scores is None else Calibration(scores.numpy(), **header["calibration"])
+        familiar = None if latents is None else Familiar(latents.numpy(), header["reach"])
         model = kind.from_settings(header["settings"])
         model.name = header["forecaster"]
         if header.get("base") == "linear":
@@ -221,7 +344,8 @@ def load_forecaster(path: str | Path) -> Forecaster:
         reason = " ".join(str(error).split())[:200]
         raise CheckpointError(f"expected a forecaster of this version, got another at {path} ({reason})") from error
     model.preset = header["preset"]
-    return Forecaster(model, Normalizer.from_dict(header["normalizer"]), header["record"], header["losses"])
+    normalizer = Normalizer.from_dict(header["normalizer"])
+    return Forecaster(model, normalizer, header["record"], header["losses"], calibration, familiar)
 
 
 def _network(model: ForecastModel) -> ForecastModel:

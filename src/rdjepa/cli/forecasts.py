@@ -2,13 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from rdjepa.cli.console import console, error_table, progress
 from rdjepa.cli.options import (
     BASES,
+    HORIZONS,
     Axes,
     Components,
     Data,
@@ -23,6 +24,7 @@ from rdjepa.cli.options import (
     reading_of,
     stride_of,
 )
+from rdjepa.cli.outlook import say_calibration, say_growth, warn_of_novelty
 from rdjepa.cli.outputs import is_forecast, is_forecaster, is_rows, refuse_overwriting
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.io.atomic import write_arrays, write_bytes
@@ -41,6 +43,16 @@ def adapt(
     base: Annotated[
         str, typer.Option(help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast (slow fields).")
     ] = "none",
+    calibrate: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Other trajectories of the same kind, to learn the width of intervals from; may be repeated."
+        ),
+    ] = None,
+    hold_out: Annotated[
+        float | None,
+        typer.Option(help="Instead: share of the data to keep for that, the last trajectories, or of one its end."),
+    ] = None,
     resample: Resample = False,
     stride: Stride = "1",
     field: Field = None,
@@ -54,7 +66,9 @@ def adapt(
     """Adapt a pretrained model to a few trajectories of one system."""
     from rdjepa import api
 
-    refuse_overwriting(out, [*data, Path(model)], kind="forecaster", same_kind=is_forecaster, force=force)
+    refuse_overwriting(
+        out, [*data, *(calibrate or []), Path(model)], kind="forecaster", same_kind=is_forecaster, force=force
+    )
     reading = reading_of(field, axes, components, interval, length)
     verb = "replaced" if out.exists() else "saved"
     with progress("adapt") as update:
@@ -68,14 +82,17 @@ def adapt(
             resample=resample,
             reading=reading,
             stride=stride_of(stride),
+            calibrate=calibrate or None,
+            hold_out=hold_out,
             device=device,
             progress=update,
         )
-    count = len(forecaster.record["support"])
+    count = len(forecaster.record["frames"])
     console.print(
         f"{count} {'trajectory' if count == 1 else 'trajectories'}, loss {forecaster.losses[0]:.4f} to "
         f"{forecaster.losses[-1]:.4f}; {verb} {forecaster.save(out)}"
     )
+    say_calibration(forecaster)
 
 
 def evaluate(
@@ -130,6 +147,13 @@ def forecast(
     data: Data,
     out: Annotated[Path, typer.Option(help="File for the forecast (npz), or HDF5 with --all.")] = Path("forecast.npz"),
     start: Annotated[int | None, typer.Option(min=0, help="First context frame; the last four by default.")] = None,
+    frames: Annotated[
+        int, typer.Option(min=1, help="Frames to forecast; beyond five the last four forecast frames are fed back.")
+    ] = HORIZONS,
+    level: Annotated[
+        float | None,
+        typer.Option(help="Write a lower and an upper bound that hold this share of the points, as 0.9."),
+    ] = None,
     back: Annotated[
         bool,
         typer.Option("--back", help="As --resample; then bring context and forecast back to the grid of the data."),
@@ -145,7 +169,9 @@ def forecast(
     length: Length = None,
     force: Force = False,
 ) -> None:
-    """Forecast the next five frames from four frames of one trajectory, or of all windows of many."""
+    """Forecast the next five frames, or more, from four of one trajectory, or five from all windows of many."""
+    import numpy as np
+
     from rdjepa.adaptation.forecaster import load_forecaster
     from rdjepa.adaptation.stream import forecast_all
     from rdjepa.data import readers
@@ -157,13 +183,18 @@ def forecast(
     grid = adapted.model.grid if resample or back else None
     reading = adapted.reading(reading_of(field, axes, components, interval, length))
     if every:
-        if start is not None or back:
-            raise ArgumentError("expected --all alone, got it with --start or --back; leave one out")
+        if start is not None or back or frames != HORIZONS or level is not None:
+            raise ArgumentError("expected --all alone, got it with --start, --back, --frames or --level; leave one out")
         windows = readers.trajectories(data, minimum_frames=CONTEXT, grid=grid, reading=reading)
         with progress("forecast") as update:
             done = forecast_all(adapted, windows, out, progress=update)
         console.print(f"{done.forecasts} forecasts of {done.trajectories} trajectories in {out}")
         return
+    if level is not None and (frames > HORIZONS or back):
+        raise ArgumentError(
+            f"expected --level with up to {HORIZONS} frames on the grid of the model, which are calibrated, got it "
+            f"with {'--back' if back else f'{frames} frames'}; leave one out"
+        )
     trajectories = readers.load(data, limit=2, minimum_frames=CONTEXT, grid=grid, reading=reading)
     if len(trajectories) > 1:
         given = ", ".join(map(str, data))
@@ -172,11 +203,23 @@ def forecast(
     first = len(fields) - CONTEXT if start is None else start
     if first + CONTEXT > len(fields):
         raise DataError(f"expected a start up to {len(fields) - CONTEXT}, got {first}; the trajectory ends there")
-    context = fields[first : first + CONTEXT]
-    future = adapted.forecast(context)
+    context, times = fields[first : first + CONTEXT], trajectories[0].times
+    bounds: dict[str, Any] = {}
+    if level is None:
+        future = adapted.rollout(context, frames) if frames > HORIZONS else adapted.forecast(context)[:frames]
+    else:
+        future, *edges = (part[:frames] for part in adapted.interval(context, level))
+        bounds = dict(zip(("lower", "upper"), edges, strict=True)) | {"level": level}
+    warn_of_novelty(adapted, context)
+    known, reference, made = context, fields[first + CONTEXT :], future
     if back and grid is not None:
         shape = next(readers.recordings(data, reading)).grid
         way = Regridding(shape, grid, has_walls(trajectories[0]))
         context, future = way.back(context), way.back(future)
-    write_arrays(out, context=context, forecast=future)
+    later = times[first + CONTEXT - 1] + (times[1] - times[0]) * np.arange(1, frames + 1)
+    write_arrays(out, context=context, forecast=future, times=later, **bounds)
     console.print(f"frames {first + CONTEXT} to {first + CONTEXT + len(future) - 1} in {out}, shape {future.shape}")
+    if frames > HORIZONS:
+        say_growth(adapted, made, reference, known[-1])
+        if adapted.stable_frames(known, made) == frames:
+            console.print(f"stable: all {frames} frames are finite and near the range of the support")

@@ -16,6 +16,7 @@ REGIMES = ("id", "coeff-ood", "ic-ood")
 PRESETS = ("paper", "small", "nano")
 BASES = ("none", "linear")
 CURVE_UPDATES, CURVE_DRAWS = 60, 2
+HORIZONS = 5
 COMPILE_MODES = ("no", "yes", "graphs")
 EXPORTS = ("torch", "onnx")
 OBJECTIVES = ("predictive-latent", "field-forecast", "masked-fields", "variance-covariance", "random")

@@ -63,6 +63,13 @@ class ForecastModel(nn.Module, ABC):
         """
         return None
 
+    def latent_summary(self, *features: Float[Tensor, "B ..."]) -> Float[Tensor, "B d"] | None:
+        """Describe each context, from what `features` returned, by one vector; None, the default, where none is known.
+
+        The vector is of a pretrained network that adaptation leaves unchanged.
+        """
+        return None
+
     @abstractmethod
     def predict(self, *features: Float[Tensor, "B ..."]) -> Float[Tensor, "B N C H W"]:
         """Forecast (B, N, C, H, W) from what `features` returned."""

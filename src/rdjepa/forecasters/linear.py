@@ -155,6 +155,10 @@ class Corrected(ForecastModel):
         linear, *rest = features
         return linear + self.linear.scale[:, :, None, None] * self.network.predict(*rest)
 
+    def latent_summary(self, *features: Tensor) -> Tensor | None:
+        """Return the description of the network."""
+        return self.network.latent_summary(*features[1:])
+
     def parameter_groups(self) -> list[dict]:
         """Return the groups of the network."""
         return self.network.parameter_groups()

@@ -68,6 +68,10 @@ class RDJEPAForecaster(ForecastModel):
         with torch.no_grad():
             return self.encoder(context), context[:, -1]
 
+    def latent_summary(self, *features: Tensor) -> Tensor | None:
+        """Return the standard deviations (B, d) over the latent grid of a frozen encoder; None for a trained one."""
+        return None if self.rates.encoder else features[0].std(dim=1)
+
     def predict(self, *features: Tensor) -> Tensor:
         """Forecast (B, 5, C, H, W)."""
         if self.rates.encoder:

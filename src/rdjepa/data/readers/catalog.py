@@ -12,7 +12,7 @@ from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import Lazy, Recording, domain_length
 from rdjepa.errors import DataError
 
-FIELDS = "fields"  # the name that is taken before all others
+FIELDS = ("fields", "forecast")  # the names that are taken before all others: ours, in a store and of a forecast
 TIMES = ("times", "time", "t")
 
 
@@ -72,8 +72,9 @@ def _beside(arrays: Mapping[str, Lazy], folder: str, name: str) -> Lazy | None:
 
 def _found(arrays: Mapping[str, Lazy], place: str, dimensions: Mapping[str, Sequence[str]] | None) -> list[str]:
     """Choose without help: `fields`, the only array that can be fields, or the only two that are alike."""
-    if FIELDS in arrays:
-        return [FIELDS]
+    for name in FIELDS:
+        if name in arrays:
+            return [name]
     if len(arrays) == 1:
         return list(arrays)
     large = [name for name, array in arrays.items() if len(array.shape) >= 3]

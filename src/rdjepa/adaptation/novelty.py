@@ -1,0 +1,82 @@
+"""How unlike the support a context is: its distance from the support in the latent space of the pretrained encoder.
+
+A window is described by the standard deviation of every latent number over the grid of its tokens, which does not
+depend on where things are. A context is compared with the nearest window of
+the support, in units of the largest distance that windows known to be of the same kind have: those of the calibration
+from the support, or where nothing was calibrated those of the support from each other, windows of one trajectory apart.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from rdjepa.checks import NotNegative, checked
+from rdjepa.data.fields import channels_first
+from rdjepa.data.statistics import Normalizer
+from rdjepa.data.windows import FORECASTING
+from rdjepa.errors import ArgumentError
+from rdjepa.forecasters.base import ForecastModel
+
+AT_ONCE = 4
+
+
+@dataclass(frozen=True)
+class Familiar:
+    """The support as the encoder sees it.
+
+    Attributes:
+        latents: (n, d) one row for every window of the support.
+        reach: largest distance from them of a window that is known to be of the same kind.
+    """
+
+    latents: np.ndarray
+    reach: float
+
+    def __post_init__(self) -> None:
+        """Check the shape and the number, which may come from a file."""
+        checked(self.reach, NotNegative, "the reach")
+        if np.ndim(self.latents) != 2 or not len(self.latents):
+            raise ArgumentError(f"expected latents (n, d), got {np.shape(self.latents)}; adapt the forecaster again")
+
+    def novelty(self, latents: np.ndarray) -> np.ndarray:
+        """Return the distance of every row of (m, d) from the nearest of the support, in units of the reach, (m,)."""
+        return distances(latents, self.latents).min(axis=1) / max(self.reach, np.finfo(np.float32).tiny)
+
+
+def familiar(latents: np.ndarray, counts: Sequence[int], others: np.ndarray | None = None) -> Familiar:
+    """Describe a support set.
+
+    Args:
+        latents: (n, d) one row for every window, trajectory by trajectory.
+        counts: number of windows of each trajectory.
+        others: (m, d) rows of windows that are known to be of the same kind; those of the support itself when None.
+    """
+    if others is not None:
+        return Familiar(latents, float(distances(others, latents).min(axis=1).max()))
+    between = distances(latents, latents)
+    whose, start = np.repeat(np.arange(len(counts)), counts), np.concatenate([np.arange(count) for count in counts])
+    near = whose[:, None] == whose
+    if len(counts) == 1:
+        near &= np.abs(start[:, None] - start) < FORECASTING.length
+    apart = np.where(near, np.inf, between).min(axis=1)
+    known = apart[np.isfinite(apart)]  # none where all windows of a single trajectory overlap
+    return Familiar(latents, float(known.max() if len(known) else between.max()))
+
+
+@torch.no_grad()
+def embed(model: ForecastModel, contexts: np.ndarray, normalizer: Normalizer) -> np.ndarray | None:
+    """Return the rows (B, d) of contexts (B, 4, H, W, C); None for a forecaster without a pretrained encoder."""
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    standard = torch.from_numpy(channels_first(normalizer.standardize(contexts.astype(np.float32))))
+    parts = [model.latent_summary(*model.features(part.to(device))) for part in standard.split(AT_ONCE)]
+    found = [part.float().cpu().numpy() for part in parts if part is not None]
+    return np.concatenate(found) if found else None
+
+
+def distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the Euclidean distances (n, m) between rows (n, d) and (m, d)."""
+    from scipy.spatial.distance import cdist
+
+    return cdist(a, b)

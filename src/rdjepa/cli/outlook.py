@@ -1,0 +1,80 @@
+"""What commands say about how far a forecast can be trusted: its calibration, its novelty, the growth of its error."""
+
+import warnings
+from typing import TYPE_CHECKING
+
+from rdjepa.cli.console import console
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from rdjepa.adaptation.forecaster import Forecaster
+
+ENOUGH = 9  # trajectories: fewer, as blocks of one each, could not give an interval of 0.9
+SHOWN = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)  # frames of a rollout in the table
+
+
+def say_calibration(forecaster: "Forecaster") -> None:
+    """Print what a forecaster was calibrated on, if it was."""
+    calibration, record = forecaster.calibration, forecaster.record
+    if calibration is None:
+        return
+    several = "trajectory" if calibration.trajectories == 1 else "trajectories"
+    kept = f"{calibration.trajectories} {several}"
+    if record["held_out"]:
+        whole = len(record["support"]) > 1
+        kept = f"the last {kept}" if whole else f"the last {record['held_out'][0]} frames"
+        kept += ", which were not adapted to"
+    few = "; new ones may be covered less, as these are few" if calibration.trajectories < ENOUGH else ""
+    if calibration.trajectories == 1:
+        few = "; of one trajectory, they may be far too narrow or too wide for others"
+    console.print(
+        f"calibrated on {kept}: {calibration.blocks} blocks of windows, intervals up to {calibration.highest:.3f}{few}"
+    )
+
+
+def warn_of_novelty(forecaster: "Forecaster", context: "np.ndarray") -> None:
+    """Warn of a context (4, H, W, C) that is unlike the support."""
+    novelty = forecaster.novelty(context)
+    if novelty is not None and novelty > 1:
+        warnings.warn(
+            f"expected a context like the support, got one that lies {novelty:.1f} times as far from it as any window "
+            "known to be of the same kind; errors may be larger, and intervals may miss more, than those measured",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def say_growth(forecaster: "Forecaster", made: "np.ndarray", reference: "np.ndarray", newest: "np.ndarray") -> None:
+    """Print the error of a rollout frame by frame where the truth is known, and how long it is worth something.
+
+    Args:
+        forecaster: that made it.
+        made: (N, H, W, C), the rollout.
+        reference: (n, H, W, C), the frames that followed; may be empty.
+        newest: (H, W, C), the last given frame.
+    """
+    import numpy as np
+    from rich.table import Table
+
+    from rdjepa.evaluation.growth import growth
+
+    if not len(reference):
+        console.print("no frame follows the context, so the error is unknown; start earlier with --start to measure it")
+        return
+    found = growth(made, reference, newest, np.array(forecaster.normalizer.mean))
+    count = len(found.forecast)
+    shown = sorted({frame for frame in SHOWN if frame < count} | {count})
+    table = Table(title="relative_l2 by frame", title_justify="left")
+    table.add_column("")
+    for frame in shown:
+        table.add_column(str(frame), justify="right")
+    for name, errors in found._asdict().items():
+        table.add_row(name, *(f"{errors[frame - 1]:.4f}" for frame in shown))
+    console.print(table)
+    if found.skilful == count:
+        console.print(f"better than persistence and climatology at all {count} frames that can be compared")
+        return
+    place = found.skilful
+    rival = "persistence" if not found.forecast[place] < found.persistence[place] else "climatology"
+    console.print(f"no better than {rival} from frame {place + 1} of {count} that can be compared")

@@ -1,0 +1,110 @@
+"""A calibrated forecaster: its intervals, its file, and what it refuses."""
+
+import numpy as np
+import pytest
+
+import rdjepa
+from rdjepa import forecasters
+from rdjepa.errors import ArgumentError, CheckpointError, DataError
+from rdjepa.forecasters.fno import Config
+
+
+def movie(seed, frames=20, side=16):
+    """White noise: the best forecast is the mean, and all points and frames are alike."""
+    return np.random.default_rng(seed).standard_normal((frames, side, side, 2)).astype(np.float32)
+
+
+def adapt(support, **settings):
+    model = forecasters.build("fno", Config(width=4, layers=1, modes=4, readout=4, grid=16), seed=0)
+    return rdjepa.adapt(model, support, steps=1, device="cpu", **settings)
+
+
+@pytest.fixture(scope="module")
+def calibrated():
+    return adapt(movie(0), calibrate=[movie(seed) for seed in (1, 2, 3)])
+
+
+def test_intervals_hold_the_stated_share_of_new_points(calibrated):
+    fields = movie(9, 60)
+    context = np.stack([fields[i : i + 4] for i in range(40)])
+    truth = np.stack([fields[i + 4 : i + 9] for i in range(40)])
+    widths = []
+    for level in (0.5, 0.9):
+        found = calibrated.interval(context, level)
+        inside = (found.lower <= truth) & (truth <= found.upper)
+        assert inside.mean(axis=(0, 2, 3)) == pytest.approx(level, abs=0.04)  # (5, 2): for every horizon and component
+        widths.append((found.upper - found.lower).mean())
+    assert widths[0] < widths[1]
+
+
+def test_an_interval_is_around_the_forecast_for_one_context_as_for_several(calibrated):
+    context = movie(9)[:4]
+    one, several = calibrated.interval(context, 0.8), calibrated.interval(context[None], 0.8)
+    assert np.array_equal(one.forecast, calibrated.forecast(context))
+    assert np.allclose(one.upper - one.forecast, one.forecast - one.lower, atol=1e-5)
+    for alone, among in zip(one, several, strict=True):
+        assert alone.shape == (5, 16, 16, 2) and alone.dtype == np.float32 and np.allclose(alone, among[0], atol=1e-5)
+
+
+def test_the_calibration_is_kept_in_the_file_and_under_its_checksum(calibrated, tmp_path):
+    path = calibrated.save(tmp_path / "f.safetensors")
+    loaded, context = rdjepa.load_forecaster(path), movie(9)[:4]
+    for mine, theirs in zip(calibrated.interval(context), loaded.interval(context), strict=True):
+        assert np.array_equal(mine, theirs)
+    assert loaded.calibration is not None
+    assert (loaded.calibration.blocks, loaded.calibration.trajectories) == (3 * 16, 3)
+    assert loaded.record["range"] == calibrated.record["range"]
+    content = bytearray(path.read_bytes())
+    place = content.find(np.float32(calibrated.calibration.scores[0, 0, 50]).tobytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(CheckpointError, match="checksum"):
+        rdjepa.load_forecaster(path)
+
+
+def test_a_file_without_a_calibration_is_read_and_gives_no_interval(tmp_path):
+    loaded = rdjepa.load_forecaster(adapt(movie(0)).save(tmp_path / "f.safetensors"))
+    assert loaded.calibration is None and loaded.novelty(movie(1)[:4]) is None
+    with pytest.raises(ArgumentError, match=r"a forecaster with a calibration, got one without; adapt again"):
+        loaded.interval(movie(1)[:4])
+
+
+def test_what_is_held_out_is_not_adapted_to():
+    movies = [movie(seed) for seed in range(3)]
+    held = adapt(movies, hold_out=0.3)
+    assert held.losses == adapt(movies[:2]).losses and held.normalizer == adapt(movies[:2]).normalizer
+    assert (held.record["frames"], held.record["held_out"], held.calibration.trajectories) == ([20, 20], [20], 1)
+    same = adapt(movies[:2], calibrate=movies[2])
+    assert np.array_equal(held.calibration.scores, same.calibration.scores) and not same.record["held_out"]
+    single = adapt(movie(0, 30), hold_out=0.4)
+    assert single.losses == adapt(movie(0, 30)[:18]).losses and single.record["held_out"] == [12]
+    with pytest.warns(UserWarning, match="got 1 of 1 that it was adapted to"):
+        rdjepa.evaluate(single, movie(0, 30))
+
+
+def test_a_calibration_on_the_support_and_two_calibrations_are_refused():
+    with pytest.raises(DataError, match="got 1 of 2 that are both; keep some back"):
+        adapt(movie(0), calibrate=[movie(1), movie(0)])
+    with pytest.raises(ArgumentError, match="got both; leave one out"):
+        adapt(movie(0), calibrate=movie(1), hold_out=0.4)
+    with pytest.raises(DataError, match="16 x 16 grid, got 8 x 8"):
+        adapt(movie(0), calibrate=movie(1, side=8))
+
+
+def test_the_range_of_the_support_is_recorded():
+    movies = [movie(0), 2 * movie(1) + 1]
+    low, high = adapt(movies).record["range"]
+    assert np.allclose(low, np.stack(movies).min(axis=(0, 1, 2, 3))) and len(low) == 2
+    assert np.allclose(high, np.stack(movies).max(axis=(0, 1, 2, 3)))
+
+
+def test_the_novelty_of_a_context_survives_the_file(tiny, tmp_path):
+    support = np.cumsum(movie(0, 10, 128), axis=0) / 3
+    forecaster = rdjepa.adapt(rdjepa.build("tiny", seed=0), support, steps=1, device="cpu")
+    context = np.stack([support[:4], 50 + 20 * support[:4]])
+    novelty = forecaster.novelty(context)
+    assert novelty is not None and novelty.shape == (2,) and novelty[0] < 1e-3 < novelty[1]
+    loaded = rdjepa.load_forecaster(forecaster.save(tmp_path / "f.safetensors"))
+    again = loaded.novelty(context)
+    assert again is not None and np.array_equal(again, novelty)
+    assert loaded.novelty(context[1]) == pytest.approx(novelty[1], rel=1e-3)

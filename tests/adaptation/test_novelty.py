@@ -1,0 +1,42 @@
+"""Distances from the support, in units of what is known to be alike."""
+
+import numpy as np
+import pytest
+
+from rdjepa.adaptation.novelty import Familiar, familiar
+from rdjepa.errors import ArgumentError
+
+
+def rows(*values):
+    return np.array(values, dtype=np.float32)[:, None]
+
+
+def test_novelty_is_the_distance_from_the_nearest_window_in_units_of_the_reach():
+    known = Familiar(np.array([[0.0, 0.0], [4.0, 0.0]]), 0.5)
+    assert np.allclose(known.novelty(np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 2.0]])), [0, 2, 4])
+
+
+def test_the_reach_is_that_of_the_windows_of_the_calibration():
+    found = familiar(rows(3, 4, 5, 6), [4], rows(5, 8, 2.5))
+    assert found.reach == 2 and np.allclose(found.novelty(rows(10)), 2)
+
+
+def test_without_a_calibration_it_is_that_between_trajectories_or_between_windows_that_share_no_frame():
+    assert familiar(rows(0, 1, 7, 9), [2, 2]).reach == 8  # 9 is 8 away from 1, the nearest of the other
+    assert familiar(rows(*range(20)), [20]).reach == 9
+    assert familiar(rows(*range(4)), [4]).reach == 3  # all overlap
+
+
+def test_a_support_of_equal_windows_makes_everything_else_new():
+    assert (
+        familiar(rows(2, 2), [1, 1]).novelty(rows(2, 3)).tolist()[0]
+        == 0
+        < 1
+        < familiar(rows(2, 2), [2]).novelty(rows(3))
+    )
+
+
+def test_what_no_support_could_be_is_refused():
+    for latents, reach in ((rows(1)[0], 1.0), (rows(1)[:0], 1.0), (rows(1), -1.0), (rows(1), float("nan"))):
+        with pytest.raises(ArgumentError, match="expected"):
+            Familiar(latents, reach)
