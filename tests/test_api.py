@@ -218,7 +218,7 @@ def test_the_recorded_check_is_of_trained_systems(monkeypatch, tiny):
         seen.append(name)
         return rdjepa.Trajectory(trajectory(12), np.arange(12.0))
 
-    monkeypatch.setattr("rdjepa.api.simulate", simulate)
+    monkeypatch.setattr("rdjepa.api.pretraining.simulate", simulate)
     unit, model = rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0)), rdjepa.build("tiny", seed=0)
     for trained, checked in (
         (["schnakenberg", "barkley", "gray-scott"], ["gray-scott", "schnakenberg"]),

@@ -41,7 +41,7 @@ def test_a_curve_goes_on_from_its_file_unless_the_data_or_settings_changed(tmp_p
         fitted.append(len(support))
         return adapt(model, support, **settings)
 
-    monkeypatch.setattr("rdjepa.api.adapt", counted)
+    monkeypatch.setattr("rdjepa.api.evaluating.adapt", counted)
     first = rdjepa.learning_curve(FIELDS[:3], model=small(), updates=1, draws=1, out=out)
     assert fitted == [1, 2] and curve_file.read(out) == list(first.rows)
     assert rdjepa.learning_curve(FIELDS[:3], model=small(), updates=1, draws=1, out=out) == first and fitted == [1, 2]

@@ -8,6 +8,7 @@ import rdjepa
 from rdjepa import api
 from rdjepa.data.statistics import Normalizer
 from rdjepa.io import checkpoint
+from rdjepa.systems import SOURCES
 
 NAMES = sorted(checkpoint.shipped())
 
@@ -24,9 +25,9 @@ def test_nano_is_shipped_and_small_enough():
 @pytest.mark.parametrize("name", NAMES)
 def test_no_held_out_system_and_no_test_or_validation_trajectory_was_trained_on(name):
     keys = [key.split("/") for key in manifest(name)["trajectories"]]
-    assert {system for system, *_ in keys} == set(api.SOURCES)
+    assert {system for system, *_ in keys} == set(SOURCES)
     assert {(split, regime) for _, split, regime, _ in keys} == {("pool", "id")}
-    assert set(manifest(name)["normalizers"]) == set(api.SOURCES)
+    assert set(manifest(name)["normalizers"]) == set(SOURCES)
 
 
 @pytest.mark.parametrize("name", NAMES)

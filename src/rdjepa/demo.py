@@ -16,6 +16,7 @@ import numpy as np
 
 from rdjepa import api, forecasters
 from rdjepa.adaptation.adapt import AVERAGED, LAST, PROFILES, AdaptConfig
+from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data.acquire import Acquirer
 from rdjepa.data.splits import support
 from rdjepa.data.trajectory import Key, Trajectory
@@ -25,6 +26,7 @@ from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.checkpoint import read_config
+from rdjepa.io.provenance import software
 from rdjepa.progress import Progress
 from rdjepa.study import protocol
 from rdjepa.viz import figures
@@ -103,7 +105,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
         (SCRATCH, forecasters.build("scratch", preset, seed=config.seed)),
     ):
 
-        def measure(updates: int, kind: str, snapshot: api.Forecaster, name: str = name) -> None:
+        def measure(updates: int, kind: str, snapshot: Forecaster, name: str = name) -> None:
             if kind == weights:
                 found = evaluate(snapshot.forecast, unseen, metrics=METRICS[:1], stride=STRIDE)
                 curve[name][updates] = horizon_average(found, METRICS[0])
@@ -147,13 +149,13 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
         "errors": errors,
         "curve": curve,
         "seconds": {name: round(value, 2) for name, value in seconds.items()},
-        "software": api.software(),
+        "software": software(),
     }
     write_bytes(out / "result.json", json.dumps(result, indent=2).encode())
     return result
 
 
-def _draw(config: DemoConfig, fields: np.ndarray, adapted: dict[str, api.Forecaster], out: Path) -> None:
+def _draw(config: DemoConfig, fields: np.ndarray, adapted: dict[str, Forecaster], out: Path) -> None:
     """Draw the middle window, and animate all windows, of one unseen trajectory."""
     middle = FORECASTING.middle(fields)
     shown = {name: forecaster.forecast(middle.context) for name, forecaster in adapted.items()}

@@ -1,0 +1,233 @@
+"""The public function of adaptation, and how trajectories and forecasters are given to it."""
+
+import copy
+import dataclasses
+import time
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from rdjepa.adaptation import intervals
+from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
+from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
+from rdjepa.adaptation.novelty import embed, familiar
+from rdjepa.checks import of_class
+from rdjepa.data import readers, survey
+from rdjepa.data.fields import channels_first, validate
+from rdjepa.data.readers import Reading
+from rdjepa.data.statistics import Normalizer
+from rdjepa.data.trajectory import Trajectory
+from rdjepa.data.well import checksum
+from rdjepa.data.windows import FORECASTING
+from rdjepa.errors import ArgumentError, DataError, Note
+from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.linear import Corrected, Linear
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.io import checkpoint
+from rdjepa.io.provenance import software
+from rdjepa.models.device import device_named
+from rdjepa.models.rdjepa import RDJEPA, with_fresh_decoder
+from rdjepa.progress import Progress
+
+BASES = ("none", "linear")
+AUTO = "auto"
+
+
+def adapt(
+    model: RDJEPA | ForecastModel | str | Path,
+    trajectories: Any,
+    *,
+    steps: int | None = None,
+    seed: int | None = None,
+    config: AdaptConfig | None = None,
+    normalizer: Normalizer | None = None,
+    base: str = "none",
+    resample: bool = False,
+    reading: Reading | None = None,
+    stride: int | str = 1,
+    calibrate: Any = None,
+    hold_out: float | None = None,
+    device: str | torch.device = "auto",
+    progress: Progress | None = None,
+    observe: Callable[[int, str, Forecaster], None] | None = None,
+    at: Collection[int] = (),
+) -> Forecaster:
+    """Adapt a pretrained model to one or a few trajectories of a system (S2.6), or train a control on them.
+
+    Args:
+        model: a pretrained RD-JEPA or its name or directory; its encoder is frozen, its predictor trained further, its
+            decoder starts from fresh weights. Or a forecaster from `rdjepa.forecasters.build`, trained as it is. The
+            argument itself is not changed.
+        trajectories: `Trajectory` objects, (T, H, W, 2) or (K, T, H, W, 2) arrays, objects of xarray, or a path of any
+            known format, or a list of these.
+        steps: updates; those of `config` when None.
+        seed: of the fresh weights and of the order of windows; that of `config` when None.
+        config: all optimization settings; those of the preset when None.
+        normalizer: field statistics; taken from the trajectories themselves when None.
+        base: "none", the network forecasts the field, as in the paper; or "linear", it corrects a linear forecast of
+            every point from its last four values, fitted to the trajectories: for fields that change slowly.
+        resample: bring fields on another grid to the model's (`rdjepa.data.regrid`), instead of refusing them; the
+            forecaster then takes and makes fields on its own grid.
+        reading: what the data do not say themselves: their place in a file, order of axes, components, frame interval.
+        stride: take every so many frames, counted back from the last; "auto" takes the one that `inspect` suggests. It
+            is kept in the record, where `evaluate` finds it; contexts of `Forecaster.forecast` need it too.
+        calibrate: other trajectories of the same kind, as `trajectories`, from which `Forecaster.interval` learns how
+            wrong forecasts are (`rdjepa.adaptation.intervals`).
+        hold_out: instead of these, the share of the trajectories that is kept from adaptation for that purpose: of
+            several the last ones, of a single one its last frames.
+        device: "auto", "cpu", "cuda", or a device of torch.
+        progress: called after every update with its number, the number of updates and the loss as a short text.
+        observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
+            weights are averaged once more, with "averaged". It is valid during the call alone.
+        at: numbers of updates.
+
+    Returns:
+        A forecaster in physical units. Its record holds the settings, and under "seconds" what computing the constant
+        features and the updates took.
+
+    Raises:
+        ArgumentError: no update, an unknown base, or both `calibrate` and `hold_out`.
+        DataError: trajectories that cannot be used (the message says why).
+        CheckpointError: a missing or damaged checkpoint.
+        DivergenceError: the loss is not finite.
+    """
+    require_base(base)
+    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
+    of_class(config, AdaptConfig | None, "config")
+    of_class(normalizer, Normalizer | None, "normalizer")
+    if calibrate is not None and hold_out is not None:
+        raise ArgumentError("expected trajectories to calibrate on or a share to hold out, got both; leave one out")
+    torch_device = device if isinstance(device, torch.device) else device_named(device)
+    start = checkpoint.load(model) if isinstance(model, str | Path) else model
+    settings = config or PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig())
+    settings = dataclasses.replace(
+        settings,
+        steps=settings.steps if steps is None else steps,
+        seed=settings.seed if seed is None else seed,
+    )
+    forecaster, pretrained = forecaster_of(start, settings.seed)
+    if refusal := why_unsavable(forecaster):
+        warnings.warn(refusal, UserWarning, stacklevel=2)
+    given, taken = read_at_stride(trajectories, forecaster.grid, resample, reading, stride)
+    support = checked_fields(given, forecaster.grid)
+    checksums = [checksum(fields) for fields in support]
+    others: list[np.ndarray] = []
+    if calibrate is not None:
+        held, _ = read_at_stride(calibrate, forecaster.grid, resample, reading, taken)
+        others = checked_fields(held, forecaster.grid)
+        _refuse_seen(others, checksums)
+    if hold_out is not None:
+        support, others = intervals.hold_out(support, hold_out)
+    statistics = normalizer or Normalizer.fit(support, "support")
+    if base == "linear":
+        standard = (torch.from_numpy(channels_first(statistics.standardize(fields))) for fields in support)
+        forecaster = Corrected(forecaster, Linear.fit(list(standard)))
+    forecaster.to(torch_device)
+    started = time.perf_counter()
+    data = windows(forecaster, support, statistics, torch_device)
+    prepared = time.perf_counter()
+
+    def observed(updates: int, weights: str, model: ForecastModel) -> None:
+        if observe:
+            observe(updates, weights, Forecaster(model, statistics, {}))
+
+    losses = train(forecaster, data, settings, progress, observed, at)
+    adapted = time.perf_counter()
+    record = {
+        "forecaster": forecaster.name,
+        "preset": forecaster.preset,
+        "fingerprint": pretrained,
+        "settings": forecaster.settings(),
+        "config": dataclasses.asdict(settings),
+        "stride": taken,
+        "support": [str(trajectory.key or "without a key") for trajectory in given],
+        "checksums": checksums,
+        "frames": [len(fields) for fields in support],
+        "held_out": [len(fields) for fields in others] if hold_out is not None else [],
+        "range": [
+            np.min([fields.min(axis=(0, 1, 2)) for fields in support], axis=0).tolist(),
+            np.max([fields.max(axis=(0, 1, 2)) for fields in support], axis=0).tolist(),
+        ],
+        "seconds": {
+            "features": round(prepared - started, 3),
+            "adapt": round(adapted - prepared, 3),
+        },
+        "software": software(),
+    }
+    result = Forecaster(forecaster, statistics, record, losses)
+    if others:
+        result.calibration = intervals.calibrate(result.forecast, statistics, others)
+    latents = forecaster.latent_summary(*data.features)
+    if latents is not None:
+        contexts = [FORECASTING.stack(fields).context for fields in others]
+        alike = embed(forecaster, np.concatenate(contexts), statistics) if others else None
+        counts = [FORECASTING.count(len(fields)) for fields in support]
+        result.familiar = familiar(latents.float().cpu().numpy(), counts, alike)
+    return result
+
+
+def _refuse_seen(others: Sequence[np.ndarray], checksums: Collection[str]) -> None:
+    """Refuse to calibrate on what is adapted to: its errors say nothing about new trajectories."""
+    known = sum(checksum(fields) in checksums for fields in others)
+    if known:
+        raise DataError(
+            f"expected other trajectories to calibrate on than to adapt to, got {known} of {len(others)} that are "
+            "both; keep some back, or hold out a share of them with --hold-out 0.4 (hold_out=0.4)"
+        )
+
+
+def read_at_stride(
+    source: Any, grid: int | None, resample: bool, reading: Reading | None, stride: int | str
+) -> tuple[list[Trajectory], int]:
+    """Read trajectories at a stride, and say so where none was asked for and another is suggested."""
+    if isinstance(stride, str) and stride != AUTO:
+        raise ArgumentError(f'expected a stride of a whole number or "{AUTO}", got {stride!r}; give one of these')
+    reading = reading or Reading()
+    if isinstance(stride, str):
+        stride = survey.inspect(source, dataclasses.replace(reading, stride=None)).stride
+    if stride != 1:
+        reading = dataclasses.replace(reading, stride=stride)
+    given = readers.load(source, grid=grid if resample else None, reading=reading)
+    found = survey.inspect(given) if reading.stride is None else None
+    if found and found.stride > 1:
+        warnings.warn(f"frame stride {found.pace}", Note, stacklevel=3)
+    return given, reading.step
+
+
+def require_base(base: str) -> None:
+    """Refuse what is no base of a forecaster.
+
+    Raises:
+        ArgumentError: it is none of `BASES`.
+    """
+    if base not in BASES:
+        raise ArgumentError(f"expected a base among {', '.join(BASES)}, got {base!r}; name one of them")
+
+
+def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list[np.ndarray]:
+    """Return the fields (T, H, W, 2) of the support trajectories after checking shape, values and grid.
+
+    Raises:
+        DataError: no trajectory, invalid fields, or another grid than the model's.
+    """
+    support = [validate(trajectory.fields) for trajectory in trajectories]
+    if not support:
+        raise DataError("expected at least one trajectory, got none; give some")
+    for fields in support:
+        if grid is not None and fields.shape[1:3] != (grid, grid):
+            raise DataError(
+                f"expected fields on a {grid} x {grid} grid, got {fields.shape[1]} x {fields.shape[2]}; "
+                "bring them to it with --resample (resample=True), or resample them yourself"
+            )
+    return support
+
+
+def forecaster_of(model: RDJEPA | ForecastModel, seed: int) -> tuple[ForecastModel, str]:
+    """Return a trainable forecaster and the fingerprint of its pretrained weights, empty where there are none."""
+    if isinstance(model, ForecastModel):
+        return copy.deepcopy(model), ""
+    return RDJEPAForecaster(with_fresh_decoder(model, seed)), model.fingerprint

@@ -1,0 +1,206 @@
+"""The public functions that look at data and forecasters: evaluate, learning_curve, inspect."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from rdjepa import forecasters
+from rdjepa.adaptation.adapt import PROFILES, AdaptConfig
+from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.api.adapting import adapt, checked_fields, read_at_stride, require_base
+from rdjepa.checks import Count, Few, Seed, checked, of_class
+from rdjepa.data import readers, survey
+from rdjepa.data.inspection import Inspection
+from rdjepa.data.readers import Reading
+from rdjepa.data.regrid import has_walls
+from rdjepa.data.trajectory import Trajectory
+from rdjepa.data.well import checksum
+from rdjepa.errors import ArgumentError, Note
+from rdjepa.evaluation import curve_file
+from rdjepa.evaluation.evaluate import Forecast, Row
+from rdjepa.evaluation.evaluate import evaluate as _evaluate
+from rdjepa.evaluation.learning_curve import Fit, LearningCurve, Measured, measure, spans
+from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.persistence import extrapolation, persistence
+from rdjepa.forecasters.rates import Rates
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.io import checkpoint, sealed
+from rdjepa.models.rdjepa import RDJEPA
+from rdjepa.progress import Progress
+from rdjepa.version import __version__
+
+CURVE_UPDATES, CURVE_DRAWS = 60, 2  # of a learning curve: on two cores, five trajectories take about ten minutes
+
+
+def evaluate(
+    forecaster: Forecaster | Callable[[np.ndarray], np.ndarray],
+    trajectories: Any,
+    *,
+    metrics: Sequence[str] = ("relative_l2", "gradient_l1"),
+    resample: bool = False,
+    reading: Reading | None = None,
+    progress: Progress | None = None,
+) -> list[Row]:
+    """Evaluate a forecaster on every window of whole trajectories, in physical units (S3.4).
+
+    Trajectories that the forecaster was adapted to are evaluated too, with a warning. Frames are taken at the stride
+    that it was adapted with, unless `reading` names one.
+
+    Args:
+        forecaster: an adapted forecaster, or any function from (B, 4, H, W, C) to (B, 5, H, W, C).
+        trajectories: as for `adapt`.
+        metrics: names from `rdjepa.metrics.METRICS`.
+        resample: as for `adapt`; the errors are those on the grid of the forecaster.
+        reading: as for `adapt`.
+        progress: called with the number of trajectories done, their total and the key of the latest.
+
+    Returns:
+        One row per metric, horizon and trajectory: the mean over its windows.
+    """
+    if not (isinstance(forecaster, Forecaster) or callable(forecaster)):
+        raise ArgumentError(f"expected a forecaster or a function, got {forecaster!r}; give one")
+    function = forecaster.forecast if isinstance(forecaster, Forecaster) else forecaster
+    of_class(metrics, list | tuple, "metrics")
+    grid = forecaster.model.grid if resample and isinstance(forecaster, Forecaster) else None
+    if isinstance(forecaster, Forecaster):
+        reading = forecaster.reading(reading)
+    given = readers.load(trajectories, grid=grid, reading=reading)
+    if isinstance(forecaster, Forecaster):
+        seen = set(forecaster.record.get("checksums", ()))
+        known = sum(checksum(trajectory.fields) in seen for trajectory in given)
+        if known:
+            warnings.warn(
+                f"expected trajectories that the forecaster has not seen, got {known} of {len(given)} that it was "
+                "adapted to; its errors on those say nothing about new ones",
+                UserWarning,
+                stacklevel=2,
+            )
+    return _evaluate(function, given, metrics=tuple(metrics), progress=progress)
+
+
+def learning_curve(
+    trajectories: Any,
+    *,
+    model: RDJEPA | ForecastModel | str | Path = "nano",
+    updates: int = CURVE_UPDATES,
+    draws: int = CURVE_DRAWS,
+    seed: int = 777,
+    base: str = "none",
+    resample: bool = False,
+    reading: Reading | None = None,
+    stride: int | str = 1,
+    device: str | torch.device = "auto",
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> LearningCurve:
+    """Measure the error against the number K of support trajectories, by leaving others out: is K enough?
+
+    Beside the adapted model stand the same architecture from random weights, where there is a pretrained one, a
+    regression of the local rates of change (`rdjepa.forecasters.rates`), persistence and linear extrapolation. A single
+    trajectory is cut into spans of time, which stand for trajectories; spans of one recording are more alike.
+
+    Args:
+        trajectories: as for `adapt`; at least two, or one of 18 frames.
+        model: as for `adapt`.
+        updates: of every adaptation; the same for every K.
+        draws: of what is left out and of the order of the others; one has no bars.
+        seed: of the draws, of fresh weights and of the order of windows.
+        base: as for `adapt`, for the model and its control.
+        resample: as for `adapt`.
+        reading: as for `adapt`.
+        stride: as for `adapt`.
+        device: as for `adapt`.
+        out: CSV file of the rows, written after every fit; rows in it that were measured with the same data, model and
+            settings are not measured again.
+        progress: called after every fit with its number, the number of fits and a line on it.
+
+    Raises:
+        ArgumentError, DataError, CheckpointError, DivergenceError: as for `adapt`; too few trajectories, or a damaged
+            file `out`.
+    """
+    checked(updates, Count, "updates")
+    checked(draws, Few, "draws")
+    checked(seed, Seed, "seed")
+    require_base(base)
+    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
+    known: dict[tuple[str, int, int, str], list[Measured]] = {}
+    for row in curve_file.read(out) if out is not None and curve_file.is_curve(Path(out)) else ():
+        known.setdefault((row.forecaster, row.k, row.draw, row.identity), []).append(row)
+    start = checkpoint.load(model) if isinstance(model, str | Path) else model
+    grid = start.grid if isinstance(start, ForecastModel) else start.config.grid
+    given, _ = read_at_stride(trajectories, grid, resample, reading, stride)
+    checked_fields(given, grid)
+    single = len(given) == 1
+    parts = spans(given[0]) if single else given
+    settings = {"steps": updates, "seed": seed, "base": base, "device": device}
+    subject = start.name if isinstance(start, ForecastModel) else RDJEPAForecaster.name
+    models = {subject: start}
+    if isinstance(start, RDJEPA):
+        models["scratch"] = forecasters.build("scratch", start.name, seed=seed)
+    fits: dict[str, Fit] = {name: partial(_adapted, each, settings) for name, each in models.items()}
+    walls = any(has_walls(part) for part in parts)
+    fits["rates"] = lambda support: Rates.fit([each.fields for each in support], walls).forecast
+    unfitted: dict[str, Forecast] = {"persistence": persistence, "extrapolation": extrapolation}
+    sums = [checksum(part.fields) for part in parts]
+    origin = {subject: _weights(start), "scratch": start.name, "version": __version__}
+
+    def identity(name: str, support: Sequence[int], left_out: Sequence[int]) -> str:
+        of = {"left out": [sums[i] for i in left_out], "support": [sums[i] for i in support], "version": __version__}
+        trained = {"updates": updates, "seed": seed, "base": base, "origin": origin[name]} if name in origin else {}
+        return sealed.seal(of | trained)[:16]
+
+    rows = measure(
+        parts,
+        fits,
+        unfitted,
+        number=draws,
+        seed=seed,
+        known=known,
+        identity=identity,
+        progress=progress,
+        keep=None if out is None else lambda rows: curve_file.write(rows, out),
+    )
+    full = PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig()).steps
+    notes = [f"{updates} updates for every K; adapt takes {full} by default"] if updates != full else []
+    if single:
+        notes.append(f"one trajectory is cut into {len(parts)} spans of time, more alike than trajectories are")
+    return LearningCurve(tuple(rows), subject, len(parts), single, tuple(notes))
+
+
+def _adapted(model: RDJEPA | ForecastModel, settings: Mapping[str, Any], support: Sequence[Trajectory]) -> Forecast:
+    """Return the forecast of a model adapted to a support, without what was said when the data were read."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Note)
+        return adapt(model, support, **settings).forecast
+
+
+def _weights(model: RDJEPA | ForecastModel) -> str:
+    """Return a fingerprint of a model's weights."""
+    known = getattr(model, "fingerprint", "")
+    return known or sealed.seal({name: sha256(x.cpu().numpy()).hexdigest() for name, x in model.state_dict().items()})
+
+
+def inspect(
+    source: Any, *, model: RDJEPA | ForecastModel | str | Path = "nano", reading: Reading | None = None
+) -> Inspection:
+    """Look at a source of trajectories: what it holds, how it would be read, and what `adapt` would do with it.
+
+    Large files are not read whole; the result says how many frames were looked at. `print` shows all of it.
+
+    Args:
+        source: as for `adapt`.
+        model: as for `adapt`; its grid counts.
+        reading: as for `adapt`.
+
+    Raises:
+        DataError: the source is unknown or damaged.
+        CheckpointError: a missing or damaged checkpoint.
+    """
+    start = checkpoint.load(model) if isinstance(model, str | Path) else model
+    return survey.inspect(source, reading, start.grid if isinstance(start, ForecastModel) else start.config.grid)

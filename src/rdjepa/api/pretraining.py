@@ -1,0 +1,245 @@
+"""The public functions of pretraining: load a checkpoint, or make one."""
+
+import copy
+import dataclasses
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rdjepa.checks import of_class
+from rdjepa.data import manifest, store
+from rdjepa.data.fields import block_means, channels_first
+from rdjepa.data.simulate import simulate
+from rdjepa.data.statistics import Normalizer
+from rdjepa.data.trajectory import Key
+from rdjepa.errors import ArgumentError
+from rdjepa.io import cards, checkpoint
+from rdjepa.io.atomic import write_bytes
+from rdjepa.io.provenance import fingerprint, software
+from rdjepa.models.device import device_named
+from rdjepa.models.jepa import JEPA
+from rdjepa.models.rdjepa import PRESETS, RDJEPA
+from rdjepa.pretraining import config as profiles
+from rdjepa.pretraining import objectives, parts, processes
+from rdjepa.pretraining.dataset import Dataset
+from rdjepa.pretraining.diagnostics import diagnose
+from rdjepa.pretraining.engine import Engine, explain_out_of_memory, fastest
+from rdjepa.pretraining.frames import Frames
+from rdjepa.pretraining.loop import METRICS, read_metrics
+from rdjepa.pretraining.loop import pretrain as _pretrain
+from rdjepa.pretraining.targets import TargetConfig
+from rdjepa.pretraining.tensorboard import Board
+from rdjepa.progress import Progress
+from rdjepa.systems import SOURCES, family_names, get
+from rdjepa.viz import figures
+
+# systems of the error that is recorded with a checkpoint; one trajectory takes a fraction of a second to simulate
+CHECKED = ("gray-scott", "brusselator", "ginzburg-landau", "schnakenberg")
+
+
+def load(source: str | Path) -> RDJEPA:
+    """Load a pretrained RD-JEPA; its decoder has fresh weights until `adapt`.
+
+    Args:
+        source: name of a shipped checkpoint ("nano"), a directory that `pretrain` wrote, or a hub id "owner/name".
+
+    Raises:
+        CheckpointError: missing, damaged or foreign; the shipped names are listed.
+    """
+    return checkpoint.load(source)
+
+
+def pretrain(
+    preset: str,
+    data: str | Path,
+    out: str | Path,
+    *,
+    systems: Sequence[str] | None = None,
+    steps: int | None = None,
+    precision: str | None = None,
+    ema: tuple[float, float] | None = None,
+    objective: str | None = None,
+    without: Collection[str] = (),
+    config: profiles.PretrainConfig | None = None,
+    device: str = "auto",
+    engine: Engine | None = None,
+    resume: bool = False,
+    stop_at: int | None = None,
+    tensorboard: bool = False,
+    progress: Progress | None = None,
+) -> RDJEPA:
+    """Pretrain on stored trajectories of several systems (S2.3-S2.5).
+
+    Fields are standardized with the statistics of their system, those of a family with those of each trajectory, which
+    is an equation of its own. Stored frames that are finer than the preset's grid are averaged over blocks of points.
+    Under torchrun every process calls this function; the process of rank 0 writes files and reports progress.
+
+    Args:
+        preset: "paper", "small" or "nano".
+        data: directory of stored trajectories; the pool trains, the validation split is for diagnostics only.
+        out: run directory; the finished model is in its folder `model`.
+        systems: what `rdjepa.systems.get` takes; the five sources when None. Batches depend on their order.
+        steps: length of the run; the preset's own when None. Warm-up keeps its share.
+        precision: "float32" or "bfloat16"; the preset's own when None.
+        ema: averaging coefficient of the target encoder, first and last; the preset's own when None.
+        objective: what the encoder learns from, among `rdjepa.pretraining.objectives.names()`; that of `config` when
+            None, which is the paper's unless said otherwise.
+        without: parts of the method to leave out, among `rdjepa.pretraining.parts.PARTS`.
+        config: all optimization settings; those of the preset when None.
+        device: "auto", "cpu", "cuda".
+        engine: choices of speed and memory; what suits the device when None.
+        resume: continue from the newest valid state in `out`.
+        stop_at: save and return at this step; a later call with `resume` continues.
+        tensorboard: write the diagnostics for TensorBoard too, into the folder `tensorboard` of `out`.
+        progress: called after every step with its number, the number of steps and the latest diagnostics as text.
+
+    Returns:
+        The pretrained model.
+
+    Raises:
+        ArgumentError: unknown preset, precision, objective, part or system, systems without trajectories, coefficients
+            outside [0, 1), or a directory of another run.
+        DivergenceError: loss or gradient is not finite; the states saved before remain.
+        InsufficientMemoryError: more memory is needed than there is; the message says what to lower.
+    """
+    if preset not in PRESETS:
+        raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}; name one of them")
+    of_class(config, profiles.PretrainConfig | None, "config")
+    config, run = config or profiles.PROFILES[preset], Path(out)
+    if steps is not None:
+        config = profiles.scaled(config, steps)
+    if precision is not None:
+        config = dataclasses.replace(config, precision=precision)
+    if ema is not None:
+        config = dataclasses.replace(config, ema=ema)
+    if objective is not None and objective != config.objective:
+        config = dataclasses.replace(config, objective=objective, options=None)
+    sizes, config = parts.without(without, PRESETS[preset], objectives.resolved(config))
+    files = _systems(SOURCES if systems is None else systems)
+    torch_device = device_named(device)
+    engine = engine or fastest(torch_device)
+    started = time.perf_counter()
+    with processes.joined(torch_device) as ranks, explain_out_of_memory():
+        torch_device = ranks.device(torch_device)
+        dtype = torch.bfloat16 if config.precision == "bfloat16" else torch.float32
+        mapped = run / "frames" if engine.frames == "mapped" else None
+        # The leader writes the memory-mapped frames; the other processes then only open them.
+        with ranks.leader_first():
+            grid = PRESETS[preset].grid
+            dataset = Dataset.open(data, list(files), dtype=dtype, mapped=mapped, grid=grid)
+            validation = Dataset.open(data, list(files), "validation", dtype=dtype, grid=grid)
+        # Only training data: validation is read for diagnostics, a few batches in all.
+        if engine.frames == "device":
+            dataset = Dataset(dataset.frames.to(torch_device), dataset.normalizers, dataset.checksums)
+        with Board(run / "tensorboard" if tensorboard and ranks.leads else None) as board:
+            model = _pretrain(
+                preset,
+                dataset,
+                run,
+                config,
+                validation=validation,
+                device=torch_device,
+                engine=engine,
+                ranks=ranks,
+                resuming=resume,
+                stop_at=stop_at,
+                progress=progress,
+                line=board.write,
+                model=sizes,
+            )
+        if ranks.leads:
+            setup = {"engine": dataclasses.asdict(engine), "processes": ranks.size, **_nearest(data, dataset.checksums)}
+            setup["without"] = list(without)
+            _finish(model, preset, run, config, dataset, validation, started, setup, files)
+        ranks.wait()
+    return checkpoint.load(run / "model")
+
+
+def _systems(given: Sequence[str]) -> dict[str, str]:
+    """Return a dictionary: name of every system -> the argument that named it, a name or a file that defines it."""
+    files = {get(each).name: each for each in given}
+    if not files or len(files) < len(given):
+        raise ArgumentError(
+            f"expected at least one system and each once, got {', '.join(given) or 'none'}; name each once"
+        )
+    return files
+
+
+def _nearest(data: Path | str, keys: Iterable[str]) -> dict[str, Any]:
+    """Return, under "nearest", how near the families among the trajectories come to what is held out."""
+    families = [key for key in map(Key.parse, keys) if key.system in family_names()]
+    near = {str(key): store.read_record(store.path_of(data, key)).nearest for key in families}
+    return {"nearest": manifest.nearest_of_all(near)} if near else {}
+
+
+def _finish(
+    model: RDJEPA,
+    preset: str,
+    run: Path,
+    config: profiles.PretrainConfig,
+    dataset: Dataset,
+    validation: Dataset,
+    started: float,
+    setup: Mapping[str, Any],
+    files: Mapping[str, str],
+) -> None:
+    """Write the folder `model` of a run: weights, configuration, data, curves and card."""
+    metrics = read_metrics(run / METRICS)
+    pretrained = objectives.model_class(config.objective).kept(config.options)
+    record = {
+        "objective": config.objective,
+        "summary": objectives.get(config.objective).summary,
+        "pretrained": list(pretrained),  # the other networks are fresh
+        "config": dataclasses.asdict(config),
+        "steps": metrics[-1]["step"],
+        "systems": list(files),
+        "grid": model.config.grid,
+        "trajectories": dataset.frames.counts,
+        "validation_trajectories": validation.frames.counts,
+        "diagnostics": next((m for m in reversed(metrics) if m.keys() & {"latent_loss", "latent_std"}), {}),
+        "seconds_of_last_session": round(time.perf_counter() - started, 1),
+        "software": software(),
+        "data": fingerprint(dataset.checksums),
+        **setup,
+    }
+    # the latent loss of the written weights, to be compared after loading
+    record["check"] = latent_error(model, dataset.normalizers, files)
+    folder = run / "model"
+    folder.mkdir(exist_ok=True)
+    for name in (checkpoint.DATA, METRICS):
+        write_bytes(folder / name, (run / name).read_bytes())
+    figures.curves(metrics, folder / "curves.png")
+    checkpoint.save(model, folder, record, cards.model_card(preset, record), decoder="decoder" in pretrained)
+
+
+def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer], files: Mapping[str, str] | None = None) -> float:
+    """Return the mean latent loss on the first validation trajectory of some systems.
+
+    The online encoder gives the targets. The loss is recorded with a checkpoint, so that a loaded checkpoint can be
+    compared with the run that wrote it. The systems are those of `CHECKED` that the model was trained on, or the first
+    of its systems where it was trained on none of these.
+
+    Args:
+        model: a pretrained model.
+        normalizers: the field statistics of its pretraining data, by system; of a family, whose trajectories have their
+            own, by key.
+        files: system -> file that defines it, for systems of the user.
+    """
+    files = files or {}
+    first = next(iter(normalizers)).split("/")[0]  # a system, or that of a key
+    checked = [name for name in CHECKED if name in normalizers] or [first]
+    physical = {
+        name: block_means(simulate(files.get(name, name), split="validation").fields, model.config.grid)
+        for name in checked
+    }
+    fields = {
+        name: [channels_first((normalizers.get(name) or Normalizer.fit([each])).standardize(each))]
+        for name, each in physical.items()
+    }
+    # A checkpoint has no target encoder; a copy of the online one makes the loss a function of the stored weights.
+    jepa = JEPA(copy.deepcopy(model.encoder), model.predictor).to(next(model.parameters()).device)
+    batch = Dataset(Frames.of(fields), normalizers).batch(0, 0, 16, model.config.side, TargetConfig())
+    return diagnose(jepa, [batch.to(next(model.parameters()).device)])["latent_loss"]
