@@ -73,7 +73,8 @@ def test_every_public_name_is_in_the_reference():
 @pytest.mark.parametrize("package", sorted(p.parent.name for p in (ROOT / "src/rdjepa").glob("*/__init__.py")))
 def test_every_package_is_in_the_reference(package):
     pages = (ROOT / "docs/reference").glob("*.md")
-    assert package == "cli" or any(f"::: rdjepa.{package}\n" in page.read_text() for page in pages)
+    # Commands have a page of their own, and the functions of `api` stand in that of `rdjepa`.
+    assert package in ("cli", "api") or any(f"::: rdjepa.{package}\n" in page.read_text() for page in pages)
 
 
 def test_the_site_builds_strictly_and_loads_nothing_from_elsewhere(tmp_path, monkeypatch):

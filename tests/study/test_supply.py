@@ -57,7 +57,7 @@ def test_no_more_is_kept_than_the_limit(tmp_path, brief, two_cells):
 
 
 def test_a_data_set_of_another_recipe_is_refused(tmp_path):
-    (tmp_path / "recipe.json").write_text(json.dumps({"barkley": {"family": "other"}}))
+    (tmp_path / "recipe.json").write_text(json.dumps({"barkley": {"family": "other", "numerics": {}}}))
     supply = Supply(tmp_path / "root", tmp_path)
     supply.check(["oregonator"])
     with pytest.raises(DataError, match=r"barkley\.family"):
