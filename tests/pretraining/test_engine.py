@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from rdjepa.pretraining import objectives
 from rdjepa.pretraining.engine import Engine, InsufficientMemoryError, explain_out_of_memory, fastest
 
 
@@ -31,10 +32,11 @@ def test_targets_are_filled_up_to_few_shapes_only_for_compiled_networks():
 
 
 @pytest.mark.slow
-def test_networks_are_one_graph_each_and_train_as_the_plain_ones():
+@pytest.mark.parametrize("name", [name for name in objectives.names() if objectives.get(name).trained])
+def test_networks_are_one_graph_each_and_train_as_the_plain_ones(name):
     # A process of its own, since the checks of shapes that tests/conftest.py adds to every function cannot be compiled.
     folder = Path(__file__).parent
-    done = subprocess.run([sys.executable, folder / "whole_graph.py"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, folder / "whole_graph.py", name], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     plain, compiled = json.loads(done.stdout)
     assert plain["loss"] == pytest.approx(compiled["loss"], rel=1e-4)

@@ -1,7 +1,9 @@
-"""One pretraining step plain and one compiled, each network as one graph; prints both results as JSON."""
+"""One pretraining step of an objective plain and compiled, each network as one graph; prints both results as JSON."""
 
 import json
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from noise import CONFIG, source
@@ -23,10 +25,10 @@ def prepare(engine: Engine, networks: Sequence[nn.Module]) -> None:
 def main() -> None:
     """Print loss, gradient norm and names of the state of both."""
     setattr(Engine, "prepare", prepare)  # noqa: B010 - a method of a frozen class
-    batch = source().batch(0, 0, 2, 16, CONFIG.targets)
     found = []
     for engine in (Engine(), Engine("yes")):
-        training = Pretraining("tiny", CONFIG, torch.device("cpu"), engine)
+        training = Pretraining("tiny", replace(CONFIG, objective=sys.argv[1]), torch.device("cpu"), engine)
+        batch = source().batch(0, 0, 2, 16, training.objective)
         found.append(training.update([batch]) | {"tensors": sorted(training.tensors())})
     print(json.dumps(found))
 

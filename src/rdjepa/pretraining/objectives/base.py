@@ -101,8 +101,8 @@ class ObjectiveModel(nn.Module, ABC):
         return spread(normalized(latent[:, where]), "latent")
 
     def networks(self) -> list[nn.Module]:
-        """Return the networks, in a fixed order; each may be compiled for itself."""
-        return list(self.children())
+        """Return the networks that may be compiled, each for itself; small heads are not worth it."""
+        return [self.encoder]
 
     def trainable(self) -> list[nn.Parameter]:
         """Return the parameters that are trained, in a fixed order."""

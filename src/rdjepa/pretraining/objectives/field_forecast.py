@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from rdjepa.checks import Count, check
 from rdjepa.data.windows import PRETRAINING
@@ -70,6 +71,10 @@ class FieldForecast(ObjectiveModel):
         leads = batch.offsets[..., None].expand(-1, -1, len(tokens))
         predicted = self.decoder(self.predictor(latent, tokens.expand(leads.shape), leads), batch.context[:, -1])
         return Outcome(F.mse_loss(predicted.float(), batch.futures[batch.frame_of_query]), latent.detach())
+
+    def networks(self) -> list[nn.Module]:
+        """Return encoder and predictor; torch 2.13 cannot compile the decoder, which meets a constant repeatedly."""
+        return [self.encoder, self.predictor]
 
     def watch(self) -> dict[str, Any]:
         """Measure the predictor's gates."""
