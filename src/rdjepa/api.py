@@ -59,7 +59,7 @@ from rdjepa.viz import figures
 
 BASES = ("none", "linear")
 AUTO = "auto"
-CURVE_UPDATES, CURVE_DRAWS = 60, 2  # of a learning curve: on two cores, five trajectories take about ten minutes
+CURVE_UPDATES, CURVE_DRAWS = 60, 2  # of a learning curve; meant for ten minutes on two cores, not yet timed
 
 # systems of the error that is recorded with a checkpoint; one trajectory takes a fraction of a second to simulate
 CHECKED = ("gray-scott", "brusselator", "ginzburg-landau", "schnakenberg")
