@@ -151,7 +151,7 @@ def test_the_advice_follows_the_errors_and_is_one_sentence(given, words):
 def test_a_better_regression_is_named():
     given = curve({1: 0.4, 2: 0.399}, {"persistence": 1.0})
     rows = (*given.rows, *(Measured("rates", 2, draw, 1, 0.05) for draw in range(3)))
-    assert "rates has 0.05" in dataclasses.replace(given, rows=rows).advice()
+    assert "remains (rates has 0.05)" in dataclasses.replace(given, rows=rows).advice()
 
 
 def test_too_few_trajectories_and_draws_are_refused():

@@ -100,11 +100,17 @@ def _table(curve: Any) -> Any:
 
     from rdjepa.forecasters import registry
 
-    table = Table(title="relative L2 error, mean of h = 1 to 5 (smallest to largest draw)", title_justify="left")
+    table = Table(title="relative L2 error, mean over h (smallest to largest draw)", title_justify="left")
     table.add_column("forecaster")
     for k in curve.counts:
         table.add_column(f"K = {k}", justify="right")
     for name in curve.names:
         found = [curve.summary(name, k) or curve.summary(name, 0) for k in curve.counts]
-        table.add_row(registry.title(name), *(f"{each.mean:.4f} ({each.low:.4f}-{each.high:.4f})" for each in found))
+        short = registry.get(name).short if name in registry.names() else name
+        table.add_row(short, *map(_cell, found))
     return table
+
+
+def _cell(found: Any) -> str:
+    bars = f" ({found.low:.4f}-{found.high:.4f})" if found.low < found.high else ""
+    return f"{found.mean:.4f}{bars}"

@@ -29,6 +29,7 @@ SPANS = 5  # at most, of a single trajectory
 LEFT_OUT = 5  # one of so many trajectories is left out, at least one
 WINDOWS = 8  # of every left-out trajectory, at even distances; neighboring ones overlap and say little more
 CERTAINTY = 0.9
+LOOK = {"rates": {"color": "#CC79A7", "marker": "d", "ls": "-"}}  # in figures; the others are in the registry
 LEAST_FALL = 0.02  # of the error: a smaller fall is none, however certain
 
 Fit = Callable[[Sequence[Trajectory]], Forecast]
@@ -141,7 +142,7 @@ class LearningCurve:
             {registry.title(name): by_k for name, by_k in fitted.items() if by_k},
             {registry.title(name): each.mean for name, each in flat.items() if each},
             path,
-            styles={registry.title(name): registry.line_style(name) for name in self.names},
+            styles={registry.title(name): LOOK.get(name) or registry.line_style(name) for name in self.names},
             title=title or f"{self.trajectories} {'spans of time' if self.spans else 'trajectories'}",
             things="spans" if self.spans else "trajectories",
         )
@@ -171,15 +172,15 @@ class LearningCurve:
             )
         fall, bar = self.fall()
         trend = f"from K = {counts[-2]} to K = {last} the error changes by {-fall:+.0%}"
+        rivals = [f"{name} has {each:.3g}" for name, each in means.items() if name not in trivial and each < own]
+        left = f"{own:.3g} remains" + (f" ({'; '.join(rivals)})" if rivals else "")
         if math.isinf(bar):
-            return f"One draw has no bars, and {trend}: raise --draws before you decide what to record."
+            return f"One draw has no bars; {trend}, and {left}: raise --draws before you decide what to record."
         if fall > bar:
-            return f"K is not enough yet: {trend}, beyond its bar of {bar:.0%}; record more {things} like these."
-        rivals = {name: value for name, value in means.items() if name not in (self.subject, *trivial)}
-        better = [f"{name} has {value:.3g}" for name, value in rivals.items() if value < own]
-        more = f" ({'; '.join(better)})" if better else ""
+            more = f"record more {things} like these"
+            return f"K is not enough yet: {trend}, beyond its bar of {bar:.0%}, and {left}; {more}."
         return (
-            f"K = {counts[-2]} is about enough: {trend}, within its bar of {bar:.0%}, and {own:.3g} remains{more}; "
+            f"K = {counts[-2]} is about enough: {trend}, within its bar of {bar:.0%}, and {left}; "
             f"more {things} like these will change little, so record other conditions, or give more updates."
         )
 

@@ -30,7 +30,7 @@ def learning_curve(
         things: what K counts.
     """
     with print_style():
-        figure = new_figure(figsize=(4.6, 3.1), layout="constrained")
+        figure = new_figure(figsize=(6.2, 3.1), layout="constrained")
         axes = figure.subplots()
         every = sorted({k for found in fitted.values() for k in found})
         for place, (name, found) in enumerate(fitted.items()):
@@ -50,7 +50,7 @@ def learning_curve(
             logarithmic(axes.yaxis)
         else:
             axes.set_ylim(0, None)
-        axes.legend()
+        figure.legend(loc="outside right upper")
         with replacing(path) as part:
             figure.savefig(part, format="png", dpi=150)
     return Path(path)
