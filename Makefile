@@ -9,7 +9,7 @@ demo: $(VENV)/ready
 	$(BIN)/rdjepa demo
 
 test: $(VENV)/ready
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(VENV)/ready
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
