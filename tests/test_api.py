@@ -68,6 +68,60 @@ def test_linear_base_is_saved_with_the_network_and_beats_it_where_fields_are_lin
         rdjepa.adapt(model, fields, steps=1, base="ar")
 
 
+@pytest.mark.parametrize("base", ["none", "linear"])
+def test_a_tiled_forecaster_takes_whole_fields_and_is_saved_with_its_tiles(tiny, tmp_path, base):
+    wide = np.random.default_rng(0).standard_normal((2, 10, 192, 192, 2)).astype(np.float32)
+    model, seen = rdjepa.build("tiny", seed=0), []
+    forecaster = rdjepa.adapt(
+        model,
+        wide[:1],
+        steps=1,
+        tile=True,
+        base=base,
+        calibrate=wide[1:],
+        device="cpu",
+        observe=lambda updates, weights, so_far: seen.append(so_far.forecast(wide[0, :4]).shape),
+        at=(1,),
+    )
+    context = wide[0, :4]
+    made = forecaster.forecast(context)
+    assert made.shape == (5, 192, 192, 2) == seen[0]
+    assert forecaster.interval(context, 0.5).lower.shape == made.shape
+    novelty = forecaster.novelty(context)
+    assert novelty is not None and forecaster.base == base
+    loaded = rdjepa.load_forecaster(forecaster.save(tmp_path / "f.safetensors"))
+    assert np.array_equal(loaded.forecast(context), made) and loaded.base == base
+    assert loaded.novelty(context) == novelty
+    with pytest.raises(DataError, match="192, 192"):
+        loaded.forecast(context[:, :128, :128])
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "sentence"),
+    [
+        (np.ones((10, 192, 192, 2)), {"tile": True, "resample": True}, "resampled or tiled, got both"),
+        (np.random.default_rng(0).random((10, 192, 160, 2)), {"tile": True}, "square fields .* got 192 x 160"),
+        (trajectory(), {"tile": True}, "more than 128 points per side to tile, got 128"),
+        (trajectory(), {"borders": "mirrors"}, "borders among zeros, periodic, walls, got 'mirrors'"),
+    ],
+)
+def test_tiles_and_borders_that_cannot_be_are_refused(tiny, fields, options, sentence):
+    with pytest.raises((ArgumentError, DataError), match=sentence):
+        rdjepa.adapt(rdjepa.build("tiny", seed=0), fields, steps=1, device="cpu", **options)
+
+
+def test_borders_reach_the_forecaster_and_its_file(tiny, tmp_path):
+    model, fields = rdjepa.build("tiny", seed=0), trajectory()
+    walls, zeros = (rdjepa.adapt(model, fields, steps=1, device="cpu", borders=b) for b in ("walls", None))
+    loaded = rdjepa.load_forecaster(walls.save(tmp_path / "f.safetensors"))
+    kept = [each.model.settings()["model"].get("borders", "zeros") for each in (zeros, walls, loaded)]
+    assert kept == ["zeros", "walls", "walls"]
+    assert np.array_equal(loaded.forecast(fields[:4]), walls.forecast(fields[:4]))
+    assert not np.array_equal(zeros.forecast(fields[:4]), walls.forecast(fields[:4]))
+    with pytest.raises(ArgumentError, match="built already"):
+        rdjepa.adapt(rdjepa.forecasters.build("no-latent", "nano"), fields, steps=1, borders="walls")
+
+
 def test_adaptation_leaves_its_argument_alone_and_repeats(tiny):
     model = rdjepa.build("tiny", seed=0)
     before = {k: v.clone() for k, v in model.state_dict().items()}

@@ -10,6 +10,7 @@ from rdjepa.cli import about, curve, data, options, pretrain, study
 from rdjepa.data import trajectory
 from rdjepa.errors import ArgumentError
 from rdjepa.evaluation.probe import ProbeConfig
+from rdjepa.models import borders
 from rdjepa.models import rdjepa as models
 from rdjepa.pretraining import engine, objectives, parts
 from rdjepa.study import profiles, registry
@@ -25,6 +26,7 @@ PAPER_STUDIES = registry.names()
         (options.REGIMES, trajectory.REGIMES),
         (options.PRESETS, models.PRESETS),
         (options.BASES, api.BASES),
+        (options.BORDERS, borders.BORDERS),
         (options.COMPILE_MODES, engine.MODES),
         (options.EXPORTS, export.FORMATS),
         (options.FRAME_PLACES, engine.PLACES),

@@ -14,3 +14,10 @@ def test_doubling_and_its_gradient_are_those_of_the_library(shape):
     weight = torch.randn_like(found)
     ours, theirs = (torch.autograd.grad((y.reshape(weight.shape) * weight).sum(), x)[0] for y in (found, expected))
     assert torch.allclose(ours, theirs, atol=1e-12)
+
+
+def test_periodic_fields_go_on_at_the_other_end():
+    x = torch.randn(2, 5, 3, dtype=torch.float64)
+    wide = torch.cat([x[..., -1:, :], x, x[..., :1, :]], dim=-2)
+    wide = torch.cat([wide[..., -1:], wide, wide[..., :1]], dim=-1)
+    assert torch.allclose(double(x, periodic=True), double(wide)[..., 2:-2, 2:-2], atol=1e-12)

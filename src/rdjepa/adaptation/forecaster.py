@@ -20,6 +20,7 @@ from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, CheckpointError, DataError
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 from rdjepa.forecasters.linear import Corrected
+from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io.tensors import load_tensors, save_tensors
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Forecaster:
     @property
     def base(self) -> str:
         """The forecast that the network's output is added to: "linear", or "none"."""
-        return "linear" if isinstance(self.model, Corrected) else "none"
+        return "linear" if isinstance(_untiled(self.model), Corrected) else "none"
 
     @property
     def stride(self) -> int:
@@ -268,6 +269,7 @@ class Forecaster:
         refusal = why_unsavable(self.model)
         if refusal:
             raise ArgumentError(refusal)
+        tiled = self.model if isinstance(self.model, Tiled) else None
         record: dict[str, Any] = {
             "kind": "forecaster",
             "forecaster": self.model.name,
@@ -275,6 +277,7 @@ class Forecaster:
             "preset": self.model.preset,
             "settings": self.model.settings(),
             "base": self.base,
+            **({"tiles": {"grid": tiled.grid, "walls": tiled.walls}} if tiled else {}),
             "normalizer": self.normalizer.to_dict(),
             "record": self.record,
             "losses": self.losses,
@@ -339,6 +342,8 @@ def load_forecaster(path: str | Path) -> Forecaster:
         model.name = header["forecaster"]
         if header.get("base") == "linear":
             model = Corrected(model)
+        if "tiles" in header:
+            model = Tiled(model, checked(header["tiles"]["grid"], Count, "grid"), bool(header["tiles"]["walls"]))
         model.load_state_dict(tensors)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]
@@ -349,8 +354,14 @@ def load_forecaster(path: str | Path) -> Forecaster:
 
 
 def _network(model: ForecastModel) -> ForecastModel:
-    """Return the network itself, without the linear forecast that it corrects."""
+    """Return the network itself, without tiles and the linear forecast that it corrects."""
+    model = _untiled(model)
     return model.network if isinstance(model, Corrected) else model
+
+
+def _untiled(model: ForecastModel) -> ForecastModel:
+    """Return the forecaster of a single tile."""
+    return model.network if isinstance(model, Tiled) else model
 
 
 def _class_of(model: ForecastModel) -> dict[str, str]:

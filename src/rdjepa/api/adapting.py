@@ -19,6 +19,7 @@ from rdjepa.checks import of_class
 from rdjepa.data import readers, survey
 from rdjepa.data.fields import channels_first, validate
 from rdjepa.data.readers import Reading
+from rdjepa.data.regrid import has_walls
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.well import checksum
@@ -27,6 +28,7 @@ from rdjepa.errors import ArgumentError, DataError, Note
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.linear import Corrected, Linear
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.forecasters.tiled import Tiled, squares
 from rdjepa.io import checkpoint
 from rdjepa.io.provenance import software
 from rdjepa.models.device import device_named
@@ -47,10 +49,12 @@ def adapt(
     normalizer: Normalizer | None = None,
     base: str = "none",
     resample: bool = False,
+    tile: bool = False,
     reading: Reading | None = None,
     stride: int | str = 1,
     calibrate: Any = None,
     hold_out: float | None = None,
+    borders: str | None = None,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
     observe: Callable[[int, str, Forecaster], None] | None = None,
@@ -72,6 +76,8 @@ def adapt(
             every point from its last four values, fitted to the trajectories: for fields that change slowly.
         resample: bring fields on another grid to the model's (`rdjepa.data.regrid`), instead of refusing them; the
             forecaster then takes and makes fields on its own grid.
+        tile: instead, of square fields on a larger grid, adapt to overlapping squares of the model's size; the
+            forecaster takes and makes whole fields (`rdjepa.forecasters.tiled`).
         reading: what the data do not say themselves: their place in a file, order of axes, components, frame interval.
         stride: take every so many frames, counted back from the last; "auto" takes the one that `inspect` suggests. It
             is kept in the record, where `evaluate` finds it; contexts of `Forecaster.forecast` need it too.
@@ -79,6 +85,8 @@ def adapt(
             wrong forecasts are (`rdjepa.adaptation.intervals`).
         hold_out: instead of these, the share of the trajectories that is kept from adaptation for that purpose: of
             several the last ones, of a single one its last frames.
+        borders: what decoder and predictor see beyond the borders of the fields: "zeros" as in pretraining,
+            "periodic", or "walls" (`rdjepa.models.borders`); those of the pretrained model when None.
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
         observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
@@ -90,7 +98,8 @@ def adapt(
         features and the updates took.
 
     Raises:
-        ArgumentError: no update, an unknown base, or both `calibrate` and `hold_out`.
+        ArgumentError: no update, an unknown base, both `resample` and `tile`, both `calibrate` and `hold_out`, or
+            borders that are unknown or for a forecaster from `rdjepa.forecasters.build`, whose configuration has them.
         DataError: trajectories that cannot be used (the message says why).
         CheckpointError: a missing or damaged checkpoint.
         DivergenceError: the loss is not finite.
@@ -101,6 +110,8 @@ def adapt(
     of_class(normalizer, Normalizer | None, "normalizer")
     if calibrate is not None and hold_out is not None:
         raise ArgumentError("expected trajectories to calibrate on or a share to hold out, got both; leave one out")
+    if resample and tile:
+        raise ArgumentError("expected fields to be resampled or tiled, got both; leave one out")
     torch_device = device if isinstance(device, torch.device) else device_named(device)
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     settings = config or PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig())
@@ -109,31 +120,38 @@ def adapt(
         steps=settings.steps if steps is None else steps,
         seed=settings.seed if seed is None else seed,
     )
-    forecaster, pretrained = forecaster_of(start, settings.seed)
+    forecaster, pretrained = forecaster_of(start, settings.seed, borders)
     if refusal := why_unsavable(forecaster):
         warnings.warn(refusal, UserWarning, stacklevel=2)
     given, taken = read_at_stride(trajectories, forecaster.grid, resample, reading, stride)
-    support = checked_fields(given, forecaster.grid)
+    grid = tiled_grid(given) if tile else forecaster.grid
+    walls = any(has_walls(trajectory) for trajectory in given) if tile else False
+    support = checked_fields(given, grid)
     checksums = [checksum(fields) for fields in support]
     others: list[np.ndarray] = []
     if calibrate is not None:
         held, _ = read_at_stride(calibrate, forecaster.grid, resample, reading, taken)
-        others = checked_fields(held, forecaster.grid)
+        others = checked_fields(held, grid)
         _refuse_seen(others, checksums)
     if hold_out is not None:
         support, others = intervals.hold_out(support, hold_out)
     statistics = normalizer or Normalizer.fit(support, "support")
+
+    def whole(network: ForecastModel) -> ForecastModel:
+        return Tiled(network, grid, walls).to(torch_device) if tile and grid else network
+
+    learning = [part for fields in support for part in squares(fields, forecaster.grid, walls)] if tile else support
     if base == "linear":
-        standard = (torch.from_numpy(channels_first(statistics.standardize(fields))) for fields in support)
+        standard = (torch.from_numpy(channels_first(statistics.standardize(fields))) for fields in learning)
         forecaster = Corrected(forecaster, Linear.fit(list(standard)))
     forecaster.to(torch_device)
     started = time.perf_counter()
-    data = windows(forecaster, support, statistics, torch_device)
+    data = windows(forecaster, learning, statistics, torch_device)
     prepared = time.perf_counter()
 
     def observed(updates: int, weights: str, model: ForecastModel) -> None:
         if observe:
-            observe(updates, weights, Forecaster(model, statistics, {}))
+            observe(updates, weights, Forecaster(whole(model), statistics, {}))
 
     losses = train(forecaster, data, settings, progress, observed, at)
     adapted = time.perf_counter()
@@ -158,15 +176,19 @@ def adapt(
         },
         "software": software(),
     }
-    result = Forecaster(forecaster, statistics, record, losses)
+    result = Forecaster(whole(forecaster), statistics, record, losses)
     if others:
         result.calibration = intervals.calibrate(result.forecast, statistics, others)
+
+    def described(trajectories: Sequence[np.ndarray]) -> np.ndarray | None:
+        contexts = [FORECASTING.stack(fields).context for fields in trajectories]
+        return embed(result.model, np.concatenate(contexts), statistics)
+
     latents = forecaster.latent_summary(*data.features)
-    if latents is not None:
-        contexts = [FORECASTING.stack(fields).context for fields in others]
-        alike = embed(forecaster, np.concatenate(contexts), statistics) if others else None
+    known = described(support) if tile else None if latents is None else latents.float().cpu().numpy()
+    if known is not None:
         counts = [FORECASTING.count(len(fields)) for fields in support]
-        result.familiar = familiar(latents.float().cpu().numpy(), counts, alike)
+        result.familiar = familiar(known, counts, described(others) if others else None)
     return result
 
 
@@ -198,6 +220,20 @@ def read_at_stride(
     return given, reading.step
 
 
+def tiled_grid(trajectories: Sequence[Trajectory]) -> int:
+    """Return the points per side of fields that are to be tiled.
+
+    Raises:
+        DataError: fields on several grids, or not square.
+    """
+    shapes = {trajectory.fields.shape[1:3] for trajectory in trajectories}
+    height, width = next(iter(shapes))
+    if len(shapes) > 1 or height != width:
+        listed = ", ".join(f"{h} x {w}" for h, w in sorted(shapes))
+        raise DataError(f"expected square fields of one grid to tile, got {listed}; crop them, or take --resample")
+    return height
+
+
 def require_base(base: str) -> None:
     """Refuse what is no base of a forecaster.
 
@@ -226,8 +262,17 @@ def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list
     return support
 
 
-def forecaster_of(model: RDJEPA | ForecastModel, seed: int) -> tuple[ForecastModel, str]:
-    """Return a trainable forecaster and the fingerprint of its pretrained weights, empty where there are none."""
+def forecaster_of(model: RDJEPA | ForecastModel, seed: int, borders: str | None = None) -> tuple[ForecastModel, str]:
+    """Return a trainable forecaster and the fingerprint of its pretrained weights, empty where there are none.
+
+    Raises:
+        ArgumentError: borders for a forecaster that is built already.
+    """
     if isinstance(model, ForecastModel):
+        if borders is not None:
+            raise ArgumentError(
+                f"expected borders with a pretrained model, got {borders!r} with the forecaster {model.name}, which is "
+                "built already; build it from a ModelConfig with these borders"
+            )
         return copy.deepcopy(model), ""
-    return RDJEPAForecaster(with_fresh_decoder(model, seed)), model.fingerprint
+    return RDJEPAForecaster(with_fresh_decoder(model, seed, borders)), model.fingerprint

@@ -19,6 +19,7 @@ CURVE_UPDATES, CURVE_DRAWS = 60, 2
 HORIZONS = 5
 COMPILE_MODES = ("no", "yes", "graphs")
 EXPORTS = ("torch", "onnx")
+BORDERS = ("zeros", "periodic", "walls")
 OBJECTIVES = ("predictive-latent", "field-forecast", "masked-fields", "variance-covariance", "random")
 PARTS = ("diffusion", "reaction", "masks", "blocks", "tubes", "same-time")
 FRAME_PLACES = ("memory", "mapped", "device")
@@ -35,6 +36,9 @@ Force = Annotated[bool, typer.Option("--force", help="Replace a file in --out th
 Resample = Annotated[
     bool, typer.Option("--resample", help="Bring fields on another grid to the model's, and say what that loses.")
 ]
+Tile = Annotated[
+    bool, typer.Option("--tile", help="Of a larger square grid, take overlapping squares of the model's size instead.")
+]
 Data = Annotated[
     list[Path],
     typer.Argument(
@@ -47,6 +51,10 @@ Stride = Annotated[
     typer.Option(
         help="Take every so many frames; auto: as many as `rdjepa inspect` suggests, near the pace of pretraining."
     ),
+]
+Borders = Annotated[
+    str | None,
+    typer.Option(help=f"What the model sees beyond the borders of the fields: {', '.join(BORDERS)}; zeros by default."),
 ]
 Field = Annotated[
     str | None, typer.Option(help="Arrays of a file with several: a path in it, or one for each component, as u,v.")

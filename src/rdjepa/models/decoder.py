@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rdjepa.errors import ArgumentError
+from rdjepa.models.borders import PERIODIC, ZEROS, Convolution
 from rdjepa.models.encoder import to_grid
 from rdjepa.models.upsampling import double
 
@@ -24,13 +25,13 @@ class GroupNorm(nn.GroupNorm):
 class ResidualBlock(nn.Module):
     """Twice a 3x3 convolution, group normalization and SiLU, added to the input (1x1 map where widths differ)."""
 
-    def __init__(self, width_in: int, width_out: int, groups: int) -> None:
+    def __init__(self, width_in: int, width_out: int, groups: int, borders: str = ZEROS) -> None:
         super().__init__()
         self.branch = nn.Sequential(
-            nn.Conv2d(width_in, width_out, 3, padding=1),
+            Convolution(width_in, width_out, 3, borders=borders),
             GroupNorm(groups, width_out),
             nn.SiLU(),
-            nn.Conv2d(width_out, width_out, 3, padding=1),
+            Convolution(width_out, width_out, 3, borders=borders),
             GroupNorm(groups, width_out),
             nn.SiLU(),
         )
@@ -51,10 +52,12 @@ class Fusion(ResidualBlock):
         width: features of the samples.
         shared: features that samples share, and of the output.
         groups: groups of the group normalizations.
+        borders: what convolutions see beyond the borders (`rdjepa.models.borders`).
     """
 
-    def __init__(self, width: int, shared: int, groups: int) -> None:
-        super().__init__(width + shared, shared, groups)
+    def __init__(self, width: int, shared: int, groups: int, borders: str = ZEROS) -> None:
+        super().__init__(width + shared, shared, groups, borders)
+        self.periodic = borders == PERIODIC
         self.width = width
 
     def forward(  # type: ignore[override]
@@ -63,14 +66,14 @@ class Fusion(ResidualBlock):
         """Map (B N, width, h, w) and (B, shared, H, W) to (B N, shared, H, W), where H is h or 2 h."""
 
         def finer(y: Tensor) -> Tensor:
-            return y if y.shape[-1] == shared.shape[-1] else double(y)
+            return y if y.shape[-1] == shared.shape[-1] else double(y, self.periodic)
 
         def over_samples(y: Tensor, once: Tensor) -> Tensor:
             return (y.unflatten(0, (shared.shape[0], -1)) + once[:, None]).flatten(0, 1)
 
-        first, skip = cast(nn.Conv2d, self.branch[0]), cast(nn.Conv2d, self.skip)
+        first, skip = cast(Convolution, self.branch[0]), cast(nn.Conv2d, self.skip)
         own, common = first.weight.split((self.width, first.in_channels - self.width), dim=1)
-        branch = over_samples(F.conv2d(finer(x), own, padding=1), F.conv2d(shared, common, first.bias, padding=1))
+        branch = over_samples(first.part(finer(x), own, None), first.part(shared, common, first.bias))
         own, common = skip.weight.split((self.width, skip.in_channels - self.width), dim=1)
         skipped = over_samples(finer(F.conv2d(x, own)), F.conv2d(shared, common, skip.bias))
         return self.branch[1:](branch) + skipped
@@ -89,25 +92,34 @@ class Decoder(nn.Module):
         components: field components C.
         groups: groups of the group normalizations.
         patch: points per side of a patch, a power of two.
+        borders: what convolutions see beyond the borders of the fields (`rdjepa.models.borders`).
 
     Raises:
         ArgumentError: another size of a patch.
     """
 
-    def __init__(self, latent: int, width: int, components: int = 2, groups: int = 8, patch: int = 8) -> None:
+    def __init__(
+        self,
+        latent: int,
+        width: int,
+        components: int = 2,
+        groups: int = 8,
+        patch: int = 8,
+        borders: str = ZEROS,
+    ) -> None:
         super().__init__()
         if patch < 2 or patch & (patch - 1):
             raise ArgumentError(f"expected a patch of 2, 4, 8, ... points per side, got {patch}; name one of them")
         widths = [width * min(2**level, 4) for level in range(patch.bit_length())]
         steps = list(itertools.pairwise(widths))
-        self.stem = ResidualBlock(components, widths[0], groups)
-        self.down = nn.ModuleList(nn.Conv2d(a, b, 4, stride=2, padding=1) for a, b in steps)
-        self.pyramid = nn.ModuleList(ResidualBlock(w, w, groups) for w in widths[1:])
+        self.stem = ResidualBlock(components, widths[0], groups, borders)
+        self.down = nn.ModuleList(Convolution(a, b, 4, 2, borders) for a, b in steps)
+        self.pyramid = nn.ModuleList(ResidualBlock(w, w, groups, borders) for w in widths[1:])
         self.latent = nn.Sequential(nn.LayerNorm(latent), nn.Linear(latent, widths[-1]))
-        self.fuse = Fusion(widths[-1], widths[-1], groups)
-        self.up = nn.ModuleList(Fusion(b, a, groups) for a, b in reversed(steps))
+        self.fuse = Fusion(widths[-1], widths[-1], groups, borders)
+        self.up = nn.ModuleList(Fusion(b, a, groups, borders) for a, b in reversed(steps))
         self.head = nn.Sequential(
-            nn.Conv2d(width, width, 3, padding=1),
+            Convolution(width, width, 3, borders=borders),
             GroupNorm(groups, width),
             nn.SiLU(),
             nn.Conv2d(width, components, 1),

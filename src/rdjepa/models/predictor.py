@@ -8,14 +8,23 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from rdjepa.models.attention import Attention, mlp
+from rdjepa.models.borders import WALLS, ZEROS, beyond
 from rdjepa.models.embeddings import MAX_OFFSET, LeadTimeEmbedding, spatial_embedding
+from rdjepa.models.encoder import to_grid, to_tokens
 
 BRANCHES = ("diffusion", "reaction")
 
 
-def latent_laplacian(latent: Float[Tensor, "B S d"]) -> Float[Tensor, "B S d"]:
-    """Compute the mean difference to the four periodic neighbors on the token grid, (B, S, d) to (B, S, d)."""
+def latent_laplacian(latent: Float[Tensor, "B S d"], borders: str = ZEROS) -> Float[Tensor, "B S d"]:
+    """Compute the mean difference to the four neighbors on the token grid, (B, S, d) to (B, S, d).
+
+    Neighbors are periodic (S2.4); between walls, a token beyond the border is the one before it.
+    """
     side = round(latent.shape[1] ** 0.5)
+    if borders == WALLS:
+        wide = beyond(to_grid(latent), WALLS)
+        around = wide[..., :-2, 1:-1] + wide[..., 2:, 1:-1] + wide[..., 1:-1, :-2] + wide[..., 1:-1, 2:]
+        return to_tokens(around) / 4 - latent
     grid = latent.unflatten(1, (side, side))
     neighbors = grid.roll(1, 1) + grid.roll(-1, 1) + grid.roll(1, 2) + grid.roll(-1, 2)
     return (neighbors / 4 - grid).flatten(1, 2)
@@ -84,12 +93,22 @@ class Predictor(nn.Module):
         blocks: number of predictor blocks.
         side: tokens per side.
         without: branches of the blocks that are left out, among `BRANCHES`.
+        borders: whether tokens at the border have neighbors at the opposite one (`rdjepa.models.borders`).
     """
 
     space: Tensor
 
-    def __init__(self, width: int, heads: int, blocks: int, side: int = 16, without: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        blocks: int,
+        side: int = 16,
+        without: Collection[str] = (),
+        borders: str = ZEROS,
+    ) -> None:
         super().__init__()
+        self.borders = borders
         self.branches = tuple(name for name in BRANCHES if name not in without)
         self.lead_time = LeadTimeEmbedding(width)
         self.grid = nn.Parameter(torch.randn(side * side, width) * 0.02)
@@ -115,7 +134,7 @@ class Predictor(nn.Module):
         grouped = patches.ndim == 3
         if not grouped:
             patches, offsets = patches[:, None], offsets[:, None]
-        around = _around(context)
+        around = self._around(context)
         index = patches.flatten(1)[..., None].expand(-1, -1, around.shape[-1])
         here = around.gather(1, index).unflatten(1, patches.shape[1:])
         predicted = self._predict(context, here, F.embedding(patches, self.grid + self.space), offsets)
@@ -124,7 +143,7 @@ class Predictor(nn.Module):
     def full_grid(self, context: Float[Tensor, "B S d"], horizons: int) -> Float[Tensor, "B {horizons} S d"]:
         """Predict every patch at offsets 1..horizons, one group of queries each: (B, S, d) to (B, horizons, S, d)."""
         offsets = torch.arange(1, horizons + 1, device=context.device)[None, :, None]
-        here = _around(context)[:, None].expand(-1, horizons, -1, -1)
+        here = self._around(context)[:, None].expand(-1, horizons, -1, -1)
         return self._predict(context, here, self.grid + self.space, offsets)
 
     def _predict(self, context: Tensor, here: Tensor, place: Tensor, offsets: Tensor) -> Tensor:
@@ -144,7 +163,6 @@ class Predictor(nn.Module):
             query = block(query, context, local, lead)
         return self.norm_output(query)
 
-
-def _around(context: Tensor) -> Tensor:
-    """Return every context token and its Laplacian, (B, S, 2 d)."""
-    return torch.cat([context, latent_laplacian(context)], dim=-1)
+    def _around(self, context: Tensor) -> Tensor:
+        """Return every context token and its Laplacian, (B, S, 2 d)."""
+        return torch.cat([context, latent_laplacian(context, self.borders)], dim=-1)

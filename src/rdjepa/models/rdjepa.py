@@ -2,13 +2,14 @@
 
 import copy
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import torch
 from torch import nn
 
 from rdjepa.checks import Seed, Size, check, checked, of_class
 from rdjepa.errors import ArgumentError
+from rdjepa.models.borders import BORDERS, ZEROS
 from rdjepa.models.decoder import Decoder
 from rdjepa.models.encoder import Encoder
 from rdjepa.models.predictor import BRANCHES, Predictor
@@ -34,6 +35,8 @@ class ModelConfig:
         patch: points per side of a patch.
         components: field components C.
         without: branches that the predictor's blocks lack, among "diffusion" and "reaction"; none in the paper.
+        borders: what decoder and predictor see beyond the borders of the fields, one of "zeros", "periodic" and "walls"
+            (`rdjepa.models.borders`). The encoder, which is pretrained, pads with zeros in all three.
     """
 
     width: Size = 512
@@ -47,12 +50,15 @@ class ModelConfig:
     patch: Size = 8
     components: Size = 2
     without: tuple[str, ...] = ()
+    borders: str = ZEROS
 
     def __post_init__(self) -> None:
         """Check the sizes; a grid is a whole number of patches."""
         check(self)
         if unknown := [name for name in self.without if name not in BRANCHES]:
             raise ArgumentError(f"expected branches among {', '.join(BRANCHES)}, got {unknown[0]!r}; name one of them")
+        if self.borders not in BORDERS:
+            raise ArgumentError(f"expected borders among {', '.join(BORDERS)}, got {self.borders!r}; name one of them")
         if self.grid % self.patch:
             raise ArgumentError(f"expected a grid of whole patches, got {self.grid} points and patches of {self.patch}")
 
@@ -64,10 +70,12 @@ class ModelConfig:
     def to_dict(self) -> dict:
         """Return the sizes and the revision of the architecture as JSON values.
 
-        Only what is left out is written, so a whole model has the same values as before anything could be.
+        What is left out, and other borders than the usual ones, are written only where they are, so a usual model has
+        the same values as before there was a choice.
         """
         values = asdict(self) | {"depths": list(self.depths), "without": list(self.without), "revision": REVISION}
-        return values if self.without else {name: value for name, value in values.items() if name != "without"}
+        usual = {"without": [], "borders": ZEROS}
+        return {name: value for name, value in values.items() if name not in usual or value != usual[name]}
 
     @classmethod
     def from_dict(cls, values: Mapping) -> "ModelConfig":
@@ -86,6 +94,7 @@ class ModelConfig:
             )
         expected = set(cls.__dataclass_fields__)
         without = checked(values.setdefault("without", ()), tuple[str, ...], "without")
+        values.setdefault("borders", ZEROS)
         if set(values) != expected:
             raise ArgumentError(
                 f"expected the model configuration keys {sorted(expected)}, got {sorted(values)}; "
@@ -134,8 +143,15 @@ class RDJEPA(nn.Module):
             config.patch,
             config.components,
         )
-        self.predictor = Predictor(config.width, config.heads, config.predictor_blocks, config.side, config.without)
-        self.decoder = Decoder(config.width, config.decoder_width, config.components, patch=config.patch)
+        self.predictor = Predictor(
+            config.width, config.heads, config.predictor_blocks, config.side, config.without, config.borders
+        )
+        self.decoder = decoder_of(config)
+
+
+def decoder_of(config: ModelConfig) -> Decoder:
+    """Return a decoder with fresh weights."""
+    return Decoder(config.width, config.decoder_width, config.components, patch=config.patch, borders=config.borders)
 
 
 def parameter_count(module: nn.Module) -> int:
@@ -164,11 +180,21 @@ def build(preset: str | ModelConfig, seed: int | None = None) -> RDJEPA:
         return RDJEPA(config, name)
 
 
-def with_fresh_decoder(model: RDJEPA, seed: int) -> RDJEPA:
-    """Copy a model and give the copy a decoder with the fresh weights of a seed, as adaptation begins (S2.6)."""
+def with_fresh_decoder(model: RDJEPA, seed: int, borders: str | None = None) -> RDJEPA:
+    """Copy a model and give the copy a decoder with the fresh weights of a seed, as adaptation begins (S2.6).
+
+    Args:
+        model: not changed.
+        seed: of the decoder's weights.
+        borders: those of the copy, one of `BORDERS`; those of the model when None. They have no weights.
+
+    Raises:
+        ArgumentError: unknown borders.
+    """
     fresh = copy.deepcopy(model)
+    fresh.config = replace(model.config, borders=model.config.borders if borders is None else borders)
+    fresh.predictor.borders = fresh.config.borders
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        config = model.config
-        fresh.decoder = Decoder(config.width, config.decoder_width, config.components, patch=config.patch)
+        fresh.decoder = decoder_of(fresh.config)
     return fresh

@@ -1,0 +1,178 @@
+"""What the choices about one's own data cost: borders of the model, a single component, averaging against tiles.
+
+    python benchmarks/own_data.py run --out benchmarks/results/own-data.csv
+    python benchmarks/own_data.py table benchmarks/results/own-data.csv
+
+- borders: the decoder padded with zeros (as in pretraining), periodic, or between walls; on Barkley between its three
+  walls, and on a periodic source. The error of the outermost `RING` points stands beside that of the whole field.
+- components: both were measured, or one, beside which stands the frame before. Errors are those of that one.
+- grid: fields of twice the model's points per side averaged to it and brought back, or cut into overlapping squares.
+  Errors are those on the full grid.
+
+RD-JEPA is adapted to one pool trajectory with the given number of updates, and measured on others of the validation
+split, with the relative L2 error. `run` appends one line per question, system, choice, support, trajectory, place and
+horizon, and skips what the file has.
+"""
+
+import argparse
+import csv
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean, stdev
+
+import numpy as np
+import torch
+
+import rdjepa
+from rdjepa.adaptation.adapt import PROFILES
+from rdjepa.data.acquire import Acquirer
+from rdjepa.data.fields import with_second
+from rdjepa.data.regrid import Regridding, has_walls
+from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.data.windows import FORECASTING
+from rdjepa.evaluation.metrics import relative_l2
+from rdjepa.forecasters.persistence import persistence
+from rdjepa.models.borders import BORDERS
+
+RING = 4  # points at the border, on the model's grid: one patch
+WALLS = ("barkley-neumann", "barkley-robin", "barkley-dirichlet")
+FIELDS = ("question", "system", "choice", "support", "updates", "trajectory", "place", "horizon", "relative_l2")
+QUESTIONS = {
+    "borders": (*WALLS, "brusselator"),
+    "components": ("gray-scott", "brusselator", "fitzhugh-nagumo", "barkley"),
+    "grid": ("gray-scott", "brusselator", "barkley"),
+}
+CHOICES = {
+    "borders": (*BORDERS, "persistence"),
+    "components": ("both", "one", "persistence"),
+    "grid": ("averaged", "tiles", "persistence"),
+}
+Forecast = Callable[[np.ndarray], np.ndarray]
+
+
+def prepared(question: str, choice: str, trajectory: Trajectory, grid: int) -> Trajectory:
+    """Return a trajectory as the choice has it."""
+    if question == "grid":
+        return trajectory
+    trajectory = trajectory.coarsened(grid)
+    return replace(trajectory, fields=with_second(trajectory.fields[..., :1])) if choice == "one" else trajectory
+
+
+def adapted(question: str, choice: str, learning: Trajectory, grid: int, arguments: argparse.Namespace) -> Forecast:
+    """Return the forecast of RD-JEPA adapted to a trajectory."""
+    if choice == "persistence":
+        return persistence
+    config = replace(PROFILES["nano"], steps=arguments.updates, precision=arguments.precision)
+    options: dict = {"borders": choice} if question == "borders" else {}
+    if question == "grid":
+        options = {"tile": True} if choice == "tiles" else {"resample": True}
+    forecaster = rdjepa.adapt(arguments.model, [learning], config=config, device="cpu", **options)
+    if choice != "averaged":
+        return forecaster.forecast
+    way = Regridding(learning.fields.shape[1:3], grid, has_walls(learning))
+    return lambda context: way.back(forecaster.forecast(way.there(context)))
+
+
+def measure(question: str, forecast: Forecast, unseen: Trajectory, stride: int) -> Iterator[tuple[str, int, float]]:
+    """Yield the errors by place and horizon, means over windows."""
+    windows = FORECASTING.stack(unseen.fields, FORECASTING.starts(len(unseen.fields))[::stride])
+    made, truth = np.asarray(forecast(windows.context)), windows.targets
+    if question == "components":
+        made, truth = made[..., :1], truth[..., :1]
+    inside = np.zeros(truth.shape[2:4], dtype=bool)
+    inside[RING:-RING, RING:-RING] = True
+    places = {"whole": np.ones_like(inside)} | ({"border": ~inside} if question == "borders" else {})
+    for place, points in places.items():
+        errors = relative_l2(made[:, :, points][:, :, None], truth[:, :, points][:, :, None]).mean(axis=0)
+        yield from ((place, h, float(error)) for h, error in enumerate(errors, 1))
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Measure what the file does not have."""
+    torch.set_num_threads(arguments.threads)
+    done = {tuple(row[name] for name in FIELDS[:5]) for row in read(arguments.out)}
+    grid = rdjepa.load(arguments.model).config.grid
+    acquirer = Acquirer(arguments.cache, arguments.data)
+    for question in arguments.questions.split(","):
+        for support in range(arguments.supports):
+            for system in QUESTIONS[question]:
+                known = acquirer.get(Key(system, "pool", "id", support))
+                for choice in CHOICES[question]:
+                    updates = 0 if choice == "persistence" else arguments.updates
+                    place: tuple[str, ...] = (question, system, choice, str(support), str(updates))
+                    if place in done:
+                        continue
+                    forecast = adapted(question, choice, prepared(question, choice, known, grid), grid, arguments)
+                    rows: list[tuple] = []
+                    for index in range(arguments.tests):
+                        unseen = prepared(question, choice, acquirer.get(Key(system, "validation", "id", index)), grid)
+                        errors = measure(question, forecast, unseen, arguments.stride)
+                        rows += [(*place, index, where, h, round(error, 5)) for where, h, error in errors]
+                    append(arguments.out, rows)
+                    print(*place, flush=True)
+
+
+def append(path: Path, rows: list[tuple]) -> None:
+    """Add lines to a CSV file, with a heading if it is new."""
+    new = not path.exists()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([FIELDS, *rows] if new else rows)
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    """Return the lines of a CSV file; none if it does not exist."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def table(arguments: argparse.Namespace) -> None:
+    """Print one row per question, system and choice: the mean error, its spread over supports, and the border's."""
+    values: dict[tuple[str, ...], dict[str, dict[str, list[float]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
+    for row in read(arguments.rows):
+        of = tuple(row[name] for name in ("question", "system", "choice", "updates"))
+        values[of][row["place"]][row["support"]].append(float(row["relative_l2"]))
+    print("| question | system | choice | updates | supports | error | of the border |\n|---|---|---|---|---|---|---|")
+    for of, places in values.items():
+        shown = [spread([fmean(each) for each in by.values()]) for by in (places["whole"], places["border"])]
+        print(f"| {' | '.join(of)} | {len(places['whole'])} | {' | '.join(shown)} |")
+
+
+def spread(means: list[float]) -> str:
+    """Return a mean, with the standard deviation of its parts where there are several; "" of none."""
+    if not means:
+        return ""
+    return f"{fmean(means):.4f}" + (f" ± {stdev(means):.4f}" if len(means) > 1 else "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(required=True)
+    go = verbs.add_parser("run")
+    go.set_defaults(function=run)
+    go.add_argument("--questions", default=",".join(QUESTIONS))
+    go.add_argument("--model", default="nano")
+    go.add_argument("--updates", type=int, default=200)
+    go.add_argument("--precision", default="bfloat16")
+    go.add_argument("--supports", type=int, default=2, help="number of trajectories that are adapted to, one by one")
+    go.add_argument("--tests", type=int, default=4)
+    go.add_argument("--stride", type=int, default=4, help="take every so many windows of a test trajectory")
+    go.add_argument("--threads", type=int, default=1)
+    go.add_argument("--data", type=Path)
+    go.add_argument("--cache", type=Path, default=Path("build/own-data"))
+    go.add_argument("--out", type=Path, default=Path("benchmarks/results/own-data.csv"))
+    show = verbs.add_parser("table")
+    show.set_defaults(function=table)
+    show.add_argument("rows", type=Path)
+    arguments = parser.parse_args()
+    arguments.function(arguments)
+
+
+if __name__ == "__main__":
+    main()
