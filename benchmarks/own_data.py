@@ -40,7 +40,7 @@ RING = 4  # points at the border, on the model's grid: one patch
 WALLS = ("barkley-neumann", "barkley-robin", "barkley-dirichlet")
 FIELDS = ("question", "system", "choice", "support", "updates", "trajectory", "place", "horizon", "relative_l2")
 QUESTIONS = {
-    "borders": (*WALLS, "brusselator"),
+    "borders": ("brusselator", "gray-scott", *WALLS),
     "components": ("gray-scott", "brusselator", "fitzhugh-nagumo", "barkley"),
     "grid": ("gray-scott", "brusselator", "barkley"),
 }
@@ -85,7 +85,7 @@ def measure(question: str, forecast: Forecast, unseen: Trajectory, stride: int) 
     inside[RING:-RING, RING:-RING] = True
     places = {"whole": np.ones_like(inside)} | ({"border": ~inside} if question == "borders" else {})
     for place, points in places.items():
-        errors = relative_l2(made[:, :, points][:, :, None], truth[:, :, points][:, :, None]).mean(axis=0)
+        errors = relative_l2(made * points[:, :, None], truth * points[:, :, None]).mean(axis=0)
         yield from ((place, h, float(error)) for h, error in enumerate(errors, 1))
 
 

@@ -8,7 +8,9 @@ from rdjepa import forecasters
 from rdjepa.data import pace
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note
 from rdjepa.evaluation import curve_file
+from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.forecasters.fno import Config
+from rdjepa.forecasters.persistence import persistence
 
 FIELDS = np.random.default_rng(0).standard_normal((4, 12, 16, 16, 2)).astype(np.float32)
 
@@ -98,3 +100,37 @@ def test_an_impossible_stride_in_a_record_is_refused(stride):
     forecaster.record["stride"] = stride
     with pytest.raises(CheckpointError, match="expected stride to be"):
         rdjepa.evaluate(forecaster, FIELDS[1])
+
+
+@pytest.mark.parametrize("fields", [FIELDS, np.concatenate(FIELDS)])
+def test_a_first_look_measures_on_what_it_held_out_and_forecasts_beyond_the_end(fields):
+    look = rdjepa.first_look(fields, model=small(), steps=1, level=0.9)
+    assert list(look.errors) == ["fno", "persistence", "extrapolation"]
+    assert all(list(errors) == [1, 2, 3, 4, 5] for errors in look.errors.values())
+    last = fields[-1] if fields.ndim == 5 else fields
+    assert np.array_equal(look.context, last[-4:]) and np.array_equal(look.reference, last[-5:])
+    assert np.array_equal(look.future.forecast, look.forecaster.forecast(last[-4:]))
+    assert (look.future.lower < look.future.upper).all() and look.level == 0.9
+    assert list(look.times - len(last)) == [0, 1, 2, 3, 4]
+    assert look.draw()._repr_png_().startswith(b"\x89PNG")
+    held = last[-19:] if fields.ndim == 4 else None  # 0.4 of 48 frames
+    if held is not None:
+        assert look.errors["persistence"] == per_horizon_of(held)
+
+
+def per_horizon_of(held):
+    rows = rdjepa.evaluate(persistence, held, metrics=("relative_l2",))
+    return per_horizon(rows, "relative_l2")
+
+
+def test_a_first_look_lowers_the_level_to_what_the_calibration_gives():
+    look = rdjepa.first_look(FIELDS, model=small(), steps=1, level=0.999)
+    assert look.level == int(100 * look.forecaster.calibration.highest) / 100 < 0.999
+
+
+def test_a_first_look_takes_fields_to_the_grid_of_the_model_at_the_suggested_stride():
+    fine = slow(60).repeat(2, 1).repeat(2, 2)
+    with pytest.warns(Note, match="one of every 3 frames"):
+        look = rdjepa.first_look(fine, model=small(), steps=1, hold_out=0.5)
+    assert look.context.shape == (4, 16, 16, 2) and look.forecaster.stride == 3
+    assert np.allclose(np.diff(look.times), 3) and look.times[0] == 62

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rdjepa import forecasters, systems
     from rdjepa.adaptation.forecaster import Forecaster, load_forecaster
     from rdjepa.adaptation.loss import forecast_loss
-    from rdjepa.api import adapt, evaluate, inspect, learning_curve, load, pretrain
+    from rdjepa.api import adapt, evaluate, first_look, inspect, learning_curve, load, pretrain
     from rdjepa.data.readers import Reading
     from rdjepa.data.simulate import simulate
     from rdjepa.data.statistics import Normalizer
@@ -35,6 +35,7 @@ __all__ = [
     "adapt",
     "build",
     "evaluate",
+    "first_look",
     "forecast_loss",
     "forecasters",
     "inspect",
@@ -59,6 +60,7 @@ _LOCATIONS = {
     "jepa_loss": "rdjepa.pretraining.loss:jepa_loss",
     "build": "rdjepa.models.rdjepa:build",
     "evaluate": "rdjepa.api:evaluate",
+    "first_look": "rdjepa.api:first_look",
     "forecasters": "rdjepa.forecasters",
     "inspect": "rdjepa.api:inspect",
     "learning_curve": "rdjepa.api:learning_curve",

@@ -29,6 +29,7 @@ def run(monkeypatch, *arguments):
         "adapt",
         "evaluate",
         "forecast",
+        "first-look",
         "learning-curve",
         "demo",
         "info",
@@ -294,6 +295,50 @@ def test_a_learning_curve_prints_a_table_and_advice_and_goes_on(monkeypatch, cap
     rows = Path("learning-curve.csv").read_text().splitlines()
     assert rows[0].startswith("forecaster,k,draw,horizon,value") and len(rows) == 1 + 5 * 5
     assert Path("learning-curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_first_look_goes_from_a_file_to_forecaster_forecast_and_figure(monkeypatch, capsys, tmp_path, tiny):
+    from rdjepa.adaptation.forecaster import load_forecaster
+    from rdjepa.io import checkpoint
+    from rdjepa.models.rdjepa import build
+
+    monkeypatch.chdir(tmp_path)
+    checkpoint.save(build("tiny", seed=0), tmp_path / "model", {}, "card")
+    np.save("mine.npy", np.random.default_rng(0).standard_normal((24, 96, 96, 2)).astype(np.float32))
+    command = ("first-look", "mine.npy", "--model", "model", "--steps", 1)
+    for _ in range(2):  # its own files are made again
+        assert not run(monkeypatch, *command)
+        printed = capsys.readouterr()
+        shown = " ".join(printed.out.split())
+        for words in (
+            "on what was held out",
+            "Linear extrapolation",
+            "calibrated on the last 10 frames",
+            "90% intervals",
+        ):
+            assert words in shown
+        assert printed.err.count("refined by Fourier series") == 1
+    with np.load("first-look/forecast.npz") as stored:
+        assert stored["forecast"].shape == stored["lower"].shape == (5, 128, 128, 2)
+        assert stored["times"].tolist() == [24, 25, 26, 27, 28] and float(stored["level"]) == 0.9
+    assert load_forecaster("first-look/forecaster.safetensors").calibration
+    assert Path("first-look/forecast.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_first_look_writes_nothing_where_something_is_wrong(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    np.save("short.npy", np.random.default_rng(0).standard_normal((12, 64, 64, 2)).astype(np.float32))
+    Path("taken").mkdir()
+    Path("taken/forecast.png").write_bytes(b"mine")
+    for arguments, words in (
+        (("short.npy",), "at least 9 frames to adapt to and 9 to hold out, got 7 and 5"),
+        (("short.npy", "--hold-out", "2"), "between 0 and 1"),
+        (("short.npy", "--out", "taken"), "--force"),
+        (("none.npy",), "none.npy"),
+    ):
+        assert run(monkeypatch, "first-look", *arguments) == 2
+        assert words in " ".join(capsys.readouterr().err.split())
+    assert sorted(path.name for path in Path().rglob("*")) == ["forecast.png", "short.npy", "taken"]
 
 
 def test_a_learning_curve_replaces_no_file_of_another_kind(monkeypatch, capsys, adapted):

@@ -6,7 +6,7 @@ import pytest
 
 from rdjepa import api, demo
 from rdjepa.adaptation import export
-from rdjepa.cli import about, curve, data, options, pretrain, study
+from rdjepa.cli import about, curve, data, look, options, pretrain, study
 from rdjepa.data import trajectory
 from rdjepa.errors import ArgumentError
 from rdjepa.evaluation.probe import ProbeConfig
@@ -45,6 +45,7 @@ def test_names_in_help_are_those_that_are_known(shown, known):
     [
         (about.demo, vars(demo.DemoConfig())),
         (curve.learning_curve, {"updates": api.CURVE_UPDATES, "draws": api.CURVE_DRAWS}),
+        (look.first_look, {"steps": api.LOOK_UPDATES, "level": api.LOOK_LEVEL, "hold_out": api.LOOK_SHARE}),
         (pretrain.probe, {"train": ProbeConfig.train, "test": ProbeConfig.test}),
         (study.run, {"cache": Supply.limit / study.GIB}),
         (data.build, {"splits": ",".join(trajectory.SPLITS)}),

@@ -1,7 +1,8 @@
-"""The public functions that combine several subpackages: pretrain, load, adapt, evaluate, learning_curve, inspect."""
+"""The public functions that combine several subpackages: pretrain, load, adapt, evaluate, inspect and others."""
 
 from rdjepa.api.adapting import AUTO, BASES, adapt, checked_fields
 from rdjepa.api.evaluating import CURVE_DRAWS, CURVE_UPDATES, evaluate, inspect, learning_curve
+from rdjepa.api.looking import LOOK_LEVEL, LOOK_SHARE, LOOK_UPDATES, FirstLook, first_look
 from rdjepa.api.pretraining import CHECKED, latent_error, load, pretrain
 
 __all__ = [
@@ -10,9 +11,14 @@ __all__ = [
     "CHECKED",
     "CURVE_DRAWS",
     "CURVE_UPDATES",
+    "LOOK_LEVEL",
+    "LOOK_SHARE",
+    "LOOK_UPDATES",
+    "FirstLook",
     "adapt",
     "checked_fields",
     "evaluate",
+    "first_look",
     "inspect",
     "latent_error",
     "learning_curve",

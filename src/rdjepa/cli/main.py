@@ -12,7 +12,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 import typer
 
-from rdjepa.cli import about, curve, data, export, forecasts, inspect, pretrain, simulation, study, view
+from rdjepa.cli import about, curve, data, export, forecasts, inspect, look, pretrain, simulation, study, view
 from rdjepa.cli.interrupts import INTERRUPTED, Interrupts
 from rdjepa.errors import Note, RdjepaError, printable
 from rdjepa.version import __version__
@@ -25,6 +25,7 @@ app.command()(simulation.new_system)
 app.command()(simulation.check_system)
 app.command()(simulation.simulate)
 app.command()(inspect.inspect)
+app.command()(look.first_look)
 app.command()(forecasts.adapt)
 app.command()(forecasts.evaluate)
 app.command()(forecasts.forecast)

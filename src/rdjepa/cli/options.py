@@ -16,6 +16,7 @@ REGIMES = ("id", "coeff-ood", "ic-ood")
 PRESETS = ("paper", "small", "nano")
 BASES = ("none", "linear")
 CURVE_UPDATES, CURVE_DRAWS = 60, 2
+LOOK_UPDATES, LOOK_SHARE, LOOK_LEVEL = 200, 0.4, 0.9
 HORIZONS = 5
 COMPILE_MODES = ("no", "yes", "graphs")
 EXPORTS = ("torch", "onnx")

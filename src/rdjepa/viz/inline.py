@@ -14,6 +14,7 @@ from matplotlib.animation import FuncAnimation, PillowWriter
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from rdjepa.adaptation.intervals import Interval
 from rdjepa.io.atomic import write_bytes
 from rdjepa.viz.style import ERROR_COLORS, FIELD_COLORS
 
@@ -31,6 +32,14 @@ class Drawing(Figure):
         stream = io.BytesIO()
         self.savefig(stream, format="png", dpi=self.dpi)
         return stream.getvalue()
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as PNG, atomically, and return its path.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        return write_bytes(path, self._repr_png_())
 
 
 @dataclass(frozen=True)
@@ -86,8 +95,32 @@ def forecast(reference: np.ndarray | None, made: np.ndarray, component: int = 0,
         error = np.abs(shown - truth)
         rows = [("reference", truth, scale), *rows, ("|error|", error, {"cmap": ERROR_COLORS, "vmin": 0.0})]
         rows[2][2]["vmax"] = float(error.max()) or 1.0
-    figure = Drawing(figsize=(size * len(shown) + 0.8, size * len(rows) + 0.2), dpi=80, layout="constrained")
-    axes = figure.subplots(len(rows), len(shown), squeeze=False)
+    return _panels(rows, size)
+
+
+def look(
+    reference: np.ndarray, before: Interval, future: Interval, level: float, component: int = 0, size: float = 1.6
+) -> Drawing:
+    """Draw a forecast (N, H, W, C) beside what came, with its error and half width, and one of what is to come."""
+    truth, made, next_ = (part[..., component] for part in (reference, before.forecast, future.forecast))
+    error, half = np.abs(made - truth), (before.upper - before.lower)[..., component] / 2
+    field = {"cmap": FIELD_COLORS, "vmin": float(truth.min()), "vmax": float(truth.max())}
+    wrong = {"cmap": ERROR_COLORS, "vmin": 0.0, "vmax": float(max(error.max(), half.max())) or 1.0}
+    rows = [
+        ("last frames", truth, field),
+        ("their forecast", made, field),
+        ("|error|", error, wrong),
+        (f"half width, {level:.0%}", half, wrong),
+        ("beyond the end", next_, field),
+    ]
+    return _panels(rows, size)
+
+
+def _panels(rows: Sequence[tuple[str, np.ndarray, dict[str, Any]]], size: float) -> Drawing:
+    """Draw rows of images (N, H, W), a column for each horizon, each row with its label and scale of colors."""
+    count = len(rows[0][1])
+    figure = Drawing(figsize=(size * count + 0.8, size * len(rows) + 0.2), dpi=80, layout="constrained")
+    axes = figure.subplots(len(rows), count, squeeze=False)
     for number, (line, (label, images, style)) in enumerate(zip(axes, rows, strict=True)):
         for h, (axis, image) in enumerate(zip(line, images, strict=True), start=1):
             shade = axis.imshow(image, origin="lower", **style)

@@ -1,0 +1,143 @@
+"""The public function for a first look: from a source of trajectories to a forecast with its interval."""
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from rdjepa.adaptation import intervals
+from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.adaptation.intervals import Interval
+from rdjepa.api.adapting import AUTO, adapt
+from rdjepa.data import readers
+from rdjepa.data.readers import Reading
+from rdjepa.data.trajectory import Trajectory
+from rdjepa.data.windows import FORECASTING
+from rdjepa.errors import Note
+from rdjepa.evaluation.aggregate import per_horizon
+from rdjepa.evaluation.evaluate import Forecast, evaluate
+from rdjepa.forecasters.base import CONTEXT, ForecastModel
+from rdjepa.forecasters.persistence import extrapolation, persistence
+from rdjepa.models.rdjepa import RDJEPA
+from rdjepa.progress import Progress
+
+if TYPE_CHECKING:
+    from rdjepa.viz.inline import Drawing
+
+LOOK_UPDATES, LOOK_SHARE, LOOK_LEVEL = 200, 0.4, 0.9
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """What a short adaptation makes of a source.
+
+    Attributes:
+        forecaster: adapted to a part of the trajectories and calibrated on the rest.
+        errors: "rd-jepa" (or the name of the model), "persistence" and "extrapolation" -> horizon -> relative L2 error
+            on that rest.
+        level: of the intervals, at most what the calibration can give.
+        context: (4, H, W, C), the last frames of the last trajectory.
+        times: (5,), of the frames that follow it.
+        future: the forecast of these, (5, H, W, C), with its bounds.
+        reference: (5, H, W, C), the last frames of that trajectory.
+        before: the forecast of these from the four before them, with its bounds.
+    """
+
+    forecaster: Forecaster
+    errors: Mapping[str, Mapping[int, float]]
+    level: float
+    context: np.ndarray
+    times: np.ndarray
+    future: Interval
+    reference: np.ndarray
+    before: Interval
+
+    def draw(self, component: int = 0) -> "Drawing":
+        """Draw the last frames, their forecast, its error and half width, and the forecast beyond the end."""
+        from rdjepa.viz import inline  # matplotlib
+
+        return inline.look(self.reference, self.before, self.future, self.level, component)
+
+
+def first_look(
+    source: Any,
+    *,
+    model: RDJEPA | ForecastModel | str | Path = "nano",
+    steps: int = LOOK_UPDATES,
+    level: float = LOOK_LEVEL,
+    hold_out: float = LOOK_SHARE,
+    seed: int | None = None,
+    reading: Reading | None = None,
+    device: str | torch.device = "auto",
+    progress: Progress | None = None,
+) -> FirstLook:
+    """Adapt briefly to a part of the trajectories, measure on the rest, and forecast beyond their end.
+
+    Everything is decided as `inspect` suggests: fields are brought to the model's grid, and frames are taken at the
+    suggested stride. Of several trajectories the last ones are held out, of a single one its last frames; intervals are
+    calibrated on them too, so what they cover has to be measured on others.
+
+    Args:
+        source: as `trajectories` of `adapt`.
+        model: as for `adapt`.
+        steps: updates.
+        level: share of the points that the interval is to hold; lowered to what the calibration can give.
+        hold_out: as for `adapt`.
+        seed: as for `adapt`.
+        reading: as for `adapt`.
+        device: as for `adapt`.
+        progress: as for `adapt`.
+
+    Raises:
+        ArgumentError, DataError, CheckpointError, DivergenceError: as for `adapt`.
+    """
+    forecaster = adapt(
+        model,
+        source,
+        steps=steps,
+        seed=seed,
+        resample=True,
+        stride=AUTO,
+        hold_out=hold_out,
+        reading=reading,
+        device=device,
+        progress=progress,
+    )
+    assert forecaster.calibration is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Note)  # said by `adapt`
+        given = readers.load(source, grid=forecaster.model.grid, reading=forecaster.reading(reading))
+    kept = _kept(given, hold_out)
+    possible = min(level, math.floor(100 * forecaster.calibration.highest) / 100)
+    last = given[-1]
+    start = len(last.fields) - FORECASTING.length
+    interval, newest = last.times[1] - last.times[0], last.times[-1]
+    return FirstLook(
+        forecaster=forecaster,
+        errors={
+            name: per_horizon(evaluate(forecast, kept, metrics=("relative_l2",)), "relative_l2")
+            for name, forecast in _rivals(forecaster).items()
+        },
+        level=possible,
+        context=last.fields[-CONTEXT:],
+        times=newest + interval * np.arange(1, FORECASTING.max_offset + 1),
+        future=forecaster.interval(last.fields[-CONTEXT:], possible),
+        reference=last.fields[start + CONTEXT :],
+        before=forecaster.interval(last.fields[start : start + CONTEXT], possible),
+    )
+
+
+def _rivals(forecaster: Forecaster) -> dict[str, Forecast]:
+    """Return the forecaster and what it is compared with."""
+    return {forecaster.model.name: forecaster.forecast, "persistence": persistence, "extrapolation": extrapolation}
+
+
+def _kept(given: Sequence[Trajectory], share: float) -> list[Trajectory]:
+    """Return what `adapt` held out, as trajectories without times of their own."""
+    _, held = intervals.hold_out([trajectory.fields for trajectory in given], share)
+    return [Trajectory(fields, np.arange(len(fields), dtype=np.float64)) for fields in held]

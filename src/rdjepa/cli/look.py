@@ -1,0 +1,80 @@
+"""The command first-look."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rdjepa.cli.console import console, error_table, progress
+from rdjepa.cli.options import (
+    LOOK_LEVEL,
+    LOOK_SHARE,
+    LOOK_UPDATES,
+    Axes,
+    Components,
+    Data,
+    Device,
+    Field,
+    Force,
+    Interval,
+    Length,
+    Seed,
+    reading_of,
+)
+from rdjepa.cli.outlook import say_calibration, warn_of_novelty
+from rdjepa.cli.outputs import is_forecast, is_forecaster, refuse_overwriting
+from rdjepa.io.atomic import write_arrays
+
+FORECASTER, FORECAST, FIGURE = "forecaster.safetensors", "forecast.npz", "forecast.png"
+
+
+def first_look(
+    data: Data,
+    model: Annotated[str, typer.Option(help="Shipped checkpoint, directory of one, or hub id.")] = "nano",
+    out: Annotated[Path, typer.Option(help="Directory for forecaster, forecast and figure.")] = Path("first-look"),
+    steps: Annotated[int, typer.Option(min=1, help="Updates; more make a better forecaster.")] = LOOK_UPDATES,
+    level: Annotated[float, typer.Option(help="Share of the points that the interval is to hold.")] = LOOK_LEVEL,
+    hold_out: Annotated[
+        float, typer.Option(help="Share of the data that is not adapted to: the last trajectories, or of one its end.")
+    ] = LOOK_SHARE,
+    seed: Seed = 777,
+    field: Field = None,
+    axes: Axes = None,
+    components: Components = None,
+    interval: Interval = None,
+    length: Length = None,
+    force: Force = False,
+    device: Device = "auto",
+) -> None:
+    """Go from a file to a forecast in one step: adapt to a part, measure on the rest, forecast beyond the end."""
+    from rdjepa import api
+    from rdjepa.forecasters import registry
+
+    forecaster, forecast, figure = out / FORECASTER, out / FORECAST, out / FIGURE
+    inputs = [*data, Path(model)]
+    ours = is_forecaster(forecaster)
+    refuse_overwriting(forecaster, inputs, kind="forecaster", same_kind=is_forecaster, force=force)
+    refuse_overwriting(forecast, inputs, kind="forecast", same_kind=is_forecast, force=force)
+    refuse_overwriting(figure, inputs, kind="figure", same_kind=lambda _: ours, force=force)
+    with progress("adapt") as update:
+        look = api.first_look(
+            data,
+            model=model,
+            steps=steps,
+            level=level,
+            hold_out=hold_out,
+            seed=seed,
+            reading=reading_of(field, axes, components, interval, length),
+            device=device,
+            progress=update,
+        )
+    named = {registry.title(name): {"relative_l2": dict(errors)} for name, errors in look.errors.items()}
+    console.print(error_table("relative_l2 on what was held out", named, "relative_l2"))
+    say_calibration(look.forecaster)
+    warn_of_novelty(look.forecaster, look.context)
+    look.forecaster.save(forecaster)
+    bounds = {"lower": look.future.lower, "upper": look.future.upper, "level": look.level}
+    write_arrays(forecast, context=look.context, forecast=look.future.forecast, times=look.times, **bounds)
+    look.draw().save(figure)
+    wide = f"{look.level:.0%} intervals"
+    console.print(f"forecaster in {forecaster}, the next five frames with {wide} in {forecast}, figure {figure}")
