@@ -125,7 +125,8 @@ def per_horizon_of(held):
 
 def test_a_first_look_lowers_the_level_to_what_the_calibration_gives():
     look = rdjepa.first_look(FIELDS, model=small(), steps=1, level=0.999)
-    assert look.level == int(100 * look.forecaster.calibration.highest) / 100 < 0.999
+    calibration = look.forecaster.calibration
+    assert calibration and look.level == int(100 * calibration.highest) / 100 < 0.999
 
 
 def test_a_first_look_takes_fields_to_the_grid_of_the_model_at_the_suggested_stride():
@@ -134,3 +135,10 @@ def test_a_first_look_takes_fields_to_the_grid_of_the_model_at_the_suggested_str
         look = rdjepa.first_look(fine, model=small(), steps=1, hold_out=0.5)
     assert look.context.shape == (4, 16, 16, 2) and look.forecaster.stride == 3
     assert np.allclose(np.diff(look.times), 3) and look.times[0] == 62
+
+
+def test_a_first_look_takes_a_smaller_stride_where_the_suggested_one_would_leave_too_few_frames():
+    look = rdjepa.first_look(slow(40), model=small(), steps=1)
+    assert look.forecaster.stride == 1  # three would leave 14 frames, of which 6 would be held out
+    look = rdjepa.first_look(slow(45), model=small(), steps=1)
+    assert look.forecaster.stride == 2 and look.forecaster.record["held_out"] == [9]

@@ -13,8 +13,8 @@ import torch
 from rdjepa.adaptation import intervals
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.intervals import Interval
-from rdjepa.api.adapting import AUTO, adapt
-from rdjepa.data import readers
+from rdjepa.api.adapting import adapt
+from rdjepa.data import readers, survey
 from rdjepa.data.readers import Reading
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
@@ -79,8 +79,9 @@ def first_look(
     """Adapt briefly to a part of the trajectories, measure on the rest, and forecast beyond their end.
 
     Everything is decided as `inspect` suggests: fields are brought to the model's grid, and frames are taken at the
-    suggested stride. Of several trajectories the last ones are held out, of a single one its last frames; intervals are
-    calibrated on them too, so what they cover has to be measured on others.
+    suggested stride, or a smaller one that leaves enough of them. Of several trajectories the last ones are held out,
+    of a single one its last frames; intervals are calibrated on them too, so what they cover has to be measured on
+    others.
 
     Args:
         source: as `trajectories` of `adapt`.
@@ -102,7 +103,7 @@ def first_look(
         steps=steps,
         seed=seed,
         resample=True,
-        stride=AUTO,
+        stride=_stride(source, hold_out, reading),
         hold_out=hold_out,
         reading=reading,
         device=device,
@@ -135,6 +136,15 @@ def first_look(
 def _rivals(forecaster: Forecaster) -> dict[str, Forecast]:
     """Return the forecaster and what it is compared with."""
     return {forecaster.model.name: forecaster.forecast, "persistence": persistence, "extrapolation": extrapolation}
+
+
+def _stride(source: Any, share: float, reading: Reading | None) -> int:
+    """Return the suggested stride; of a single trajectory at most one that leaves a window on either side."""
+    found = survey.inspect(source, reading or Reading())
+    if found.trajectories > 1 or not 0 < share < 1:  # `adapt` refuses such a share
+        return found.stride
+    needed = math.ceil(FORECASTING.length / min(share, 1 - share))
+    return max(1, min(found.stride, (found.frames[0] - 1) // (needed - 1)))
 
 
 def _kept(given: Sequence[Trajectory], share: float) -> list[Trajectory]:
