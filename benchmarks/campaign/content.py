@@ -8,7 +8,17 @@ from typing import Any
 # Times and speeds, and checksums of what holds them; everything else has to agree bit for bit.
 # The "queue" of a diagnosed line measures the samples since the process began, and is no part of a state.
 VOLATILE = frozenset(
-    {"seconds", "created", "seconds_of_last_session", "steps_per_second", "data_wait", "queue", "sha256", "seal"}
+    {
+        "seconds",
+        "created",
+        "seconds_of_last_session",
+        "steps_per_second",
+        "data_wait",
+        "queue",
+        "sha256",
+        "seal",
+        "curves",
+    }
 )
 UNCOMPARED = ("curves.png", "README.md")  # a figure of the speed, and a text with it
 

@@ -267,6 +267,8 @@ def test_a_page_of_a_forecaster_and_of_data_alone(monkeypatch, capsys, adapted):
     pytest.importorskip("bokeh", reason="the extra `view` is not installed")
     assert not run(monkeypatch, "view", "mine.safetensors", "nine.npy")
     assert not run(monkeypatch, "view", "nine.npy")  # its own page is replaced
+    np.save("last.npy", np.moveaxis(np.load("nine.npy"), 0, -1))
+    assert not run(monkeypatch, "view", "last.npy", "--axes", "y x c t")
     assert "view.html" in capsys.readouterr().out
     Path("other.html").write_text("mine")
     for arguments, words in (

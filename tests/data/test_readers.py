@@ -218,6 +218,13 @@ def test_each_unknown_object_has_its_sentence(source: Any, sentence: str) -> Non
         load(source)
 
 
+def test_a_list_that_contains_itself_is_refused() -> None:
+    around: list[Any] = []
+    around.append([around])
+    with pytest.raises(DataError, match="a list that contains itself"):
+        load(around)
+
+
 def test_a_truncated_npz_is_refused(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "a.npz", fields=MANY)
     content = (tmp_path / "a.npz").read_bytes()

@@ -50,19 +50,26 @@ OBJECTS = "an array (T, H, W, C) or (B, T, H, W, C), an xarray object, a Traject
 KNOWN = f"a file of {', '.join(each.name for each in FORMATS)}, {FOLDERS}, {OBJECTS}"
 
 
-def recordings(source: Any, reading: Reading) -> Iterator[Recording]:
+def recordings(source: Any, reading: Reading, within: tuple[int, ...] = ()) -> Iterator[Recording]:
     """Yield the recordings of a source; their arrays can be read until the next one is asked for.
 
+    Args:
+        source: one of the kinds in `KNOWN`.
+        reading: what the source does not say itself.
+        within: identities of the lists that it is an item of.
+
     Raises:
-        DataError: the source is unknown or damaged.
+        DataError: the source is unknown or damaged, or a list that contains itself.
     """
+    if id(source) in within:
+        raise DataError(f"expected {KNOWN}, got a {type(source).__name__} that contains itself; give its items")
     if isinstance(source, Trajectory):
         yield _of_trajectory(source)
     elif isinstance(source, str | Path):
         yield from _of_path(Path(source), reading)
     elif isinstance(source, list | tuple):
         for item in source:
-            yield from recordings(item, reading)
+            yield from recordings(item, reading, (*within, id(source)))
     elif named.is_xarray(source):
         yield from named.read_object(source, reading)
     elif hasattr(source, "__array__") and np.ndim(source) > 0:
