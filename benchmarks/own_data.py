@@ -41,8 +41,8 @@ WALLS = ("barkley-neumann", "barkley-robin", "barkley-dirichlet")
 FIELDS = ("question", "system", "choice", "support", "updates", "trajectory", "place", "horizon", "relative_l2")
 QUESTIONS = {
     "borders": ("brusselator", "gray-scott", *WALLS),
-    "components": ("gray-scott", "brusselator", "fitzhugh-nagumo", "barkley"),
-    "grid": ("gray-scott", "brusselator", "barkley"),
+    "components": ("gray-scott", "brusselator", "barkley"),
+    "grid": ("gray-scott", "barkley"),
 }
 CHOICES = {
     "borders": (*BORDERS, "persistence"),

@@ -73,7 +73,12 @@ CURVE = Command(
     ("learning-curve", FIRST, SECOND, "--model", "{inputs}/pretrain/model", "--updates", "2", *_to("curve.csv")),
     needs=(DATA, "pretrain"),
 )
-EVERY = {**COMMANDS, "forecast": FORECAST, "evaluate": EVALUATE, "learning-curve": CURVE}
+LOOK = Command(
+    "first-look",
+    ("first-look", FIRST, SECOND, "--model", "{inputs}/pretrain/model", "--steps", "2", *_to("look")),
+    needs=(DATA, "pretrain"),
+)
+EVERY = {**COMMANDS, "forecast": FORECAST, "evaluate": EVALUATE, "learning-curve": CURVE, "first-look": LOOK}
 
 
 def run(arguments: Sequence[str], said: Path, **options) -> sandbox.Ended:

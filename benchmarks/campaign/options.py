@@ -126,6 +126,7 @@ def _arguments(name: str, parameter: Any, value: str, inputs: Path) -> list[str]
         "evaluate": EVERY["evaluate"].filled(inputs, Path())[1:],
         "forecast": EVERY["forecast"].filled(inputs, Path())[1:],
         "learning-curve": [*EVERY["learning-curve"].filled(inputs, Path())[1:], "--draws", "1"],
+        "first-look": [*EVERY["first-look"].filled(inputs, Path())[1:], "--steps", "1"],
         "demo": ["--system", "none such"],  # what is checked before that
         "info": [],
         "inspect": [data + "/turning/data/train/id-00000.hdf5"],
