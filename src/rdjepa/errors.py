@@ -46,5 +46,9 @@ class DivergenceError(RdjepaError, FloatingPointError):
     """A loss or gradient that is not finite; the weights are those before that update."""
 
 
+class ProcessError(RdjepaError, RuntimeError):
+    """One of the processes of a run was lost; what it had saved is whole."""
+
+
 class Note(UserWarning):
     """What was decided for the user about data that leave a choice; silence it once it is known."""

@@ -1,7 +1,10 @@
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -129,3 +132,49 @@ def test_what_fails_in_one_process_ends_all(tmp_path):
     assert done.returncode != 0
     assert "expected a finite loss" in done.stderr
     assert not newest_state(tmp_path / "run")
+
+
+LOST = """
+import os, sys, time
+import torch
+from rdjepa.errors import ProcessError
+from rdjepa.pretraining.processes import joined
+print('ready', flush=True)
+try:
+    with joined(torch.device('cpu')) as ranks:
+        ranks.wait()
+        if ranks.rank == 1:
+            os._exit(9)
+        for _ in range(100):
+            ranks.mean(torch.ones(1000))
+except ProcessError as error:
+    print(error)
+"""
+
+
+def start(rank, port, script=LOST):
+    group = {"RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    return subprocess.Popen([sys.executable, "-c", script], env=os.environ | group, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
+
+
+def test_those_that_are_left_say_that_one_was_lost(port):
+    left, lost = start(0, port), start(1, port)
+    assert lost.wait(100) == 9
+    said, _ = left.communicate(timeout=100)
+    assert "expected 2 processes until the end of the run, got fewer in process 0" in said and "--resume" in said
+
+
+def test_a_signal_ends_a_process_that_waits_for_the_others(port):
+    waiting = start(0, port)
+    assert waiting.stdout is not None and waiting.stdout.readline() == "ready\n"
+    time.sleep(1)
+    waiting.terminate()
+    assert waiting.wait(20) == -signal.SIGTERM
+    waiting.stdout.close()

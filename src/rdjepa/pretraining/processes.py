@@ -8,6 +8,8 @@ summation, and a saved state does not depend on the number of processes.
 
 import contextlib
 import os
+import signal
+import threading
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from rdjepa.errors import ArgumentError
+from rdjepa.errors import ArgumentError, ProcessError
 
 
 @dataclass(frozen=True)
@@ -114,15 +116,48 @@ def environment() -> Ranks:
 
 @contextlib.contextmanager
 def joined(device: torch.device) -> Iterator[Ranks]:
-    """Join the processes of the environment: NCCL between GPUs, Gloo between CPUs. A process that fails ends all."""
+    """Join the processes of the environment: NCCL between GPUs, Gloo between CPUs. A process that fails ends all.
+
+    Raises:
+        ProcessError: in those that are left when one was lost.
+    """
     ranks = environment()
     if ranks.size == 1:
         yield ranks
         return
     if device.type == "cuda":
         torch.cuda.set_device(ranks.local)
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     try:
+        with _ended_by_signals():
+            dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
         yield ranks
+    except RuntimeError as error:
+        if not _of_a_lost_process(error):
+            raise
+        raise ProcessError(
+            f"expected {ranks.size} processes until the end of the run, got fewer in process {ranks.rank} "
+            f"({' '.join(str(error).split())[:100]}); run the same command with --resume, which goes on from the last "
+            "state"
+        ) from error
     finally:
-        dist.destroy_process_group()
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+def _of_a_lost_process(error: RuntimeError) -> bool:
+    """Return whether an error is of the connection to other processes; Gloo's has no class of its own."""
+    return isinstance(error, dist.DistError) or "gloo/transport" in str(error)
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let signals end the process at once: it waits for others in compiled code, where no handler of Python runs."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
