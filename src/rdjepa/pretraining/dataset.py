@@ -91,7 +91,7 @@ class Dataset:
         data: Path | str,
         systems: Sequence[str],
         split: str = "pool",
-        limit: int | None = None,
+        limit: int | Mapping[str, int] | None = None,
         *,
         dtype: torch.dtype = torch.float32,
         mapped: Path | None = None,
@@ -103,7 +103,8 @@ class Dataset:
             data: dataset directory.
             systems: names of systems.
             split: which split; never the test split.
-            limit: at most this many trajectories of each system, the first ones.
+            limit: at most this many trajectories of each system, the first ones; or how many by system, all of those
+                that it does not name.
             dtype: as for `read_frames`.
             mapped: as for `read_frames`.
             grid: as for `read_frames`.
@@ -115,7 +116,8 @@ class Dataset:
         """
         if split not in ("pool", "validation"):
             raise ArgumentError(f"expected the split pool or validation, got {split!r}; training never reads test data")
-        keys = {name: store.keys(data, system=name, split=split, regime="id")[:limit] for name in systems}
+        most = dict(limit) if isinstance(limit, Mapping) else dict.fromkeys(systems, limit)
+        keys = {name: store.keys(data, system=name, split=split, regime="id")[: most.get(name)] for name in systems}
         for name, found in keys.items():
             if not found:
                 raise ArgumentError(
