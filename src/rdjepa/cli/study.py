@@ -28,8 +28,8 @@ ProfileName = Annotated[
 Phase = Annotated[
     str | None,
     typer.Option(
-        help=f"Part of a study that has phases ({', '.join(PHASES)}): the first by default, so that what is held out is "
-        "only used when asked for."
+        help=f"Part of a study that has phases ({', '.join(PHASES)}): the first by default, so that what is held "
+        "out is used only when asked for."
     ),
 ]
 Model = Annotated[str | None, typer.Option(help="Pretrained checkpoint; the profile's own by default.")]

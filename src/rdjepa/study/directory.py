@@ -110,7 +110,7 @@ class Directory:
         return (self.pretraining(identifier) / RECORD).is_file()
 
     def is_running(self, identifier: str) -> bool:
-        """Return whether a process computes a cell or pretraining now, here or where the file system's locks are shared."""
+        """Return whether a process computes a cell or pretraining now, here or where the locks are shared."""
         path = self._lock(identifier)
         return path.exists() and not _acquired(FileLock(path), release=True)
 
