@@ -19,7 +19,7 @@ class Study:
         name: as in commands, cells and file names.
         title: heading of its page.
         systems: names of systems, in order.
-        forecasters: names of forecasters, and of changes of RD-JEPA (`rdjepa.study.changes`), in the order of cells
+        forecasters: names of forecasters, or of changes of RD-JEPA (`rdjepa.study.changes`), in the order of cells
             within one group of changes; None for every registered forecaster.
         cells: the study under which its cells are recorded, to read those of another study; its own name by default.
         budgets: numbers K of support trajectories; None for those that the protocol gives each system.
@@ -32,6 +32,7 @@ class Study:
         profile: the profile that is taken where none is named.
         phases: phase -> its systems, in order; a run computes the cells of one phase, the first by default. All systems
             at once without phases.
+        changes: whether it compares every registered change beside its forecasters.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Study:
     control: str = ""
     profile: str = "nano"
     phases: Mapping[str, tuple[str, ...]] = with_default(default_factory=dict)
+    changes: bool = False
 
     def __post_init__(self) -> None:
         """Set `cells` to the study's own name where no other is given; refuse values of a wrong type.
@@ -73,8 +75,9 @@ class Study:
         object.__setattr__(self, "cells", self.cells or self.name)
 
     def compared(self) -> tuple[str, ...]:
-        """Return the names of its forecasters."""
-        return tuple(forecasters.names()) if self.forecasters is None else self.forecasters
+        """Return the names of its forecasters and changes."""
+        named = tuple(forecasters.names()) if self.forecasters is None else self.forecasters
+        return (*named, *(changes.names() if self.changes else ()))
 
     def systems_in(self, phase: str | None) -> tuple[str, ...]:
         """Return the systems of a phase; of the first when None, and all of them where there are no phases.
@@ -106,7 +109,7 @@ class Study:
         return (
             cell["study"] == self.cells
             and cell["system"] in self.systems
-            and (self.forecasters is None or cell["forecaster"] in self.forecasters)
+            and (self.forecasters is None or cell["forecaster"] in self.compared())
             and (self.budgets is None or cell["k"] in self.budgets)
             and (self.seeds is None or cell["support_seed"] in self.seeds)
         )
@@ -197,12 +200,13 @@ register(
         "ablation",
         "What transfers: pretrainings side by side",
         (*(LEFT_OUT := ("gray-scott", "ginzburg-landau")), *protocol.HELD_OUT),
-        ("scratch", *changes.names()),
+        ("scratch",),
         budgets=(1, 5),
         figures=("reductions", "equations"),
         subject=changes.REFERENCE,
         control="scratch",
         profile="ablation",
         phases={"choice": LEFT_OUT, "final": protocol.HELD_OUT},
+        changes=True,
     )
 )
