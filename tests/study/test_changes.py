@@ -69,7 +69,9 @@ def test_each_pretraining_is_computed_once():
     assert {names[name] for name in shared} == {names["reference"]}
     assert names["decoder-kept"] == names["field-forecast"]
     assert len(set(names.values())) == len(names) - len(shared) - 1
-    assert start("family", "gray-scott") == start("family", "barkley")
+    assert start("family", "gray-scott") == start("family", "barkley") and not start("family").config.weights
+    assert start("sources-and-family").config.weights == (("family", 5),)
+    assert start("sources-and-family", "gray-scott").config.weights == (("family", 4),)
     assert start("reference", "lambda-omega") == start("reference", "barkley") != start("reference", "gray-scott")
 
 

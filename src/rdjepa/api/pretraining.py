@@ -122,6 +122,9 @@ def pretrain(
     sizes, config = parts.without(without, PRESETS[preset], objectives.resolved(config))
     files = _systems(SOURCES if systems is None else systems)
     limit = _limits(trajectories, files)
+    unknown = [name for name, _ in config.weights if name not in files]
+    if unknown:
+        raise ArgumentError(f"expected weights of {', '.join(files)}, got one of {unknown[0]}; name its system")
     torch_device = device_named(device)
     engine = engine or fastest(torch_device)
     started = time.perf_counter()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import torch
@@ -127,7 +128,16 @@ class Dataset:
         opened = read_frames(data, keys, dtype, mapped, grid)
         return cls(opened.frames, opened.normalizers, opened.checksums)
 
-    def plan(self, seed: int, index: int, size: int, side: int, sampler: Sampler, part: slice = ALL) -> Plan:
+    def plan(
+        self,
+        seed: int,
+        index: int,
+        size: int,
+        side: int,
+        sampler: Sampler,
+        part: slice = ALL,
+        weights: Mapping[str, int] = MappingProxyType({}),
+    ) -> Plan:
         """Draw batch number `index` of the sequence `seed`: a system, a trajectory, a window and queries per sample.
 
         Args:
@@ -137,9 +147,10 @@ class Dataset:
             side: tokens per side of the latent grid.
             sampler: draws the queries.
             part: which of the samples are wanted; the draws are those of the whole batch.
+            weights: how many times as often as another one a system is drawn; once where it is not named.
         """
         rng = np.random.default_rng([seed, index])
-        names = list(self.frames.spans)
+        names = [name for name in self.frames.spans for _ in range(weights.get(name, 1))]
         # The whole batch is drawn even for a part of it, so samples do not depend on the number of processes.
         drawn = []
         for _ in range(size):

@@ -41,7 +41,7 @@ class Change:
         without: parts of the method left out of the pretraining, as `rdjepa.pretraining.parts` names them.
         seed: added to the pretraining seed of the preset.
         sources: number of source equations, the first ones; all when None.
-        families: families of random equations that are seen beside the sources.
+        families: families of random equations that are seen beside the sources, each in as many windows as all sources.
         share: of the profile's number of trajectories of each source.
         rates: forecaster whose learning rates the adaptation has, "rd-jepa" or its control "scratch".
         encoder: share of the control's encoder rate with which the encoder is tuned; 0 freezes it.
@@ -154,8 +154,8 @@ for _change in (
     Change("tenth-of-trajectories", "A tenth of the trajectories", "equations", share=1 / 10),
     Change("encoder-tuned", "Encoder tuned slowly", "adaptation", encoder=0.1),
     Change("tuned-as-scratch", "All tuned as from scratch", "adaptation", rates="scratch", encoder=1.0),
-    Change("predictor-slow", "Predictor at a tenth of the rate", "adaptation", predictor=0.1),
-    Change("predictor-fast", "Predictor at three times the rate", "adaptation", predictor=3.0),
+    Change("predictor-slow", "Predictor, a tenth of the rate", "adaptation", predictor=0.1),
+    Change("predictor-fast", "Predictor, thrice the rate", "adaptation", predictor=3.0),
     Change("decoder-kept", "Direct forecast, decoder kept", "adaptation", keep_decoder=True, **_FIELDS),  # type: ignore[arg-type]
 ):  # fmt: skip
     register(_change)

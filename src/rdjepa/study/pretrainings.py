@@ -184,6 +184,8 @@ def _of(change: Change, system: str, profile: Profile) -> Pretraining:
         seed=usual.seed + change.seed,
         objective=change.objective,
         options=None if kind is None else kind(**change.options),
+        # as often as all sources together, as in the trial that made the family; it would be one system among them
+        weights=tuple((name, len(change.equations(system))) for name in change.families if change.equations(system)),
     )
     return Pretraining(profile.preset, tuple(seen), config, change.without, sizes.validation)
 

@@ -39,7 +39,8 @@ def reductions(found: Any) -> Any:
             charts.missing(axes)
         axes.axvline(0, color="black", lw=0.6)
         axes.set(title=label("system", system), xlabel="reduction (%)")
-    grid[0].set_yticks(range(len(names)), [label("forecaster", name) for name in names], fontsize=6)
+        axes.locator_params(axis="x", nbins=4)
+    grid[0].set_yticks(range(len(names)), [label("forecaster", name) for name in names], fontsize=5.5)
     grid[0].set_ylim(max(len(names), 1) - 0.5, -0.5)
     for row, (first, second) in enumerate(pairwise(names)):
         if changes.group(first) != changes.group(second):
