@@ -105,19 +105,7 @@ def run(
     seen = [name for each in _starts(plan, profile) for name, _ in each.systems]
     supply.check(dict.fromkeys([*(cell.system for cell in plan), *seen]))
     device_named(device)
-    pretrained = [
-        name
-        for name in dict.fromkeys(c.forecaster for c in plan)
-        if changes.find(name) is None and forecasters.get(name).pretrained
-    ]
-    # The checkpoint is recorded by forecaster, not by profile: forecasters without pretraining run with any or none.
-    weights = {"checkpoint": checkpoint_fingerprint(profile)} if pretrained else {}
-    directory.claim(profile.name, profile.settings())
-    for name in pretrained:
-        directory.claim(f"{profile.name}/{name}", weights)
-    if pretrained and profile.checkpoint not in shipped():
-        # a worker on a cluster may run in another working directory
-        profile = replace(profile, checkpoint=str(Path(profile.checkpoint).resolve()))
+    profile = _claimed(directory, plan, profile)
     missing = missing_cells(root, plan, profile)
     number = workers if workers is not None else max(1, torch.cuda.device_count())
     preparing = None if progress is None else lambda done, total, _: progress(done, total, "trajectories")
@@ -160,14 +148,36 @@ def run(
             else:
                 stopped.setdefault(start, []).append(cell)
         compute_all(attempt, ready)
-    by_outcome = {
-        kind: tuple(job for job, outcome in outcomes.items() if outcome == kind and isinstance(job, Cell))
+    return _report(outcomes, kept, stopped)
+
+
+def _claimed(directory: Directory, plan: Sequence[Cell], profile: Profile) -> Profile:
+    """Enter the settings of a run into its directory; return the profile with a checkpoint that all workers find."""
+    names = dict.fromkeys(cell.forecaster for cell in plan)
+    pretrained = [name for name in names if changes.find(name) is None and forecasters.get(name).pretrained]
+    # The checkpoint is recorded by forecaster, not by profile: forecasters without pretraining run with any or none.
+    weights = {"checkpoint": checkpoint_fingerprint(profile)} if pretrained else {}
+    directory.claim(profile.name, profile.settings())
+    for name in pretrained:
+        directory.claim(f"{profile.name}/{name}", weights)
+    if pretrained and profile.checkpoint not in shipped():
+        # a worker on a cluster may run in another working directory
+        return replace(profile, checkpoint=str(Path(profile.checkpoint).resolve()))
+    return profile
+
+
+def _report(
+    outcomes: Mapping[Cell | Pretraining, str], kept: int, stopped: Mapping[Pretraining, Sequence[Cell]]
+) -> RunReport:
+    """Return the outcome of a run; `kept` cells were there before it."""
+    done, also_kept, busy = (
+        tuple(job for job, outcome in outcomes.items() if outcome == kind and isinstance(job, Cell))
         for kind in (DONE, KEPT, BUSY)
-    }
+    )
     return RunReport(
-        by_outcome[DONE],
-        kept + len(by_outcome[KEPT]),
-        by_outcome[BUSY],
+        done,
+        kept + len(also_kept),
+        busy,
         {job: outcome for job, outcome in outcomes.items() if outcome not in (DONE, KEPT, BUSY)},
         {start: tuple(cells) for start, cells in stopped.items()},
         tuple(job for job, outcome in outcomes.items() if outcome == DONE and isinstance(job, Pretraining)),
