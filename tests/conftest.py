@@ -23,6 +23,7 @@ from rdjepa.forecasters import registry as forecaster_registry
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.io.sealed import SEAL
 from rdjepa.models.rdjepa import PRESETS, ModelConfig
+from rdjepa.study import changes
 from rdjepa.study import registry as study_registry
 
 # The hook would refuse the `Self` of this class, and only `forward` is never overridden.
@@ -53,11 +54,12 @@ def edit_json():
 
 @pytest.fixture
 def registrations():
-    """Undoes what a test registers: systems, forecasters, studies and metrics."""
+    """Undoes what a test registers: systems, forecasters, studies, changes and metrics."""
     tables: list[dict] = [
         systems._REGISTERED,
         forecaster_registry._REGISTERED,
         study_registry._REGISTERED,
+        changes._REGISTERED,
         metrics.METRICS,
     ]
     before = [dict(table) for table in tables]

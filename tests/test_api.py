@@ -230,11 +230,11 @@ def test_a_checkpoint_of_another_objective_says_so_and_is_adapted(tiny, tmp_path
     assert np.isfinite(forecaster.forecast(trajectory(12)[:4])).all()
 
 
-def test_pretraining_on_a_family_takes_statistics_of_each_equation(tiny, tmp_path, monkeypatch):
-    build(tmp_path / "data", [Key("family", split) for split in ("pool", "validation")])
+def test_pretraining_on_a_family_takes_statistics_of_each_equation_and_as_many_as_asked(tiny, tmp_path, monkeypatch):
+    build(tmp_path / "data", [Key("family", "validation"), *(Key("family", "pool", index=i) for i in range(2))])
     monkeypatch.setitem(profiles.PROFILES, "tiny", PretrainConfig(steps=1, batch=1, warmup=1))
     monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
-    rdjepa.pretrain("tiny", tmp_path / "data", tmp_path / "run", systems=["family"], device="cpu")
+    rdjepa.pretrain("tiny", tmp_path / "data", tmp_path / "run", systems=["family"], trajectories=1, device="cpu")
     sources = checkpoint.read_sources(tmp_path / "run" / "model")
     assert list(sources.normalizers) == list(sources.trajectories) == ["family/pool/id/00000"]
     assert sources.systems == ["family"] and sources.normalizers["family/pool/id/00000"]["source"] == "trajectory"
@@ -247,6 +247,9 @@ def test_pretraining_on_a_family_takes_statistics_of_each_equation(tiny, tmp_pat
         ({"without": ["attention"]}, "parts among diffusion, reaction"),
         ({"without": ["tubes"], "objective": "random"}, "expected the objective predictive-latent where"),
         ({"config": 5}, "config to be"),
+        ({"trajectories": 0}, "the trajectories of gray-scott to be a whole number of at least 1, got 0"),
+        ({"trajectories": {"heat": 1}}, "got some of heat; name its system"),
+        ({"config": PretrainConfig(weights=(("heat", 2),))}, "got one of heat; name its system"),
     ],
 )
 def test_unknown_objectives_and_parts_are_refused_and_nothing_is_written(tmp_path, chosen, words):

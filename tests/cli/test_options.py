@@ -34,6 +34,7 @@ PAPER_STUDIES = registry.names()
         (options.PARTS, parts.PARTS),
         (options.STUDIES, PAPER_STUDIES),
         (options.PROFILES, profiles.PROFILES),
+        (options.PHASES, registry.get("ablation").phases),
     ],
 )
 def test_names_in_help_are_those_that_are_known(shown, known):

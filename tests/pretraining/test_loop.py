@@ -57,6 +57,15 @@ def test_batches_are_a_function_of_seed_and_index_and_balanced_over_systems():
     assert abs(systems.count("a") / len(systems) - 0.5) < 0.1
 
 
+def test_a_system_with_a_weight_is_drawn_as_many_times_as_often():
+    data = source()
+    usual, same, often = (
+        [name for i in range(200) for name in data.plan(2, i, 4, 16, CONFIG.targets, weights=weights).systems]
+        for weights in ({}, {"a": 1}, {"b": 3})
+    )
+    assert usual == same and abs(often.count("b") / len(often) - 0.75) < 0.05
+
+
 def test_futures_are_the_frames_at_the_queried_offsets():
     frames = np.broadcast_to(np.arange(14.0, dtype=np.float32)[:, None, None, None], (14, 2, 128, 128))
     data = Dataset(Frames.of({"a": [np.ascontiguousarray(frames)]}), {})

@@ -71,7 +71,7 @@ def test_the_name_follows_the_weights_the_data_and_the_sizes(brief, monkeypatch)
     monkeypatch.setattr(cells, "recipe_fingerprint", lambda system: "1" * 64)
     assert name(CELL, brief) != before[CELL]
     monkeypatch.undo()
-    monkeypatch.setattr(cells, "_settings", lambda forecaster, preset: {"width": 1})
+    monkeypatch.setattr(cells.contenders, "settings", lambda forecaster, preset: {"width": 1})
     assert name(CELL, brief) != before[CELL]
 
 

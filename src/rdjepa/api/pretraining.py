@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from rdjepa.checks import of_class
+from rdjepa.checks import Count, checked, of_class
 from rdjepa.data import manifest, store
 from rdjepa.data.fields import block_means, channels_first
 from rdjepa.data.simulate import simulate
@@ -63,6 +63,7 @@ def pretrain(
     ema: tuple[float, float] | None = None,
     objective: str | None = None,
     without: Collection[str] = (),
+    trajectories: int | Mapping[str, int] | None = None,
     config: profiles.PretrainConfig | None = None,
     device: str = "auto",
     engine: Engine | None = None,
@@ -88,6 +89,7 @@ def pretrain(
         objective: what the encoder learns from, among `rdjepa.pretraining.objectives.names()`; that of `config` when
             None, which is the paper's unless said otherwise.
         without: parts of the method to leave out, among `rdjepa.pretraining.parts.PARTS`.
+        trajectories: at most this many of each system's pool, the first ones, or how many by system; all when None.
         config: all optimization settings; those of the preset when None.
         device: "auto", "cpu", "cuda".
         engine: choices of speed and memory; what suits the device when None.
@@ -101,7 +103,7 @@ def pretrain(
 
     Raises:
         ArgumentError: unknown preset, precision, objective, part or system, systems without trajectories, coefficients
-            outside [0, 1), or a directory of another run.
+            outside [0, 1), less than one trajectory, or a directory of another run.
         DivergenceError: loss or gradient is not finite; the states saved before remain.
         InsufficientMemoryError: more memory is needed than there is; the message says what to lower.
     """
@@ -119,6 +121,10 @@ def pretrain(
         config = dataclasses.replace(config, objective=objective, options=None)
     sizes, config = parts.without(without, PRESETS[preset], objectives.resolved(config))
     files = _systems(SOURCES if systems is None else systems)
+    limit = _limits(trajectories, files)
+    unknown = [name for name, _ in config.weights if name not in files]
+    if unknown:
+        raise ArgumentError(f"expected weights of {', '.join(files)}, got one of {unknown[0]}; name its system")
     torch_device = device_named(device)
     engine = engine or fastest(torch_device)
     started = time.perf_counter()
@@ -129,7 +135,7 @@ def pretrain(
         # The leader writes the memory-mapped frames; the other processes then only open them.
         with ranks.leader_first():
             grid = PRESETS[preset].grid
-            dataset = Dataset.open(data, list(files), dtype=dtype, mapped=mapped, grid=grid)
+            dataset = Dataset.open(data, list(files), limit=limit, dtype=dtype, mapped=mapped, grid=grid)
             validation = Dataset.open(data, list(files), "validation", dtype=dtype, grid=grid)
         # Only training data: validation is read for diagnostics, a few batches in all.
         if engine.frames == "device":
@@ -166,6 +172,21 @@ def _systems(given: Sequence[str]) -> dict[str, str]:
             f"expected at least one system and each once, got {', '.join(given) or 'none'}; name each once"
         )
     return files
+
+
+def _limits(trajectories: int | Mapping[str, int] | None, names: Mapping[str, str]) -> dict[str, int] | None:
+    """Return how many trajectories of each system are read at most; None for all.
+
+    Raises:
+        ArgumentError: fewer than one, or of a system that is not among the names.
+    """
+    if trajectories is None:
+        return None
+    found = dict(trajectories) if isinstance(trajectories, Mapping) else dict.fromkeys(names, trajectories)
+    unknown = sorted(found.keys() - names.keys())
+    if unknown:
+        raise ArgumentError(f"expected trajectories of {', '.join(names)}, got some of {unknown[0]}; name its system")
+    return {name: checked(number, Count, f"the trajectories of {name}") for name, number in found.items()}
 
 
 def _nearest(data: Path | str, keys: Iterable[str]) -> dict[str, Any]:

@@ -24,8 +24,9 @@ BORDERS = ("zeros", "periodic", "walls")
 OBJECTIVES = ("predictive-latent", "field-forecast", "masked-fields", "variance-covariance", "random")
 PARTS = ("diffusion", "reaction", "masks", "blocks", "tubes", "same-time")
 FRAME_PLACES = ("memory", "mapped", "device")
-STUDIES = ("heldout", "source", "boundary", "scratch")
-PROFILES = ("paper", "small", "nano")
+STUDIES = ("heldout", "source", "boundary", "scratch", "ablation")
+PROFILES = ("paper", "small", "nano", "ablation", "ablation-long")
+PHASES = ("choice", "final")
 
 Device = Annotated[str, typer.Option(help="Where to compute: auto (a GPU when there is one), cpu or cuda.")]
 LAST_INDEX = 2**53

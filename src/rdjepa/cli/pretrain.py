@@ -22,6 +22,9 @@ def pretrain(
     systems: Annotated[
         str | None, typer.Option(help="Systems to train on, separated by commas; the paper's five sources by default.")
     ] = None,
+    trajectories: Annotated[
+        int | None, typer.Option(min=1, help="Pool trajectories of each system, the first ones; all by default.")
+    ] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Length of the run; the preset's own by default.")] = None,
     precision: Annotated[str | None, typer.Option(help="float32 or bfloat16; the preset's own by default.")] = None,
     ema: Annotated[
@@ -73,6 +76,7 @@ def pretrain(
             ema=ema,
             objective=objective,
             without=() if without is None else names_in(without),
+            trajectories=trajectories,
             engine=engine,
             resume=resume,
             stop_at=stop_at,

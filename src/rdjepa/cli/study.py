@@ -1,6 +1,7 @@
 """The commands for the paper's studies: run, plan, status, export, tables, figures, report."""
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +11,7 @@ import typer
 from rich.table import Table
 
 from rdjepa.cli.console import console, progress
-from rdjepa.cli.options import PROFILES, STUDIES, Device, Scheduler
+from rdjepa.cli.options import PHASES, PROFILES, STUDIES, Device, Scheduler
 from rdjepa.errors import ArgumentError, StudyError
 
 app = typer.Typer(no_args_is_help=True, help="Run the paper's studies cell by cell, and set them beside the paper.")
@@ -20,11 +21,23 @@ NEEDED = ("pandas", "pyarrow", "jinja2")  # the extra `study`
 
 Name = Annotated[str, typer.Argument(help=f"Study: {', '.join(STUDIES)}.", metavar="STUDY")]
 Root = Annotated[Path, typer.Option(help="Study directory.")]
-ProfileName = Annotated[str, typer.Option("--profile", help=f"Size of the study: {', '.join(PROFILES)}.")]
+ProfileName = Annotated[
+    str | None,
+    typer.Option("--profile", help=f"Size of the study: {', '.join(PROFILES)}; the study's own by default."),
+]
+Phase = Annotated[
+    str | None,
+    typer.Option(
+        help=f"Part of a study that has phases ({', '.join(PHASES)}): the first by default, so that what is held "
+        "out is used only when asked for."
+    ),
+]
 Model = Annotated[str | None, typer.Option(help="Pretrained checkpoint; the profile's own by default.")]
 Only = Annotated[
     str | None,
-    typer.Option(help="Cells with key=value,... (system, k, support_seed, forecaster); values of one key add up."),
+    typer.Option(
+        help="Cells with key=value,... (system, k, support_seed, forecaster, change, group); values of one key add up."
+    ),
 ]
 Data = Annotated[Path | None, typer.Option(help="Dataset to read; what it lacks is simulated.")]
 Out = Annotated[Path, typer.Option(help="Directory for what is written.")]
@@ -34,9 +47,10 @@ ROOT = Path("study")
 @app.command()
 def run(
     name: Name,
-    profile_name: ProfileName = "nano",
+    profile_name: ProfileName = None,
     root: Root = ROOT,
     only: Only = None,
+    phase: Phase = None,
     model: Model = None,
     data: Data = None,
     cache: Annotated[float, typer.Option(help="GiB of simulated trajectories to keep.")] = 20.0,
@@ -51,14 +65,13 @@ def run(
         raise ArgumentError(f"expected a number of GiB to keep, above 0, got {cache}; raise --cache")
     _need_packages()
     from rdjepa.study import runner
-    from rdjepa.study.profiles import profile
 
-    cells = runner.cells(name, _conditions(only))
+    cells, chosen = runner.cells(name, _conditions(only), phase=phase), _profile(name, profile_name, model)
     with progress(f"study {name}") as update:
         ran = runner.run(
             root,
             cells,
-            profile(profile_name, model),
+            chosen,
             data=data,
             limit=int(cache * GIB),
             workers=workers,
@@ -67,8 +80,9 @@ def run(
             progress=update,
         )
     console.print(f"{len(ran.done)} done, {ran.kept} kept, {len(ran.busy)} with another process; in {root}")
-    for cell, reason in ran.failed.items():
-        console.print(f"failed: {cell}: {reason}", markup=False)
+    if ran.pretrained:
+        console.print(f"pretrainings: {len(ran.pretrained)} done")
+    _print_failures(ran.failed, ran.stopped)
     if ran.failed:
         raise typer.Exit(1)
 
@@ -76,9 +90,10 @@ def run(
 @app.command()
 def plan(
     name: Name,
-    profile_name: ProfileName = "nano",
+    profile_name: ProfileName = None,
     root: Root = ROOT,
     only: Only = None,
+    phase: Phase = None,
     model: Model = None,
     data: Data = None,
     device: Device = "auto",
@@ -87,20 +102,22 @@ def plan(
     _need_packages()
     from rdjepa.models.device import device_named
     from rdjepa.study import cost, runner
-    from rdjepa.study.profiles import profile
     from rdjepa.study.supply import Supply
 
-    cells, chosen = runner.cells(name, _conditions(only)), profile(profile_name, model)
+    cells, chosen = runner.cells(name, _conditions(only), phase=phase), _profile(name, profile_name, model)
     supply = Supply(root.absolute(), None if data is None else data.absolute(), grid=chosen.grid)
     missing = runner.missing_cells(root, cells, chosen)
+    starts = runner.missing_pretrainings(root, missing, chosen)
     with progress("time") as update:
-        expected = cost.cost(missing, chosen, supply, device_named(device), update)
+        expected = cost.cost(missing, chosen, supply, device_named(device), update, starts)
     table = Table()
     for heading in ("forecaster", "cells", "missing", "hours"):
         table.add_column(heading, justify="left" if heading == "forecaster" else "right")
     for forecaster in dict.fromkeys(cell.forecaster for cell in cells):
         counts = [sum(cell.forecaster == forecaster for cell in part) for part in (cells, missing)]
         table.add_row(forecaster, *map(str, counts), f"{expected.seconds.get(forecaster, 0) / 3600:.2f}")
+    if starts:
+        table.add_row("pretrainings", "", str(len(starts)), f"{expected.pretraining_seconds / 3600:.2f}")
     table.add_row("data", "", "", f"{expected.data_seconds / 3600:.2f}")
     table.add_row("all", str(len(cells)), str(len(missing)), f"{expected.hours:.2f}", style="bold")
     console.print(table)
@@ -112,23 +129,29 @@ def plan(
 
 @app.command()
 def status(
-    name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, only: Only = None, model: Model = None
+    name: Name,
+    profile_name: ProfileName = None,
+    root: Root = ROOT,
+    only: Only = None,
+    phase: Phase = None,
+    model: Model = None,
 ) -> None:
     """Show which cells are done, running and failed, and the time left."""
     _need_packages()
     from rdjepa.study import runner
-    from rdjepa.study.profiles import profile
 
-    found = runner.status(root, runner.cells(name, _conditions(only)), profile(profile_name, model))
+    cells, chosen = runner.cells(name, _conditions(only), phase=phase), _profile(name, profile_name, model)
+    found = runner.status(root, cells, chosen)
     left = "" if found.seconds is None else f", {found.seconds / 3600:.2f} hours left"
     console.print(
         f"{len(found.done)} done, {len(found.running)} running, {len(found.failed)} failed, "
         f"{len(found.waiting)} waiting{left}"
     )
-    for cell in found.running:
-        console.print(f"running: {cell}", markup=False)
-    for cell, reason in found.failed.items():
-        console.print(f"failed: {cell}: {reason}", markup=False)
+    if found.pretrained or found.unpretrained:
+        console.print(f"pretrainings: {len(found.pretrained)} done, {len(found.unpretrained)} waiting")
+    for job in found.running:
+        console.print(f"running: {job}", markup=False)
+    _print_failures(found.failed, found.stopped)
 
 
 @app.command()
@@ -143,7 +166,7 @@ def export(root: Root = ROOT, out: Out = Path("results")) -> None:
 
 
 @app.command()
-def tables(name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, out: Out = Path("report")) -> None:
+def tables(name: Name, profile_name: ProfileName = None, root: Root = ROOT, out: Out = Path("report")) -> None:
     """Write the paper's tables from the rows, with the published values: Markdown, LaTeX and CSV."""
     _need_packages()
     from rdjepa.study import collect, registry
@@ -151,12 +174,12 @@ def tables(name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, ou
 
     rows, records, spectra = _results(name, profile_name, root)
     write.write_tables(rows, records, spectra, out, name)
-    learning.write_curve(collect.curve(root, name, profile_name), out, registry.get(name).title)
+    learning.write_curve(collect.curve(root, name, rows["profile"].iloc[0]), out, registry.get(name).title)
     console.print(f"tables in {out}")
 
 
 @app.command()
-def figures(name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, out: Out = Path("report")) -> None:
+def figures(name: Name, profile_name: ProfileName = None, root: Root = ROOT, out: Out = Path("report")) -> None:
     """Draw the paper's figures from the rows, as PDF and PNG."""
     _need_packages()
     from rdjepa.study import collect
@@ -168,7 +191,7 @@ def figures(name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, o
 
 
 @app.command()
-def report(name: Name, profile_name: ProfileName = "nano", root: Root = ROOT, out: Out = Path("report")) -> None:
+def report(name: Name, profile_name: ProfileName = None, root: Root = ROOT, out: Out = Path("report")) -> None:
     """Write one HTML page with tables, figures, animations and provenance."""
     _need_packages()
     from rdjepa.study import collect
@@ -183,10 +206,27 @@ def _conditions(only: str | None) -> list[str]:
     return [] if only is None else only.split(",")
 
 
-def _results(name: str, profile_name: str, root: Path) -> tuple[Any, Any, Any]:
-    """Return rows, records and spectra of one study at one profile, as pandas tables."""
-    from rdjepa.study import collect
+def _profile(name: str, profile_name: str | None, model: str | None = None) -> Any:
+    """Return a profile by name, or that of the study."""
+    from rdjepa.study import registry
+    from rdjepa.study.profiles import profile
 
+    return profile(profile_name or registry.get(name).profile, model)
+
+
+def _print_failures(failed: Mapping[Any, str], stopped: Mapping[Any, Sequence[Any]]) -> None:
+    """Print what failed and why, and under a pretraining the cells that it stops."""
+    for job, reason in failed.items():
+        console.print(f"failed: {job}: {reason}", markup=False)
+        if stopped.get(job):
+            console.print(f"stops {len(stopped[job])} cells: {', '.join(map(str, stopped[job]))}", markup=False)
+
+
+def _results(name: str, profile_name: str | None, root: Path) -> tuple[Any, Any, Any]:
+    """Return rows, records and spectra of one study at one profile, as pandas tables."""
+    from rdjepa.study import collect, registry
+
+    profile_name = profile_name or registry.get(name).profile
     rows = collect.collect(root, name, profile_name)
     if rows.empty:
         raise StudyError(

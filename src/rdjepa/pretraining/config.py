@@ -30,6 +30,7 @@ class PretrainConfig:
         diagnose_every: steps between diagnostics on validation trajectories.
         targets: distributions of regions, offsets, queries and masks; other objectives use the largest offset alone.
         objective: name of the objective, among `rdjepa.pretraining.objectives.names()`.
+        weights: (system, how many times as often as another it is drawn); once each where it is not named.
         options: the objective's own settings, a record of its class `options`; its defaults when None.
     """
 
@@ -49,6 +50,7 @@ class PretrainConfig:
     diagnose_every: Count = 1_000
     targets: TargetConfig = field(default_factory=TargetConfig)
     objective: str = registry.DEFAULT
+    weights: tuple[tuple[str, Count], ...] = ()
     options: Any = None
 
     def __post_init__(self) -> None:

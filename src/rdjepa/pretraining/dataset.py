@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import torch
@@ -91,7 +92,7 @@ class Dataset:
         data: Path | str,
         systems: Sequence[str],
         split: str = "pool",
-        limit: int | None = None,
+        limit: int | Mapping[str, int] | None = None,
         *,
         dtype: torch.dtype = torch.float32,
         mapped: Path | None = None,
@@ -103,7 +104,8 @@ class Dataset:
             data: dataset directory.
             systems: names of systems.
             split: which split; never the test split.
-            limit: at most this many trajectories of each system, the first ones.
+            limit: at most this many trajectories of each system, the first ones; or how many by system, all of those
+                that it does not name.
             dtype: as for `read_frames`.
             mapped: as for `read_frames`.
             grid: as for `read_frames`.
@@ -115,7 +117,8 @@ class Dataset:
         """
         if split not in ("pool", "validation"):
             raise ArgumentError(f"expected the split pool or validation, got {split!r}; training never reads test data")
-        keys = {name: store.keys(data, system=name, split=split, regime="id")[:limit] for name in systems}
+        most = dict(limit) if isinstance(limit, Mapping) else dict.fromkeys(systems, limit)
+        keys = {name: store.keys(data, system=name, split=split, regime="id")[: most.get(name)] for name in systems}
         for name, found in keys.items():
             if not found:
                 raise ArgumentError(
@@ -125,7 +128,16 @@ class Dataset:
         opened = read_frames(data, keys, dtype, mapped, grid)
         return cls(opened.frames, opened.normalizers, opened.checksums)
 
-    def plan(self, seed: int, index: int, size: int, side: int, sampler: Sampler, part: slice = ALL) -> Plan:
+    def plan(
+        self,
+        seed: int,
+        index: int,
+        size: int,
+        side: int,
+        sampler: Sampler,
+        part: slice = ALL,
+        weights: Mapping[str, int] = MappingProxyType({}),
+    ) -> Plan:
         """Draw batch number `index` of the sequence `seed`: a system, a trajectory, a window and queries per sample.
 
         Args:
@@ -135,9 +147,10 @@ class Dataset:
             side: tokens per side of the latent grid.
             sampler: draws the queries.
             part: which of the samples are wanted; the draws are those of the whole batch.
+            weights: how many times as often as another one a system is drawn; once where it is not named.
         """
         rng = np.random.default_rng([seed, index])
-        names = list(self.frames.spans)
+        names = [name for name in self.frames.spans for _ in range(weights.get(name, 1))]
         # The whole batch is drawn even for a part of it, so samples do not depend on the number of processes.
         drawn = []
         for _ in range(size):

@@ -61,7 +61,8 @@ class Prefetcher:
     def _prepare(self, index: int) -> list[Plan] | list[Batch]:
         config = self.config
         plans = [
-            self.dataset.plan(config.seed, index, config.batch, self.side, self.sampler, part) for part in self.parts
+            self.dataset.plan(config.seed, index, config.batch, self.side, self.sampler, part, dict(config.weights))
+            for part in self.parts
         ]
         if self.resident:
             return plans

@@ -186,9 +186,9 @@ class Pretraining:
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return preset, sizes and each optimization setting by name.
 
-    A state of the first revision has no sizes, one from before there were other objectives names none.
+    A state of the first revision has no sizes, one from before there were other objectives or weights names none.
     """
-    earlier = {"objective": objectives.DEFAULT, "options": None}
+    earlier: dict[str, Any] = {"objective": objectives.DEFAULT, "options": None, "weights": []}
     return {"preset": settings["preset"], "model": settings.get("model"), **earlier, **settings["config"]}
 
 

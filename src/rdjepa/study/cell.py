@@ -1,15 +1,12 @@
 """One cell of a study: adapt a forecaster to a support set, evaluate it on the test trajectories (S3.1-S3.4)."""
 
 import hashlib
-import inspect
 import io
-import json
-import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -17,10 +14,9 @@ import numpy as np
 import pandas as pd
 import torch
 
-from rdjepa import api, forecasters, systems
+from rdjepa import api, forecasters
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data import store
-from rdjepa.data.identity import digest
 from rdjepa.data.splits import support
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
@@ -29,12 +25,12 @@ from rdjepa.errors import StudyError
 from rdjepa.evaluation.evaluate import Forecast, evaluate
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.evaluation.spectra import RadialSpectra
-from rdjepa.forecasters.base import ForecastModel
 from rdjepa.io import checkpoint, sealed
 from rdjepa.io.provenance import fingerprint, software
-from rdjepa.models.rdjepa import RDJEPA, parameter_count, with_fresh_decoder
-from rdjepa.study import protocol
+from rdjepa.models.rdjepa import parameter_count
+from rdjepa.study import changes, contenders, pretrainings, protocol
 from rdjepa.study.directory import RECORD, VERSION
+from rdjepa.study.fingerprints import checkpoint_fingerprint, code, identifier, recipe_fingerprint
 from rdjepa.study.profiles import Profile
 
 ROWS, CURVE, SPECTRA, EXAMPLE = "rows.parquet", "curve.parquet", "spectra.parquet", "example.npz"
@@ -52,7 +48,7 @@ class Cell:
         system: name of a system of that study.
         k: number K of support trajectories.
         support_seed: seed that selects the support set.
-        forecaster: a name of `rdjepa.forecasters.names()`.
+        forecaster: a name of `rdjepa.forecasters.names()`, or of a change in `rdjepa.study.changes.names()`.
     """
 
     study: str
@@ -68,7 +64,21 @@ class Cell:
     @property
     def trained(self) -> bool:
         """Whether the forecaster has parameters that adaptation trains."""
-        return forecasters.get(self.forecaster).trained
+        return changes.baseline(self.forecaster).trained
+
+    @property
+    def change(self) -> str:
+        """The forecaster or change, by which a condition of an ablation may name it."""
+        return self.forecaster
+
+    @property
+    def group(self) -> str:
+        """The group of its change, a key of `rdjepa.study.changes.GROUPS`."""
+        return changes.group(self.forecaster)
+
+    def pretraining(self, profile: Profile) -> pretrainings.Pretraining | None:
+        """Return the pretraining that it starts from; None for one that starts from a checkpoint or from nothing."""
+        return pretrainings.needed(self.forecaster, self.system, profile)
 
     def support(self) -> list[Key]:
         """Return the keys of the support trajectories: the first K of the pool's permutation under the support seed."""
@@ -90,23 +100,31 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
 
     Raises:
         CheckpointError: the profile's checkpoint is missing (the sentence says what makes it), or of another size.
+        StudyError: a change, and a profile without pretrainings.
     """
-    preset = profile.preset_of(cell.forecaster)
-    return _code(cell.forecaster) | {
-        "version": VERSION,
-        "cell": asdict(cell),
-        "profile": profile.name,
-        "preset": preset,
-        "settings": _settings(cell.forecaster, preset),
-        # through JSON, so that tuples are lists as in a record that was read back
-        "adapt": sealed.plain(asdict(profile.adapt)) if cell.trained else {},
-        "curve": [*profile.observed, profile.stride] if cell.trained else [],
-        "grid": profile.grid,
-        "test": profile.test,
-        "statistics": profile.statistics,
-        "checkpoint": checkpoint_fingerprint(profile) if forecasters.get(cell.forecaster).pretrained else "",
-        "data": recipe_fingerprint(cell.system),
-    }
+    preset, change = profile.preset_of(cell.forecaster), changes.find(cell.forecaster)
+    found = changes.baseline(cell.forecaster)
+    start = cell.pretraining(profile)
+    own = {"pretraining": start.identity(), "decoder": change.keep_decoder} if start and change else {}
+    return (
+        code(found.path, partial(forecasters.model_class, found.name))
+        | own
+        | {
+            "version": VERSION,
+            "cell": asdict(cell),
+            "profile": profile.name,
+            "preset": preset,
+            "settings": contenders.settings(cell.forecaster, preset),
+            # through JSON, so that tuples are lists as in a record that was read back
+            "adapt": sealed.plain(asdict(profile.adapt)) if cell.trained else {},
+            "curve": [*profile.observed, profile.stride] if cell.trained else [],
+            "grid": profile.grid,
+            "test": profile.test,
+            "statistics": profile.statistics,
+            "checkpoint": checkpoint_fingerprint(profile) if found.pretrained and not change else "",
+            "data": recipe_fingerprint(cell.system),
+        }
+    )
 
 
 class Record(TypedDict):
@@ -176,66 +194,14 @@ def foreign(folder: Path, what: str) -> StudyError:
     return StudyError(f"expected the cell {folder.name} in {folder}, got {what}; move the folder away")
 
 
-def identifier(content: Mapping[str, Any]) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of canonical JSON."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
-
-
-def checkpoint_fingerprint(profile: Profile) -> str:
-    """Return the SHA-256 of the weights that RD-JEPA starts from.
-
-    Raises:
-        CheckpointError: there is no such checkpoint, or it is of another size than the profile's.
-    """
-    try:
-        _, record = checkpoint.read_config(profile.checkpoint)
-    except checkpoint.CheckpointError as error:
-        raise checkpoint.CheckpointError(
-            f"{error}, or make it with: rdjepa pretrain --preset {profile.preset} --data datasets "
-            f"--out runs/{profile.preset}, and give --model runs/{profile.preset}/model"
-        ) from error
-    if record.name != profile.preset:
-        raise checkpoint.CheckpointError(
-            f"expected a checkpoint of preset {profile.preset}, got one of {record.name!r} at {profile.checkpoint}; "
-            "give another --model or another --profile"
-        )
-    return record.sha256
-
-
-@cache
-def recipe_fingerprint(system: str) -> str:
-    """Return the SHA-256 of everything that decides the trajectories of a system (data/identity.py)."""
-    return digest(systems.get(system))
-
-
-@cache
-def _settings(forecaster: str, preset: str) -> dict[str, Any]:
-    with torch.device("meta"):  # sizes without weights
-        return forecasters.build(forecaster, preset).settings()
-
-
-def _code(forecaster: str) -> dict[str, str]:
-    """Return the class of a user's forecaster and the SHA-256 of its file; nothing for one of the package.
-
-    The code of the package changes with its version, while a user edits the same file between two runs.
-    """
-    path = forecasters.get(forecaster).path
-    return {} if path.startswith("rdjepa.") else {"class": path, "source": _source(forecasters.model_class(forecaster))}
-
-
-@cache  # of the file as it was when the class was first asked for: one edited since is not what runs here
-def _source(kind: type[ForecastModel]) -> str:
-    try:
-        text = inspect.getsource(sys.modules[kind.__module__])
-    except (OSError, TypeError) as error:  # typed into a notebook or a prompt
-        raise StudyError(
-            f"expected a forecaster whose class is in a file, got {kind.__module__}:{kind.__qualname__}, whose source "
-            "cannot be read; move it into a module (a .py file) and import it"
-        ) from error
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, device: torch.device) -> dict[str, bytes]:
+def compute(
+    cell: Cell,
+    profile: Profile,
+    get: Get,
+    normalizer: Normalizer,
+    device: torch.device,
+    pretrained: Path | None = None,
+) -> dict[str, bytes]:
     """Run one cell and return the contents of its files by name.
 
     Args:
@@ -244,7 +210,13 @@ def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, devi
         get: returns the trajectory of a key.
         normalizer: field statistics of the system, the same for all of its cells.
         device: device to compute on.
+        pretrained: checkpoint of the cell's pretraining, where it has one.
+
+    Raises:
+        StudyError: no checkpoint for a cell that starts from a pretraining.
     """
+    if pretrained is None and cell.pretraining(profile):
+        raise StudyError(f"expected the checkpoint of {cell.pretraining(profile)} for {cell}, got none; pretrain first")
     watch, content = _Watch(), identity(cell, profile)
     seen: dict[str, str] = {}
 
@@ -269,7 +241,7 @@ def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, devi
                 curve.extend({"updates": updates, "weights": weights} | vars(row) for row in found)
             measuring += time.perf_counter() - started
 
-        start = forecaster(cell.forecaster, profile)
+        start = contenders.forecaster(cell.forecaster, profile, pretrained)
         adapted = api.adapt(
             start,
             support_trajectories,
@@ -285,7 +257,10 @@ def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, devi
         watch.move("features", "curve", measuring)
         watch.move("features", "adapt", adapted.record["seconds"]["adapt"] - measuring)
     else:
-        forecast, made = untrained(cell.forecaster, profile, normalizer, device), {"parameters": 0, "trained": 0}
+        forecast, made = (
+            contenders.untrained(cell.forecaster, profile, normalizer, device),
+            {"parameters": 0, "trained": 0},
+        )
     spectra = RadialSpectra(normalizer.mean, normalizer.scale)
     rows = []
     for key in tests:  # one at a time, so that memory does not grow with their number
@@ -310,7 +285,7 @@ def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, devi
         "support": [str(key) for key in cell.support()],
         "settings": content["settings"],
         "config": content["adapt"],
-        "checkpoint": content["checkpoint"],
+        "checkpoint": checkpoint.read_config(pretrained)[1].sha256 if pretrained else content["checkpoint"],
         "data": content["data"],
         "trajectories": fingerprint(seen),
         "normalizer": normalizer.to_dict(),
@@ -322,22 +297,6 @@ def compute(cell: Cell, profile: Profile, get: Get, normalizer: Normalizer, devi
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     return files | {RECORD: sealed.encode(record, indent=1).encode()}
-
-
-def forecaster(name: str, profile: Profile) -> ForecastModel:
-    """Return a fresh trainable forecaster; RD-JEPA has the checkpoint's encoder and predictor (S2.6)."""
-    if forecasters.get(name).pretrained:
-        kind: Callable[[RDJEPA], ForecastModel] = forecasters.model_class(name)
-        model = kind(with_fresh_decoder(checkpoint.load(profile.checkpoint), profile.adapt.seed))
-        model.name = name
-        return model
-    return forecasters.build(name, profile.preset_of(name), seed=profile.adapt.seed)
-
-
-def untrained(name: str, profile: Profile, normalizer: Normalizer, device: torch.device) -> Forecast:
-    """Return the forecast function of a forecaster without trained parameters, in physical units."""
-    model = forecaster(name, profile)
-    return model.in_physical_units() or Forecaster(model.to(device), normalizer, {}).forecast
 
 
 def _made(adapted: Forecaster) -> dict[str, Any]:

@@ -290,6 +290,7 @@ def _refuse_mixtures(found: Iterable[Record]) -> None:
             (("protocol",), (content["test"], content["statistics"])),
             (("system", record["system"]), content["data"]),
             (("forecaster", record["forecaster"]), trained),
+            (("pretraining", record["system"], record["forecaster"]), content.get("pretraining")),
         ):
             known = settings.setdefault((record["profile"], *scope), (run, value))
             if known[1] != value:

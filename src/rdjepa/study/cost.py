@@ -16,12 +16,19 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.evaluation.spectra import RadialSpectra
-from rdjepa.forecasters import registry as forecasters
 from rdjepa.io import sealed
 from rdjepa.io.provenance import software
+from rdjepa.models.rdjepa import PRESETS
+from rdjepa.pretraining import objectives, parts
+from rdjepa.pretraining.dataset import Dataset
+from rdjepa.pretraining.frames import Frames
+from rdjepa.pretraining.state import Pretraining as Run
 from rdjepa.progress import Progress
-from rdjepa.study.cell import Cell, forecaster, untrained
+from rdjepa.study import changes
+from rdjepa.study.cell import Cell
+from rdjepa.study.contenders import forecaster, untrained
 from rdjepa.study.directory import RECORD
+from rdjepa.study.pretrainings import Pretraining, Record
 from rdjepa.study.profiles import Profile
 from rdjepa.study.supply import TRAJECTORY_BYTES, Supply, keys_of, pool_keys
 
@@ -58,13 +65,15 @@ class Cost:
     """The expected cost of the missing cells of a study.
 
     Attributes:
-        seconds: of computing it, by forecaster.
+        seconds: of adapting and evaluating, by forecaster.
+        pretraining_seconds: of the pretrainings that are missing; those of runs that were stopped count whole.
         data_seconds: of simulating the trajectories that are missing.
         data_bytes: of trajectories that will be kept.
         cell_bytes: of its results.
     """
 
     seconds: Mapping[str, float]
+    pretraining_seconds: float
     data_seconds: float
     data_bytes: int
     cell_bytes: int
@@ -72,7 +81,7 @@ class Cost:
     @property
     def hours(self) -> float:
         """Expected hours of one worker, data included."""
-        return (sum(self.seconds.values()) + self.data_seconds) / 3600
+        return (sum(self.seconds.values()) + self.pretraining_seconds + self.data_seconds) / 3600
 
 
 def cost(
@@ -81,6 +90,7 @@ def cost(
     supply: Supply,
     device: torch.device,
     progress: Progress | None = None,
+    starts: Sequence[Pretraining] = (),
 ) -> Cost:
     """Return the expected cost of some cells, one after the other on one device.
 
@@ -90,11 +100,14 @@ def cost(
         supply: source of their trajectories; its study directory keeps the timings.
         device: device to be timed.
         progress: called with the number of timings done, their total and the name of the next.
+        starts: the missing pretrainings that the cells start from.
     """
     names = list(dict.fromkeys(cell.forecaster for cell in missing))
-    system_names = list(dict.fromkeys(cell.system for cell in missing))
+    own = supply.lacking_for(starts)
+    simulating = [*(cell.system for cell in missing), *(key.system for key in own)]
+    system_names, kinds = list(dict.fromkeys(simulating)), {_kind(start): start for start in starts}
     remembered = _Remembered(supply, device)
-    total = len(names) + len(system_names)
+    total = len(names) + len(system_names) + len(kinds)
 
     def report(number: int, text: str) -> None:
         if progress:
@@ -103,11 +116,15 @@ def cost(
     steps, draws = {}, {}
     for number, name in enumerate(names):
         report(number, name)
-        what = f"{name} {profile.preset_of(name)} {profile.adapt.batch} {profile.adapt.precision}"
+        what = f"{_timed_as(name)} {profile.preset_of(name)} {profile.adapt.batch} {profile.adapt.precision}"
         steps[name] = Step(**remembered.get(what, partial(measure, name, profile, device)))
     for number, system in enumerate(system_names):
         report(len(names) + number, system)
         draws[system] = remembered.get(f"simulate {system}", partial(draw, system))["draw"]
+    step_of = {}
+    for number, (kind, start) in enumerate(kinds.items(), start=len(names) + len(system_names)):
+        report(number, kind)
+        step_of[kind] = remembered.get(kind, partial(measure_pretraining, start, device))["step"]
     report(total, "")
     seconds = dict.fromkeys(names, 0.0)
     for cell in missing:
@@ -115,14 +132,15 @@ def cost(
     lacking = supply.lacks(keys_of(missing, profile))
     simulated = lacking + [
         key
-        for system in system_names
+        for system in dict.fromkeys(cell.system for cell in missing)
         if not supply.has_statistics(system, profile.statistics)
         for key in supply.lacks(pool_keys(system, profile.statistics))
     ]
     return Cost(
         seconds,
-        sum(draws[key.system] for key in simulated),
-        min(len(lacking) * TRAJECTORY_BYTES, supply.limit),
+        sum(step_of[_kind(start)] * start.config.steps for start in starts),
+        sum(draws[key.system] for key in [*simulated, *own]),
+        min(len(lacking) * TRAJECTORY_BYTES, supply.limit) + len(own) * TRAJECTORY_BYTES,
         len(missing) * _bytes_of_a_cell(supply),
     )
 
@@ -134,7 +152,7 @@ def measure(name: str, profile: Profile, device: torch.device) -> dict[str, floa
     share = FORECASTING.count(FRAMES) / TIMED_WINDOWS  # windows of a whole trajectory over the timed ones
     normalizer = Normalizer((0.0, 0.0), (1.0, 1.0))
     support = update = 0.0
-    if not forecasters.get(name).trained:
+    if not changes.baseline(name).trained:
         forecast = untrained(name, profile, normalizer, device)
     else:
         adapt = partial(api.adapt, forecaster(name, profile), fields, normalizer=normalizer, device=device)
@@ -146,6 +164,36 @@ def measure(name: str, profile: Profile, device: torch.device) -> dict[str, floa
     spectra = RadialSpectra(normalizer.mean, normalizer.scale)
     test = _timed(lambda: evaluate(forecast, [trajectory], metrics=tuple(METRICS), observe=spectra.add), device)
     return {"support": support * share, "update": update / TIMED_UPDATES, "test": test * share}
+
+
+def measure_pretraining(start: Pretraining, device: torch.device) -> dict[str, float]:
+    """Return {"step": seconds of one step of a pretraining}, on noise and after a warm-up step, without compilation."""
+    sizes, config = parts.without(start.without, PRESETS[start.preset], objectives.resolved(start.config))
+    if not objectives.get(config.objective).trained:
+        return {"step": 0.0}
+    fields = np.random.default_rng(0).standard_normal((FRAMES, sizes.components, sizes.grid, sizes.grid))
+    frames = Frames.of({"noise": [fields.astype(np.float32)]})
+    training = Run(start.preset, config, device, model=sizes)
+
+    def step() -> None:
+        dataset = Dataset(frames, {})
+        batch = dataset.batch(config.seed, training.step, config.batch, training.side, training.objective)
+        training.update([batch.to(device)])
+
+    step()
+    return {"step": sum(_timed(step, device) for _ in range(TIMED_UPDATES)) / TIMED_UPDATES}
+
+
+def _kind(start: Pretraining) -> str:
+    """Return what decides the seconds of a pretraining step."""
+    config = start.config
+    return f"pretrain {config.objective} {start.preset} {config.batch} {config.precision} {' '.join(start.without)}"
+
+
+def _timed_as(name: str) -> str:
+    """Return the name under which a forecaster is timed: changes differ only in whether the encoder is tuned."""
+    change = changes.find(name)
+    return name if change is None else "change, encoder tuned" if change.encoder else "change"
 
 
 def draw(system: str) -> dict[str, float]:
@@ -161,13 +209,27 @@ def left(missing: Iterable[Cell], records: Sequence[Mapping]) -> float | None:
 
     A cell is expected to take as long as the mean of the finished ones of its forecaster, or of all.
     """
-    taken: dict[str, list[float]] = {}
-    for record in records:
-        taken.setdefault(record["forecaster"], []).append(sum(record["seconds"].values()))
-    everything = [value for values in taken.values() for value in values]
-    if not everything:
-        return None
-    return float(sum(np.mean(taken.get(cell.forecaster, everything)) for cell in missing))
+    taken = [(record["forecaster"], sum(record["seconds"].values())) for record in records]
+    return _expected([cell.forecaster for cell in missing], taken) if taken else None
+
+
+def left_to_pretrain(missing: Iterable[Pretraining], records: Sequence[Record]) -> float | None:
+    """Return the expected seconds of pretrainings, as `left`, by objective; None where some miss and none is finished.
+
+    A run that was stopped is expected to take as long as a whole one.
+    """
+    kinds = [each.config.objective for each in missing]
+    taken = [(record.identity["config"]["objective"], record.seconds) for record in records]
+    return _expected(kinds, taken) if taken or not kinds else None
+
+
+def _expected(kinds: Sequence[str], taken: Sequence[tuple[str, float]]) -> float:
+    """Return the sum over kinds of the mean seconds that their like took, or that all did."""
+    known: dict[str, list[float]] = {}
+    for kind, seconds in taken:
+        known.setdefault(kind, []).append(seconds)
+    everything = [seconds for _, seconds in taken]
+    return float(sum(np.mean(known.get(kind, everything)) for kind in kinds))
 
 
 class _Remembered:

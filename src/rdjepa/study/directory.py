@@ -2,8 +2,9 @@
 
 study.json                    protocol version and the settings of every profile that was run here
 cells/<id>/                   a finished cell, whole from the moment it appears
-failed/<id>.txt               traceback of a cell that failed, until it succeeds
-locks/<id>.lock               locked while a cell is computed; the kernel unlocks it when the process dies
+pretrainings/<id>/            the run of a pretraining that cells start from; finished once it has record.json
+failed/<id>.txt               traceback of a cell or pretraining that failed, until it succeeds
+locks/<id>.lock               locked while either is computed; the kernel unlocks it when the process dies
 data/, statistics/, timings.json   trajectories, field statistics and step times, made again when deleted
 """
 
@@ -100,8 +101,16 @@ class Directory:
         """Return whether a cell is finished."""
         return (self.cell(identifier) / RECORD).is_file()
 
+    def pretraining(self, identifier: str) -> Path:
+        """Return the run directory of a pretraining."""
+        return self.root / "pretrainings" / identifier
+
+    def is_pretrained(self, identifier: str) -> bool:
+        """Return whether a pretraining is finished."""
+        return (self.pretraining(identifier) / RECORD).is_file()
+
     def is_running(self, identifier: str) -> bool:
-        """Return whether a process computes a cell now, on this machine or any that shares the file system's locks."""
+        """Return whether a process computes a cell or pretraining now, here or where the locks are shared."""
         path = self._lock(identifier)
         return path.exists() and not _acquired(FileLock(path), release=True)
 
@@ -123,8 +132,13 @@ class Directory:
         return self.root / "failed" / f"{identifier}.txt"
 
     def fail(self, identifier: str, text: str) -> None:
-        """Write the traceback of a failed cell."""
+        """Write the traceback of a failed cell or pretraining."""
         write_bytes(self.traceback(identifier), text.encode())
+
+    def failure(self, identifier: str) -> str | None:
+        """Return the last line of the traceback of what failed; None of what did not."""
+        path = self.traceback(identifier)
+        return path.read_text().strip().splitlines()[-1] if path.is_file() else None
 
     def finish(self, identifier: str, files: Mapping[str, bytes]) -> None:
         """Write a finished cell atomically; the caller holds the lock of the cell.

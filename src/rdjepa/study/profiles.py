@@ -1,4 +1,4 @@
-"""Three sizes of the same study: the paper's, one for a single GPU, one for two processor cores."""
+"""Sizes of a study: the paper's, one for a single GPU, one for two processor cores, and two that pretrain."""
 
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -6,10 +6,27 @@ from typing import Any
 from rdjepa.adaptation import adapt
 from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.errors import ArgumentError
-from rdjepa.forecasters import registry as forecasters
 from rdjepa.models.rdjepa import PRESETS
+from rdjepa.study import changes
 
 POOL = 1_000
+
+
+@dataclass(frozen=True)
+class Pretraining:
+    """Sizes of the pretrainings of a study that compares them; what is not said is the preset's own.
+
+    Attributes:
+        steps: optimizer steps; warm-up keeps its share.
+        trajectories: pool trajectories of each source.
+        family: pool trajectories of each family of random equations, of which every one is another equation.
+        validation: validation trajectories of each system; they are for diagnostics alone and decide no weight.
+    """
+
+    steps: int = 5_000
+    trajectories: int = 300
+    family: int = 1_000
+    validation: int = 10
 
 
 @dataclass(frozen=True)
@@ -27,6 +44,7 @@ class Profile:
         curve: numbers of updates after which the errors are measured on the way, with the last and, where weights are
             averaged, with the averaged weights.
         stride: on the way every `stride`-th window of a test trajectory is evaluated; in the end all are.
+        pretraining: sizes of the pretrainings of the study itself; None where its cells start from `checkpoint`.
     """
 
     name: str
@@ -38,6 +56,7 @@ class Profile:
     statistics: int = POOL
     curve: tuple[int, ...] = ()
     stride: int = 4
+    pretraining: Pretraining | None = None
 
     @property
     def grid(self) -> int:
@@ -50,18 +69,37 @@ class Profile:
         return tuple(updates for updates in self.curve if updates <= self.adapt.steps)
 
     def preset_of(self, forecaster: str) -> str:
-        """Return the name of the preset of a forecaster."""
-        return self.preset if forecasters.get(forecaster).sized_by_checkpoint else self.external_preset
+        """Return the name of the preset of a forecaster or of a change."""
+        return self.preset if changes.baseline(forecaster).sized_by_checkpoint else self.external_preset
 
     def settings(self) -> dict[str, Any]:
-        """Return all attributes but the path of the checkpoint, whose content is compared by fingerprint instead."""
-        return {name: value for name, value in asdict(self).items() if name != "checkpoint"}
+        """Return all attributes but the path of the checkpoint, whose content is compared by fingerprint instead.
+
+        Without pretrainings it has no entry of them, as before there were any.
+        """
+        hidden = ("checkpoint",) if self.pretraining else ("checkpoint", "pretraining")
+        return {name: value for name, value in asdict(self).items() if name not in hidden}
 
 
+_ABLATION = Profile(
+    "ablation",
+    "nano",
+    "nano",
+    "nano",
+    replace(adapt.PROFILES["nano"], steps=1_000),
+    test=30,
+    statistics=300,
+    curve=(100, 400, 1_000),
+    pretraining=Pretraining(),
+)
 PROFILES = {
     "paper": Profile("paper", "runs/paper/model", "paper", "paper", adapt.PROFILES["paper"]),
     "small": Profile("small", "runs/small/model", "small", "paper", adapt.PROFILES["small"]),
     "nano": Profile("nano", "nano", "nano", "nano", adapt.PROFILES["nano"], test=30, curve=(100, 400, 1_000, 2_000)),
+    "ablation": _ABLATION,
+    "ablation-long": replace(
+        _ABLATION, name="ablation-long", pretraining=Pretraining(steps=50_000, trajectories=1_000, family=10_000)
+    ),
 }
 
 
@@ -69,8 +107,12 @@ def profile(name: str, checkpoint: str | None = None) -> Profile:
     """Return a profile by name, with another checkpoint than its own if one is given.
 
     Raises:
-        ArgumentError: unknown name.
+        ArgumentError: unknown name, or a checkpoint for a profile that pretrains its own.
     """
     if name not in PROFILES:
         raise ArgumentError(f"expected a profile among {', '.join(PROFILES)}, got {name!r}; name one of them")
+    if checkpoint is not None and PROFILES[name].pretraining:
+        raise ArgumentError(
+            f"expected no checkpoint with the profile {name}, which pretrains its own, got {checkpoint}; leave it out"
+        )
     return PROFILES[name] if checkpoint is None else replace(PROFILES[name], checkpoint=checkpoint)

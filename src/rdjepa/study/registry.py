@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import field as with_default
 from typing import Any
 
 from rdjepa.checks import of_class
 from rdjepa.errors import StudyError
 from rdjepa.forecasters import registry as forecasters
-from rdjepa.study import protocol
+from rdjepa.study import changes, protocol
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class Study:
         name: as in commands, cells and file names.
         title: heading of its page.
         systems: names of systems, in order.
-        forecasters: names of forecasters, in the order of cells; None for every registered one.
+        forecasters: names of forecasters, or of changes of RD-JEPA (`rdjepa.study.changes`), in the order of cells
+            within one group of changes; None for every registered forecaster.
         cells: the study under which its cells are recorded, to read those of another study; its own name by default.
         budgets: numbers K of support trajectories; None for those that the protocol gives each system.
         seeds: support seeds; None for those that the protocol gives each system.
@@ -26,6 +28,11 @@ class Study:
         published: numbers of the paper's tables that it fills; None where nothing was published.
         subject: the forecaster that findings and paired differences are about; the first pretrained one, or else the
             first, by default.
+        control: the forecaster that reductions of the error are taken against in a table of its own; none by default.
+        profile: the profile that is taken where none is named.
+        phases: phase -> its systems, in order; a run computes the cells of one phase, the first by default. All systems
+            at once without phases.
+        changes: whether it compares every registered change beside its forecasters.
     """
 
     name: str
@@ -38,6 +45,10 @@ class Study:
     figures: tuple[str, ...] = ("errors-by-horizon", "all-forecasters")
     published: tuple[str, ...] | None = None
     subject: str = ""
+    control: str = ""
+    profile: str = "nano"
+    phases: Mapping[str, tuple[str, ...]] = with_default(default_factory=dict)
+    changes: bool = False
 
     def __post_init__(self) -> None:
         """Set `cells` to the study's own name where no other is given; refuse values of a wrong type.
@@ -64,8 +75,23 @@ class Study:
         object.__setattr__(self, "cells", self.cells or self.name)
 
     def compared(self) -> tuple[str, ...]:
-        """Return the names of its forecasters."""
-        return tuple(forecasters.names()) if self.forecasters is None else self.forecasters
+        """Return the names of its forecasters and changes."""
+        named = tuple(forecasters.names()) if self.forecasters is None else self.forecasters
+        return (*named, *(changes.names() if self.changes else ()))
+
+    def systems_in(self, phase: str | None) -> tuple[str, ...]:
+        """Return the systems of a phase; of the first when None, and all of them where there are no phases.
+
+        Raises:
+            StudyError: there is no such phase; the known ones are listed.
+        """
+        if phase is None:
+            return next(iter(self.phases.values()), self.systems)
+        if not self.phases:
+            raise StudyError(f"expected no phase of the study {self.name}, which has none, got {phase!r}; leave it out")
+        if phase not in self.phases:
+            raise StudyError(f"expected a phase among {', '.join(self.phases)}, got {phase!r}; name one of them")
+        return self.phases[phase]
 
     def budgets_of(self, system: str) -> tuple[int, ...]:
         """Return the numbers K of support trajectories of one of its systems."""
@@ -83,7 +109,7 @@ class Study:
         return (
             cell["study"] == self.cells
             and cell["system"] in self.systems
-            and (self.forecasters is None or cell["forecaster"] in self.forecasters)
+            and (self.forecasters is None or cell["forecaster"] in self.compared())
             and (self.budgets is None or cell["k"] in self.budgets)
             and (self.seeds is None or cell["support_seed"] in self.seeds)
         )
@@ -105,7 +131,7 @@ def register(study: Study) -> Study:
 
 
 def names() -> list[str]:
-    """Return the registered names: the paper's four, then the user's."""
+    """Return the registered names: the paper's four, the ablation, then the user's."""
     return list(_REGISTERED)
 
 
@@ -166,5 +192,21 @@ register(
         cells="heldout",
         figures=("scratch-fields", "scratch-errors"),
         published=("S14",),
+    )
+)
+register(
+    # Choices are made by leaving one source out of the pretraining; what the paper holds out is for the end.
+    Study(
+        "ablation",
+        "What transfers: pretrainings side by side",
+        (*(LEFT_OUT := ("gray-scott", "ginzburg-landau")), *protocol.HELD_OUT),
+        ("scratch",),
+        budgets=(1, 5),
+        figures=("reductions", "equations"),
+        subject=changes.REFERENCE,
+        control="scratch",
+        profile="ablation",
+        phases={"choice": LEFT_OUT, "final": protocol.HELD_OUT},
+        changes=True,
     )
 )

@@ -1,91 +1,33 @@
-"""Plan the cells of a study, compute the missing ones, and report the progress (S3.1)."""
+"""Compute the missing cells of a study and the pretrainings that they start from, and report the progress (S3.1)."""
 
 import re
 import traceback
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 
 import torch
 
-from rdjepa import systems
 from rdjepa.data.parallel import check_workers, completed
-from rdjepa.data.splits import coinciding_seeds
 from rdjepa.errors import OutputError, StudyError
 from rdjepa.forecasters import registry as forecasters
 from rdjepa.io.checkpoint import shipped
 from rdjepa.models.device import device_named
 from rdjepa.progress import Progress
-from rdjepa.study import protocol, registry
-from rdjepa.study.cell import Cell, checkpoint_fingerprint, compute, identifier, identity, read_record
-from rdjepa.study.cost import left
+from rdjepa.study import changes, pretrainings
+from rdjepa.study.cell import Cell, compute, identity, read_record
+from rdjepa.study.cost import left, left_to_pretrain
 from rdjepa.study.directory import Directory
+from rdjepa.study.fingerprints import checkpoint_fingerprint, identifier
+from rdjepa.study.plan import cells, select
+from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
 from rdjepa.study.supply import Supply
 
+__all__ = ["RunReport", "Status", "cells", "missing_cells", "missing_pretrainings", "run", "select", "status"]
+
 DONE, KEPT, BUSY = "done", "kept", "busy"
-
-
-def cells(study: str, only: Sequence[str] = (), seeds: Sequence[int] | None = None) -> list[Cell]:
-    """Return the cells of a study: the smallest K under the first seed, then its other seeds, then the larger K.
-
-    Within one K and seed all systems and forecasters come first, so a study that is stopped early compares all of them.
-
-    Args:
-        study: name of a registered study.
-        only: conditions "key=value" on system, k, support_seed and forecaster; values of one key are alternatives.
-        seeds: support seeds, instead of the study's.
-
-    Raises:
-        StudyError: an unknown study, key or value, a study of an unknown system or forecaster or about one that it does
-            not compare, or seeds that select the same trajectory at K = 1.
-    """
-    plan = registry.get(study)
-    _check(plan)
-    found = []
-    for system in plan.systems:
-        chosen = tuple(seeds or plan.seeds_of(system))
-        same = coinciding_seeds(protocol.counts(system)["pool", "id"], 1, chosen)
-        if same:
-            pairs = ", ".join(f"{a} and {b}" for a, b in same)
-            raise StudyError(f"expected seeds that select different trajectories of {system} at K = 1, got {pairs}")
-        for number, k in enumerate(plan.budgets_of(system)):
-            for place, seed in enumerate(chosen):
-                found += [((number, place), Cell(plan.cells, system, k, seed, name)) for name in plan.compared()]
-    found.sort(key=lambda item: item[0])
-    return select([cell for _, cell in found], only)
-
-
-def _check(plan: registry.Study) -> None:
-    """Refuse a study that names an unknown system or forecaster, or whose subject it does not compare."""
-    every = (*systems.names(), *systems.wall_names())
-    for kind, chosen, known in (
-        ("system", plan.systems, every),
-        ("forecaster", plan.compared(), forecasters.names()),
-        ("subject", (plan.subject,) if plan.subject else (), plan.compared()),
-    ):
-        unknown = [name for name in chosen if name not in known]
-        if unknown:
-            raise StudyError(
-                f"expected every {kind} of the study {plan.name} among {', '.join(known)}, got {unknown[0]!r}; "
-                "correct the name, or register it first"
-            )
-
-
-def select(every: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
-    """Return the cells that meet all conditions; see `cells`."""
-    wanted: dict[str, set[str]] = {}
-    for condition in only:
-        key, equals, value = condition.strip().partition("=")
-        if not equals or key not in ("system", "k", "support_seed", "forecaster"):
-            raise StudyError(
-                f"expected system=..., k=..., support_seed=... or forecaster=..., got {condition!r}; name one of them"
-            )
-        known = dict.fromkeys(str(getattr(cell, key)) for cell in every)
-        if value not in known:
-            raise StudyError(f"expected {key} among {', '.join(known)}, got {value!r}; name one of them")
-        wanted.setdefault(key, set()).add(value)
-    return [cell for cell in every if all(str(getattr(cell, key)) in values for key, values in wanted.items())]
 
 
 def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile) -> list[Cell]:
@@ -95,21 +37,32 @@ def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile) -> l
     return [cell for cell in plan if not directory.is_done(identifier(identity(cell, profile)))]
 
 
+def missing_pretrainings(root: Path | str, missing: Sequence[Cell], profile: Profile) -> list[Pretraining]:
+    """Return the pretrainings that some cells start from and that are not finished, in the order of their need."""
+    directory = Directory(root)
+    found = pretrainings.distinct(cell.pretraining(profile) for cell in missing)
+    return [each for each in found if not directory.is_pretrained(each.name)]
+
+
 @dataclass(frozen=True)
 class RunReport:
-    """The outcome of a run, by cell.
+    """The outcome of a run, by cell and by pretraining.
 
     Attributes:
         done: cells that it computed.
-        kept: number that were there already.
-        busy: cells that another process computes.
-        failed: cell -> last line of its traceback.
+        kept: number of cells that were there already.
+        busy: cells that another process computes, or whose pretraining it does.
+        failed: cell or pretraining -> last line of its traceback.
+        stopped: failed pretraining -> the cells that it stops; all others were computed.
+        pretrained: pretrainings that it computed.
     """
 
     done: tuple[Cell, ...]
     kept: int
     busy: tuple[Cell, ...]
-    failed: Mapping[Cell, str]
+    failed: Mapping[Cell | Pretraining, str]
+    stopped: Mapping[Pretraining, tuple[Cell, ...]] = field(default_factory=dict)
+    pretrained: tuple[Pretraining, ...] = ()
 
 
 def run(
@@ -124,7 +77,10 @@ def run(
     device: str = "auto",
     progress: Progress | None = None,
 ) -> RunReport:
-    """Compute the cells that are not finished, in the order of the plan.
+    """Compute the cells that are not finished, in the order of the plan, and first what they start from.
+
+    Of every group of changes the pretrainings come before the cells. A pretraining that was stopped goes on from its
+    newest state, and one that failed stops only the cells that start from it.
 
     Args:
         root: study directory; on a cluster a path that all workers share, like `data`.
@@ -146,9 +102,59 @@ def run(
     check_workers(workers, scheduler)
     directory = Directory(root)
     supply = Supply(directory.root, None if data is None else Path(data).absolute(), limit, profile.grid)
-    supply.check(dict.fromkeys(cell.system for cell in plan))
+    seen = [name for each in _starts(plan, profile) for name, _ in each.systems]
+    supply.check(dict.fromkeys([*(cell.system for cell in plan), *seen]))
     device_named(device)
-    pretrained = [name for name in dict.fromkeys(c.forecaster for c in plan) if forecasters.get(name).pretrained]
+    profile = _claimed(directory, plan, profile)
+    missing = missing_cells(root, plan, profile)
+    number = workers if workers is not None else max(1, torch.cuda.device_count())
+    preparing = None if progress is None else lambda done, total, _: progress(done, total, "trajectories")
+    supply.prepare(missing, profile, workers=number, scheduler=scheduler, progress=preparing)
+    starts = missing_pretrainings(root, missing, profile)
+    supply.prepare_pretrainings(starts, workers=number, scheduler=scheduler, progress=preparing)
+    outcomes: dict[Cell | Pretraining, str] = {}
+    kept, total = len(plan) - len(missing), len(plan) + len(starts)
+
+    def report(what: str) -> None:
+        if progress:
+            progress(kept + len(outcomes), total, what)
+
+    def compute_all(function: Callable[..., str], jobs: Mapping[Cell | Pretraining, str]) -> None:
+        arguments = [(supply, job, profile, device) for job in jobs]
+        with completed(function, arguments, list(jobs.values()), workers=number, scheduler=scheduler) as results:
+            for position, result in results:
+                job, name = list(jobs.items())[position]
+                if isinstance(result, StudyError | OutputError):
+                    raise result
+                if isinstance(result, Exception):  # the worker was killed again and again
+                    directory.fail(name, f"{type(result).__name__}: {result}\n")
+                    result = f"{type(result).__name__}: {result}"
+                outcomes[job] = result
+                report(str(job))
+
+    report("cells")
+    stopped: dict[Pretraining, list[Cell]] = {}
+    for _, members in groupby(missing, key=lambda cell: cell.group):
+        wave = list(members)
+        wanted = [each for each in _starts(wave, profile) if each in starts and each not in outcomes]
+        compute_all(attempt_pretraining, {each: each.name for each in wanted})
+        ready: dict[Cell | Pretraining, str] = {}
+        for cell in wave:
+            start = cell.pretraining(profile)
+            if start is None or outcomes.get(start, KEPT) in (DONE, KEPT):
+                ready[cell] = identifier(identity(cell, profile))
+            elif outcomes[start] == BUSY:
+                outcomes[cell] = BUSY
+            else:
+                stopped.setdefault(start, []).append(cell)
+        compute_all(attempt, ready)
+    return _report(outcomes, kept, stopped)
+
+
+def _claimed(directory: Directory, plan: Sequence[Cell], profile: Profile) -> Profile:
+    """Enter the settings of a run into its directory; return the profile with a checkpoint that all workers find."""
+    names = dict.fromkeys(cell.forecaster for cell in plan)
+    pretrained = [name for name in names if changes.find(name) is None and forecasters.get(name).pretrained]
     # The checkpoint is recorded by forecaster, not by profile: forecasters without pretraining run with any or none.
     weights = {"checkpoint": checkpoint_fingerprint(profile)} if pretrained else {}
     directory.claim(profile.name, profile.settings())
@@ -156,33 +162,50 @@ def run(
         directory.claim(f"{profile.name}/{name}", weights)
     if pretrained and profile.checkpoint not in shipped():
         # a worker on a cluster may run in another working directory
-        profile = replace(profile, checkpoint=str(Path(profile.checkpoint).resolve()))
-    missing = missing_cells(root, plan, profile)
-    kept = len(plan) - len(missing)
-    number = workers if workers is not None else max(1, torch.cuda.device_count())
-    preparing = None if progress is None else lambda done, total, _: progress(done, total, "trajectories")
-    supply.prepare(missing, profile, workers=number, scheduler=scheduler, progress=preparing)
-    outcomes: dict[Cell, str] = {}
-    jobs = [(supply, cell, profile, device) for cell in missing]
-    if progress:
-        progress(kept, len(plan), "cells")
-    names = [identifier(identity(cell, profile)) for cell in missing]
-    with completed(attempt, jobs, names, workers=number, scheduler=scheduler) as results:
-        for position, result in results:
-            cell = missing[position]
-            if isinstance(result, StudyError | OutputError):
-                raise result
-            if isinstance(result, Exception):  # the worker was killed again and again
-                directory.fail(names[position], f"{type(result).__name__}: {result}\n")
-                result = f"{type(result).__name__}: {result}"
-            outcomes[cell] = result
-            if progress:
-                progress(kept + len(outcomes), len(plan), str(cell))
-    by_outcome = {
-        kind: tuple(cell for cell, outcome in outcomes.items() if outcome == kind) for kind in (DONE, KEPT, BUSY)
-    }
-    failed = {cell: outcome for cell, outcome in outcomes.items() if outcome not in by_outcome}
-    return RunReport(by_outcome[DONE], kept + len(by_outcome[KEPT]), by_outcome[BUSY], failed)
+        return replace(profile, checkpoint=str(Path(profile.checkpoint).resolve()))
+    return profile
+
+
+def _report(
+    outcomes: Mapping[Cell | Pretraining, str], kept: int, stopped: Mapping[Pretraining, Sequence[Cell]]
+) -> RunReport:
+    """Return the outcome of a run; `kept` cells were there before it."""
+    done, also_kept, busy = (
+        tuple(job for job, outcome in outcomes.items() if outcome == kind and isinstance(job, Cell))
+        for kind in (DONE, KEPT, BUSY)
+    )
+    return RunReport(
+        done,
+        kept + len(also_kept),
+        busy,
+        {job: outcome for job, outcome in outcomes.items() if outcome not in (DONE, KEPT, BUSY)},
+        {start: tuple(cells) for start, cells in stopped.items()},
+        tuple(job for job, outcome in outcomes.items() if outcome == DONE and isinstance(job, Pretraining)),
+    )
+
+
+def _starts(cells: Sequence[Cell], profile: Profile) -> list[Pretraining]:
+    """Return the pretrainings that some cells start from, each once."""
+    return pretrainings.distinct(cell.pretraining(profile) for cell in cells)
+
+
+def attempt_pretraining(supply: Supply, start: Pretraining, profile: Profile, device: str) -> str:
+    """Finish one pretraining, from its newest state if there is one; result and errors are those of `attempt`."""
+    directory, name = Directory(supply.root), start.name
+    with directory.lock(name) as locked:
+        if not locked:
+            return BUSY
+        if directory.is_pretrained(name):
+            return KEPT
+        try:
+            start.run(directory.pretraining(name), supply.dataset_of(start), _device(device))
+        except OutputError:
+            raise
+        except Exception as error:
+            directory.fail(name, traceback.format_exc())
+            return f"{type(error).__name__}: {error}"
+        directory.traceback(name).unlink(missing_ok=True)
+        return DONE
 
 
 def attempt(supply: Supply, cell: Cell, profile: Profile, device: str) -> str:
@@ -202,7 +225,9 @@ def attempt(supply: Supply, cell: Cell, profile: Profile, device: str) -> str:
             return KEPT
         try:
             statistics = supply.normalizer(cell.system, profile.statistics)
-            files = compute(cell, profile, supply.get, statistics, _device(device))
+            start = cell.pretraining(profile)
+            pretrained = [pretrainings.weights(directory.pretraining(start.name))] if start else []
+            files = compute(cell, profile, supply.get, statistics, _device(device), *pretrained)
         except Exception as error:
             directory.fail(name, traceback.format_exc())
             return f"{type(error).__name__}: {error}"
@@ -216,18 +241,24 @@ class Status:
 
     Attributes:
         done: finished cells.
-        running: cells that a process computes.
-        failed: cell -> last line of its traceback.
-        waiting: the others.
+        running: cells and pretrainings that a process computes.
+        failed: cell or pretraining -> last line of its traceback.
+        waiting: the other cells.
         seconds: expected of running, failed and waiting cells, divided among the running processes; None before the
             first cell is finished.
+        stopped: failed pretraining -> the cells that wait for it.
+        pretrained: finished pretrainings.
+        unpretrained: pretrainings that no process computes and that did not fail.
     """
 
     done: tuple[Cell, ...]
-    running: tuple[Cell, ...]
-    failed: Mapping[Cell, str]
+    running: tuple[Cell | Pretraining, ...]
+    failed: Mapping[Cell | Pretraining, str]
     waiting: tuple[Cell, ...]
     seconds: float | None
+    stopped: Mapping[Pretraining, tuple[Cell, ...]] = field(default_factory=dict)
+    pretrained: tuple[Pretraining, ...] = ()
+    unpretrained: tuple[Pretraining, ...] = ()
 
 
 def status(root: Path | str, plan: Sequence[Cell], profile: Profile) -> Status:
@@ -239,22 +270,36 @@ def status(root: Path | str, plan: Sequence[Cell], profile: Profile) -> Status:
     directory = Directory(root)
     directory.read()
     directory.check(profile.name, profile.settings())
-    done, running, waiting, records = [], [], [], []
-    failed: dict[Cell, str] = {}
-    for cell in plan:
-        name = identifier(identity(cell, profile))
-        if directory.is_done(name):
-            done.append(cell)
-            records.append(read_record(directory.cell(name)))
-        elif directory.is_running(name):
-            running.append(cell)
-        elif directory.traceback(name).is_file():
-            failed[cell] = directory.traceback(name).read_text().strip().splitlines()[-1]
-        else:
-            waiting.append(cell)
-    expected = left([*running, *failed, *waiting], records)
-    seconds = None if expected is None else expected / max(1, len(running))
-    return Status(tuple(done), tuple(running), failed, tuple(waiting), seconds)
+    starts = _starts(plan, profile)
+    names: dict[Cell | Pretraining, str] = {start: start.name for start in starts}
+    names |= {cell: identifier(identity(cell, profile)) for cell in plan}
+    done = [cell for cell in plan if directory.is_done(names[cell])]
+    pretrained = [start for start in starts if directory.is_pretrained(names[start])]
+    others = [job for job in names if job not in {*done, *pretrained}]
+    running = [job for job in others if directory.is_running(names[job])]
+    failed = {job: line for job in others if job not in running and (line := directory.failure(names[job])) is not None}
+    waiting = [job for job in others if job not in running and job not in failed]
+    records = [read_record(directory.cell(names[cell])) for cell in done]
+    expected = left([job for job in others if isinstance(job, Cell)], records)
+    starting = left_to_pretrain(
+        [job for job in others if isinstance(job, Pretraining)],
+        [pretrainings.read_record(directory.pretraining(names[start])) for start in pretrained],
+    )
+    stopped = {
+        start: tuple(cell for cell in waiting if isinstance(cell, Cell) and cell.pretraining(profile) == start)
+        for start in failed
+        if isinstance(start, Pretraining)
+    }
+    return Status(
+        tuple(done),
+        tuple(running),
+        failed,
+        tuple(job for job in waiting if isinstance(job, Cell)),
+        None if expected is None or starting is None else (expected + starting) / max(1, len(running)),
+        stopped,
+        tuple(pretrained),
+        tuple(job for job in waiting if isinstance(job, Pretraining)),
+    )
 
 
 def _device(name: str) -> torch.device:

@@ -12,7 +12,7 @@ from pathlib import Path
 from rdjepa import systems
 from rdjepa.data import manifest
 from rdjepa.data.acquire import Acquirer
-from rdjepa.data.build import build
+from rdjepa.data.build import BuildReport, build
 from rdjepa.data.parallel import completed
 from rdjepa.data.statistics import Moments, Normalizer, fold
 from rdjepa.data.trajectory import Key, Trajectory
@@ -21,6 +21,7 @@ from rdjepa.io import sealed
 from rdjepa.progress import Progress
 from rdjepa.study import protocol
 from rdjepa.study.cell import Cell
+from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
 
 TRAJECTORY_BYTES = 40 * 128 * 128 * 2 * 4  # frames, grid, components, float32
@@ -131,15 +132,56 @@ class Supply:
             scheduler=scheduler,
             progress=None if progress is None else lambda done, _, what: progress(len(jobs) + done, total, what),
         )
-        if built.failed:
-            key, reason = next(iter(built.failed.items()))
-            raise DataError(f"expected every trajectory to be made, got none for {key} ({reason}); check the system")
+        _all_made(built)
+
+    def prepare_pretrainings(
+        self,
+        pretrainings: Sequence[Pretraining],
+        *,
+        workers: int = 1,
+        scheduler: str | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Simulate the trajectories that some pretrainings read, unless the given data set has all of them.
+
+        A pretraining reads one directory, and every trajectory of it, so what it needs is not part of the cache.
+        """
+        wanted = self.lacking_for(pretrainings)
+        if wanted:
+            own = self._own
+            manifest.claim(own, [systems.get(name) for name in dict.fromkeys(key.system for key in wanted)])
+            _all_made(build(own, wanted, workers=workers, scheduler=scheduler, progress=progress))
+
+    def lacking_for(self, pretrainings: Iterable[Pretraining]) -> list[Key]:
+        """Return the keys of the trajectories that some pretrainings read and that have to be simulated."""
+        keys = [key for each in pretrainings if self.dataset_of(each) == self._own for key in each.reads()]
+        return Acquirer(self._own).lacks(dict.fromkeys(keys))
+
+    def dataset_of(self, pretraining: Pretraining) -> Path:
+        """Return the directory that a pretraining reads: the given data set if it has all that is needed, or an own."""
+        given = self.data is not None and not Acquirer(self.data).lacks(pretraining.reads())
+        return self.data if given and self.data else self._own
+
+    @property
+    def _own(self) -> Path:
+        return self.root / "pretrainings" / "datasets"
 
     def _statistics(self, system: str, count: int) -> Path:
         return self.root / "statistics" / f"{system}-{count}-{self.grid}.json"
 
     def _write_statistics(self, path: Path, parts: Sequence[Moments]) -> None:
         sealed.write(path, asdict(Normalizer.of(fold(parts))) | {"trajectories": len(parts)})
+
+
+def _all_made(built: BuildReport) -> None:
+    """Refuse a build that lacks a trajectory.
+
+    Raises:
+        DataError: it does.
+    """
+    if built.failed:
+        key, reason = next(iter(built.failed.items()))
+        raise DataError(f"expected every trajectory to be made, got none for {key} ({reason}); check the system")
 
 
 def pool_keys(system: str, count: int) -> list[Key]:

@@ -15,6 +15,7 @@ FORECASTERS = {
     "source": ("rd-jepa", "no-latent", "fno"),
     "boundary": ("rd-jepa", "no-latent", "fno", "extrapolation"),
     "scratch": ("rd-jepa", "scratch"),
+    "ablation": ("scratch", "reference", "masked-fields", "sources-and-family", "seed-2", "one-equation"),
 }
 SEEDS = (777, 778, 779)
 

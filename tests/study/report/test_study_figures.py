@@ -10,10 +10,11 @@ from rdjepa.study.report.figures import FIGURES, material, source_scaling, spect
 from rdjepa.viz import style
 
 
-@pytest.fixture(scope="module", params=["heldout", "source", "boundary", "scratch"])
+@pytest.fixture(scope="module", params=["heldout", "source", "boundary", "scratch", "ablation"])
 def found(request, made_study, made_example):
     rows, _, energies = made_study(request.param)
-    return request.param, material(summary.run_values(summary.prepare(rows)), energies, made_example, request.param)
+    rows = summary.prepare(rows)
+    return request.param, material(summary.run_values(rows), energies, made_example, request.param, rows)
 
 
 def test_every_figure_of_every_study_can_be_drawn(found):

@@ -28,6 +28,11 @@ class Objective:
     model: str | type
     trained: bool = True
 
+    @property
+    def path(self) -> str:
+        """Location of its class, "module:Class"."""
+        return self.model if isinstance(self.model, str) else f"{self.model.__module__}:{self.model.__qualname__}"
+
 
 _REGISTERED: dict[str, Objective] = {}
 

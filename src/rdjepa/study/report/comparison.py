@@ -1,5 +1,6 @@
 """Paired comparison of two forecasters: differences with bootstrap intervals, and the share of lower errors."""
 
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
@@ -34,22 +35,36 @@ def paired(
         single matched forecast, which has no interval), won: the share of matched
         forecasts in which the forecaster's error is lower, and runs: ids of all runs behind them.
     """
+    random = np.random.default_rng(seed)
+    found = []
+    for system, k, (first, second), runs in matched(rows, forecaster, against, metric):
+        table = first - second
+        (drawn,) = resampled([table], resamples, random)
+        low, high = interval(drawn, table.size)
+        found.append((system, k, table.shape[1], table.shape[0], table.mean(), low, high, (table < 0).mean(), runs))
+    return pd.DataFrame(found, columns=COLUMNS)
+
+
+def matched(
+    rows: pd.DataFrame, forecaster: str, against: str, metric: str
+) -> Iterator[tuple[str, int, tuple[np.ndarray, np.ndarray], str]]:
+    """Yield system, K, the errors (trajectories, supports) of two forecasters where both have them, and their runs.
+
+    Args:
+        rows: trajectory errors, as `summary.prepare` returns them.
+        forecaster: the first of the pair.
+        against: the second of the pair.
+        metric: which rows to take.
+    """
     chosen = rows[(rows["metric"] == metric) & rows["forecaster"].isin([forecaster, against])]
     keys = ["system", "k", "support_seed", "regime", "trajectory"]
     errors = chosen.groupby([*keys, "forecaster"])["value"].mean().unstack("forecaster")
     if not {forecaster, against} <= set(errors.columns):
-        return pd.DataFrame(columns=COLUMNS)
-    differences = (errors[forecaster] - errors[against]).dropna()
-    random = np.random.default_rng(seed)
-    found = []
-    for (system, k), part in differences.groupby(level=["system", "k"], sort=False):
-        table = part.droplevel(["system", "k"]).unstack("support_seed").to_numpy()  # (trajectories, supports)
-        # draws of a single forecast are all the same, which says nothing about the choice of it
-        single = table.size == 1
-        low, high = (np.nan, np.nan) if single else np.quantile(_means(table, resamples, random), [0.025, 0.975])
+        return
+    for (system, k), part in errors.dropna().groupby(level=["system", "k"], sort=False):
+        wide = part.droplevel(["system", "k"]).unstack("support_seed")
         runs = " ".join(chosen.loc[(chosen["system"] == system) & (chosen["k"] == k), "run"].unique())
-        found.append((system, k, table.shape[1], table.shape[0], table.mean(), low, high, (table < 0).mean(), runs))
-    return pd.DataFrame(found, columns=COLUMNS)
+        yield system, k, (wide[forecaster].to_numpy(), wide[against].to_numpy()), runs
 
 
 def against_all(rows: pd.DataFrame, forecaster: str, metrics: tuple[str, ...]) -> pd.DataFrame:
@@ -84,11 +99,22 @@ def comparison_sheet(found: pd.DataFrame, metric: str, caption: str) -> Sheet:
     return Sheet(caption, (heading("system"), "Against"), columns, tuple(rows))
 
 
-def _means(table: np.ndarray, resamples: int, random: np.random.Generator) -> np.ndarray:
-    """Return the means (resamples,) of the table with its rows and columns resampled with replacement."""
+def resampled(tables: Sequence[np.ndarray], resamples: int, random: np.random.Generator) -> list[np.ndarray]:
+    """Return the means (resamples,) of tables of one shape, rows and columns drawn with replacement alike for all."""
     # Drawing n of n rows with replacement is weighting each by a multinomial count, which needs no copy of the table.
-    counts = [random.multinomial(size, np.full(size, 1 / size), size=resamples) / size for size in table.shape]
-    return np.einsum("rt,ts,rs->r", counts[0], table, counts[1], optimize=True)
+    counts = [random.multinomial(size, np.full(size, 1 / size), size=resamples) / size for size in tables[0].shape]
+    return [np.einsum("rt,ts,rs->r", counts[0], table, counts[1], optimize=True) for table in tables]
+
+
+def interval(drawn: np.ndarray, forecasts: int) -> tuple[float, float]:
+    """Return the quantiles that hold the middle 95 % of draws; NaN for draws of a single forecast.
+
+    Those are all the same, which says nothing about the choice of it.
+    """
+    if forecasts == 1:
+        return np.nan, np.nan
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return float(low), float(high)
 
 
 def _texts(line: pd.Series) -> list[Text]:

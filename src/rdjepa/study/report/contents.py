@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from rdjepa.study import registry
-from rdjepa.study.report import comparison, runs, summary, tables
+from rdjepa.study.report import comparison, reductions, runs, summary, tables
 from rdjepa.study.report.labels import focus, label
 from rdjepa.study.report.layouts import MAIN_METRICS, Layout, further_tables, paper_tables
 from rdjepa.study.report.sheet import Sheet
@@ -22,12 +22,14 @@ class Section:
         title: heading in the report.
         sheets: the table, the published values, the differences.
         lines: rows of the CSV file: every value with the ids of its runs.
+        alike: whether the sheets are of one rank, instead of a table and what was published.
     """
 
     name: str
     title: str
     sheets: tuple[Sheet, ...]
     lines: pd.DataFrame
+    alike: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def contents(rows: pd.DataFrame, records: pd.DataFrame, study: str) -> Contents:
     values = summary.run_values(rows)
     source = runs.sentence(rows, records)
     profile, subject = rows["profile"].iloc[0], focus(rows["forecaster"].unique(), plan.subject)
-    sections, findings = [], []
+    sections, findings = _reductions(rows, plan.control, source), []
     for layout in [*paper_tables(plan), *further_tables(plan, values)]:
         found, paper = tables.results(values, layout), tables.published_results(layout)
         sheets = _sheets(layout, found, paper, source, profile)
@@ -110,4 +112,31 @@ def _paired(rows: pd.DataFrame, subject: str, source: str) -> list[Section]:
         )
         for metric in MAIN_METRICS
     )
-    return [Section("paired", "Paired differences", sheets, found)]
+    return [Section("paired", "Paired differences", sheets, found, alike=True)]
+
+
+def _reductions(rows: pd.DataFrame, control: str, source: str) -> list[Section]:
+    """Return sections of the reductions against a study's control, and of the spread between pretraining seeds."""
+    found = reductions.against_control(rows, control, MAIN_METRICS) if control else pd.DataFrame()
+    if found.empty:
+        return []
+    sheets = tuple(
+        reductions.sheet(
+            found,
+            metric,
+            f"Reduction of the {label('metric', metric)} error against {label('forecaster', control)}, in percent, "
+            "averaged over h = 1..5, with 95 % bootstrap intervals over support selections and test trajectories, bold "
+            f"where they lie above zero. {source}.",
+        )
+        for metric in MAIN_METRICS
+    )
+    sections = [Section("reductions", "Reduction of the error by every change", sheets, found, alike=True)]
+    spread = reductions.spread(rows, MAIN_METRICS[0])
+    if not spread.empty:
+        caption = (
+            f"{label('metric', MAIN_METRICS[0])} of the reference, times 100, averaged over h = 1..5; sample deviation "
+            f"between pretraining seeds, of means over supports, and between supports, within a pretraining. {source}."
+        )
+        sheets = (reductions.spread_sheet(spread, caption),)
+        sections.append(Section("spread", "Spread between pretrainings", sheets, spread))
+    return sections

@@ -1,7 +1,7 @@
 """The figures of studies: the paper's Figures 2 to 5, their counterparts for walls and scratch, and generic ones."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from matplotlib import figure as canvas
 from rdjepa.errors import StudyError
 from rdjepa.study import registry
 from rdjepa.study.registry import CONTROL, PAPER
-from rdjepa.study.report import charts, field_panels, summary
+from rdjepa.study.report import charts, field_panels, reductions, summary, transfer
 from rdjepa.study.report.labels import focus, label, ordered
 from rdjepa.study.report.layouts import MAIN_METRICS, axis
 from rdjepa.viz import style
@@ -33,6 +33,9 @@ class Material:
         known: `summary.over_runs` of errors and reductions, by coordinates.
         spectra: binned energies; may be empty.
         examples: id of a run -> its fields, or None.
+        few: the forecasters of figures in which many would hide each other: all, or in a study with a control the
+            subject and the control.
+        reductions: `reductions.against_control` of relative L2; empty in a study without a control.
     """
 
     systems: tuple[str, ...]
@@ -42,6 +45,8 @@ class Material:
     known: charts.Known
     spectra: pd.DataFrame
     examples: Examples
+    few: tuple[str, ...] = ()
+    reductions: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def find(self, system: str, k: int, forecaster: str) -> Mapping[str, np.ndarray] | None:
         """Return the example fields of the first support selection of a setting, if there are any."""
@@ -66,7 +71,9 @@ class Figure:
     draw: Callable[[Material], Any]
 
 
-def material(values: pd.DataFrame, spectra: pd.DataFrame, examples: Examples, study: str) -> Material:
+def material(
+    values: pd.DataFrame, spectra: pd.DataFrame, examples: Examples, study: str, rows: pd.DataFrame | None = None
+) -> Material:
     """Aggregate the results that the figures of a study need.
 
     Args:
@@ -74,6 +81,7 @@ def material(values: pd.DataFrame, spectra: pd.DataFrame, examples: Examples, st
         spectra: binned energies; may be empty.
         examples: id of a run -> newest, reference and forecast, or None.
         study: name of the study.
+        rows: trajectory errors, as `summary.prepare` returns them, for intervals in a study with a control.
     """
     plan = registry.get(study)
     systems = axis(plan, values, "system")
@@ -85,7 +93,11 @@ def material(values: pd.DataFrame, spectra: pd.DataFrame, examples: Examples, st
     others = [name for name in forecasters if name != subject]
     parts = [everything, *(summary.reductions(everything, subject, name) for name in others)]
     known = summary.over_runs(pd.concat(parts, ignore_index=True)).to_dict("index")
-    return Material(systems, axis(plan, values, "k"), forecasters, subject, known, spectra, examples)
+    few = tuple(name for name in forecasters if not plan.control or name in (subject, plan.control))
+    against = pd.DataFrame()
+    if plan.control and rows is not None:
+        against = reductions.against_control(rows, plan.control, MAIN_METRICS[:1])
+    return Material(systems, axis(plan, values, "k"), forecasters, subject, known, spectra, examples, few, against)
 
 
 def draw(found: Material, out: Path, study: str) -> list[tuple[Figure, list[Path]]]:
@@ -243,7 +255,7 @@ def spectra(found: Material) -> Any:
     for row, h in zip(grid, chosen, strict=True):
         for axes, system in zip(row, found.systems, strict=True):
             part = lines[(lines["system"].astype(str) == system) & (lines["horizon"] == h)]
-            charts.spectrum(axes, part, found.forecasters)
+            charts.spectrum(axes, part, found.few)
         row[0].set_ylabel(f"h = {h}\nenergy")
     for axes, system in zip(grid[0], found.systems, strict=True):
         axes.set_title(f"{label('system', system)}, K = {k}")
@@ -309,6 +321,21 @@ FIGURES = {
             "Every forecaster",
             "Mean over h = 1..5, and its deviation over selections.",
             all_forecasters,
+        ),
+        Figure(
+            "reductions",
+            "Reduction of the error by every change",
+            "Reduction of the relative L² error against the same architecture from scratch, mean over h = 1..5, with "
+            "95 % bootstrap intervals over support selections and test trajectories.",
+            transfer.reductions,
+        ),
+        Figure(
+            "equations",
+            "Error against the number of equations",
+            "Relative L² error after adaptation against the number of source equations of the pretraining, mean over "
+            "h = 1..5 and deviation over support selections; 0 is the same architecture from scratch, the last point "
+            "has random equations beside all sources.",
+            transfer.equations,
         ),
     )
 }

@@ -1,10 +1,11 @@
-"""Labels and their order in tables, from the registries of systems, forecasters and metrics, and for regimes."""
+"""Labels and their order in tables, from the registries of systems, forecasters, changes and metrics."""
 
 from collections.abc import Iterable
 
 from rdjepa import systems
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.forecasters import registry as forecasters
+from rdjepa.study import changes
 
 _ALL_SYSTEMS = "Overall"
 _REGIMES = {"id": "ID", "coeff-ood": "Coeff.-OOD", "ic-ood": "IC-OOD", "all": "All"}
@@ -32,6 +33,9 @@ def label(dimension: str, value: str | int) -> str:
         return name
     if dimension == "system":
         return systems.get(name).label
+    change = changes.find(name) if dimension == "forecaster" else None
+    if change:
+        return change.title
     return METRICS[name].title if dimension == "metric" else forecasters.get(name).title
 
 
@@ -49,7 +53,7 @@ def registered(dimension: str) -> list[str]:
     """Return the registered names of a dimension in the order of tables; the mean over systems comes last."""
     return {
         "system": [*systems.names(), *systems.wall_names(), "all"],
-        "forecaster": forecasters.in_print(),
+        "forecaster": [*forecasters.in_print(), *changes.names()],
         "metric": list(METRICS),
         "regime": list(_REGIMES),
     }[dimension]
@@ -67,5 +71,5 @@ def focus(names: Iterable[str], subject: str = "") -> str:
     if subject:
         return subject
     order = ordered("forecaster", names)
-    known = set(forecasters.names())
-    return next((name for name in order if name in known and forecasters.get(name).pretrained), order[0])
+    known = {*forecasters.names(), *changes.names()}
+    return next((name for name in order if name in known and changes.baseline(name).pretrained), order[0])

@@ -6,9 +6,9 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from rdjepa.forecasters.registry import in_print, line_style
+from rdjepa.forecasters.registry import line_style
 from rdjepa.io.atomic import write_bytes
-from rdjepa.study.report.labels import label
+from rdjepa.study.report.labels import label, ordered
 from rdjepa.study.report.sheet import MISSING, Sheet, Text, markdown
 from rdjepa.viz import style
 
@@ -36,7 +36,7 @@ def table(found: pd.DataFrame) -> Sheet:
     rows = []
     for (system, k), part in found.groupby(["system", "k"], sort=False, observed=True):
         known = part.set_index(["forecaster", "weights", "updates"]).to_dict("index")
-        names = [name for name in in_print() if name in set(part["forecaster"])]
+        names = ordered("forecaster", part["forecaster"])
         lowest = {
             column: min(names, key=lambda name: known.get((name, *column), {"mean": float("inf")})["mean"])
             for column in columns

@@ -71,7 +71,7 @@ def write_figures(
     """
     rows = summary.prepare(rows)
     runs.of_rows(rows, records)
-    material = figures.material(summary.run_values(rows), spectra, examples, study)
+    material = figures.material(summary.run_values(rows), spectra, examples, study, rows)
     out = Path(out)
     return [path for _, paths in figures.draw(material, out, study) for path in paths]
 
@@ -94,7 +94,7 @@ def write_report(
     """
     content = contents(rows, records, study)
     out = Path(out)
-    material = figures.material(content.values, spectra, examples, study)
+    material = figures.material(content.values, spectra, examples, study, content.rows)
     return _write(out / f"{study}.html", page.page(content, material, study))
 
 

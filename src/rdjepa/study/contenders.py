@@ -1,0 +1,71 @@
+"""What a cell adapts: a forecaster by its name, or RD-JEPA after a change (`rdjepa.study.changes`)."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rdjepa import forecasters
+from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.data.statistics import Normalizer
+from rdjepa.evaluation.evaluate import Forecast
+from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.rd_jepa import LearningRates, RDJEPAForecaster
+from rdjepa.forecasters.scratch import Scratch
+from rdjepa.io import checkpoint
+from rdjepa.models.rdjepa import PRESETS, RDJEPA, build, with_fresh_decoder
+from rdjepa.pretraining import config, parts
+from rdjepa.study import changes
+from rdjepa.study.changes import Change
+from rdjepa.study.profiles import Profile
+
+
+@cache
+def settings(name: str, preset: str) -> dict[str, Any]:
+    """Return sizes and learning rates of a forecaster, or of RD-JEPA after a change, at a preset."""
+    change = changes.find(name)
+    with torch.device("meta"):  # sizes without weights
+        if change is None:
+            return forecasters.build(name, preset).settings()
+        sizes, _ = parts.without(change.without, PRESETS[preset], config.PROFILES["nano"])
+        return RDJEPAForecaster(RDJEPA(sizes), rates(change, preset)).settings()
+
+
+def rates(change: Change, preset: str) -> LearningRates:
+    """Return the learning rates with which RD-JEPA is adapted after a change."""
+    usual, control = (
+        kind.rates_of.get(preset, kind.rates_of["paper"]) for kind in (RDJEPAForecaster, Scratch)
+    )  # fmt: skip
+    base = control if change.rates == "scratch" else usual
+    return LearningRates(change.encoder * control.encoder, change.predictor * base.predictor, base.decoder)
+
+
+def forecaster(name: str, profile: Profile, pretrained: Path | None = None) -> ForecastModel:
+    """Return a trainable forecaster; RD-JEPA has the encoder and predictor of its pretraining (S2.6).
+
+    Args:
+        name: of a forecaster or of a change.
+        profile: sizes, checkpoint and seed.
+        pretrained: checkpoint of the pretraining that a change asks for; without one the weights of a change are fresh,
+            which is enough to time it.
+    """
+    change, seed = changes.find(name), profile.adapt.seed
+    if change is None and not forecasters.get(name).pretrained:
+        return forecasters.build(name, profile.preset_of(name), seed=seed)
+    if change is None:
+        kind: Callable[[RDJEPA], ForecastModel] = forecasters.model_class(name)
+        model = kind(with_fresh_decoder(checkpoint.load(profile.checkpoint), seed))
+    else:
+        loaded = build(profile.preset, seed) if pretrained is None else checkpoint.load(pretrained)
+        start = loaded if change.keep_decoder else with_fresh_decoder(loaded, seed)
+        model = RDJEPAForecaster(start, rates(change, profile.preset))
+    model.name = name
+    return model
+
+
+def untrained(name: str, profile: Profile, normalizer: Normalizer, device: torch.device) -> Forecast:
+    """Return the forecast function of a forecaster without trained parameters, in physical units."""
+    model = forecaster(name, profile)
+    return model.in_physical_units() or Forecaster(model.to(device), normalizer, {}).forecast

@@ -1,0 +1,71 @@
+"""What cells and pretrainings are identified by: fingerprints of checkpoints, of data and of a user's code."""
+
+import hashlib
+import inspect
+import json
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from rdjepa import systems
+from rdjepa.data.identity import digest
+from rdjepa.errors import StudyError
+from rdjepa.io import checkpoint
+from rdjepa.study.profiles import Profile
+
+
+def identifier(content: Mapping[str, Any]) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 of canonical JSON."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
+
+
+def checkpoint_fingerprint(profile: Profile) -> str:
+    """Return the SHA-256 of the weights that RD-JEPA starts from.
+
+    Raises:
+        CheckpointError: there is no such checkpoint, or it is of another size than the profile's.
+    """
+    try:
+        _, record = checkpoint.read_config(profile.checkpoint)
+    except checkpoint.CheckpointError as error:
+        raise checkpoint.CheckpointError(
+            f"{error}, or make it with: rdjepa pretrain --preset {profile.preset} --data datasets "
+            f"--out runs/{profile.preset}, and give --model runs/{profile.preset}/model"
+        ) from error
+    if record.name != profile.preset:
+        raise checkpoint.CheckpointError(
+            f"expected a checkpoint of preset {profile.preset}, got one of {record.name!r} at {profile.checkpoint}; "
+            "give another --model or another --profile"
+        )
+    return record.sha256
+
+
+@cache
+def recipe_fingerprint(system: str) -> str:
+    """Return the SHA-256 of everything that decides the trajectories of a system (data/identity.py)."""
+    return digest(systems.get(system))
+
+
+def code(path: str, find: Callable[[], type]) -> dict[str, str]:
+    """Return the place of a user's class and the SHA-256 of its file; nothing for one of the package.
+
+    The code of the package changes with its version, while a user edits the same file between two runs.
+
+    Args:
+        path: of the class, "module:Class".
+        find: imports it.
+    """
+    return {} if path.startswith("rdjepa.") else {"class": path, "source": _source(find())}
+
+
+@cache  # of the file as it was when the class was first asked for: one edited since is not what runs here
+def _source(kind: type) -> str:
+    try:
+        text = inspect.getsource(sys.modules[kind.__module__])
+    except (OSError, TypeError) as error:  # typed into a notebook or a prompt
+        raise StudyError(
+            f"expected a class that is in a file, got {kind.__module__}:{kind.__qualname__}, whose source "
+            "cannot be read; move it into a module (a .py file) and import it"
+        ) from error
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,82 @@
+"""The cells of a study, in the order in which they are computed (S3.1)."""
+
+from collections.abc import Sequence
+
+from rdjepa import systems
+from rdjepa.data.splits import coinciding_seeds
+from rdjepa.errors import StudyError
+from rdjepa.forecasters import registry as forecasters
+from rdjepa.study import changes, protocol, registry
+from rdjepa.study.cell import Cell
+
+KEYS = ("system", "k", "support_seed", "forecaster", "change", "group")  # of conditions on cells
+GROUPS = list(changes.GROUPS)
+
+
+def cells(
+    study: str, only: Sequence[str] = (), seeds: Sequence[int] | None = None, phase: str | None = None
+) -> list[Cell]:
+    """Return the cells of a study: the smallest K under the first seed, then its other seeds, then the larger K.
+
+    Within one K and seed all systems and forecasters come first, so a study that is stopped early compares all of them.
+    Changes come group after group, so that it leaves whole tables.
+
+    Args:
+        study: name of a registered study.
+        only: conditions "key=value" on system, k, support_seed and forecaster, or on change (the same as forecaster)
+            and group (of a change); values of one key are alternatives.
+        seeds: support seeds, instead of the study's.
+        phase: one of the study's phases; the first by default, all systems in a study without phases.
+
+    Raises:
+        StudyError: an unknown study, phase, key or value, a study of an unknown system or forecaster or about one that
+            it does not compare, or seeds that select the same trajectory at K = 1.
+    """
+    plan = registry.get(study)
+    _check(plan)
+    found = []
+    for system in plan.systems_in(phase):
+        chosen = tuple(seeds or plan.seeds_of(system))
+        same = coinciding_seeds(protocol.counts(system)["pool", "id"], 1, chosen)
+        if same:
+            pairs = ", ".join(f"{a} and {b}" for a, b in same)
+            raise StudyError(f"expected seeds that select different trajectories of {system} at K = 1, got {pairs}")
+        for number, k in enumerate(plan.budgets_of(system)):
+            for place, seed in enumerate(chosen):
+                for name in plan.compared():
+                    change = changes.find(name)
+                    if change is None or change.applies(system):
+                        cell = Cell(plan.cells, system, k, seed, name)
+                        found.append(((GROUPS.index(cell.group), number, place), cell))
+    found.sort(key=lambda item: item[0])
+    return select([cell for _, cell in found], only)
+
+
+def _check(plan: registry.Study) -> None:
+    """Refuse a study that names an unknown system or forecaster, or whose subject it does not compare."""
+    every = (*systems.names(), *systems.wall_names())
+    for kind, chosen, known in (
+        ("system", plan.systems, every),
+        ("forecaster", plan.compared(), [*forecasters.names(), *changes.names()]),
+        ("subject", (plan.subject,) if plan.subject else (), plan.compared()),
+    ):
+        unknown = [name for name in chosen if name not in known]
+        if unknown:
+            raise StudyError(
+                f"expected every {kind} of the study {plan.name} among {', '.join(known)}, got {unknown[0]!r}; "
+                "correct the name, or register it first"
+            )
+
+
+def select(every: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
+    """Return the cells that meet all conditions; see `cells`."""
+    wanted: dict[str, set[str]] = {}
+    for condition in only:
+        key, equals, value = condition.strip().partition("=")
+        if not equals or key not in KEYS:
+            raise StudyError(f"expected {'=..., '.join(KEYS)}=..., got {condition!r}; name one of them")
+        known = dict.fromkeys(str(getattr(cell, key)) for cell in every)
+        if value not in known:
+            raise StudyError(f"expected {key} among {', '.join(known)}, got {value!r}; name one of them")
+        wanted.setdefault(key, set()).add(value)
+    return [cell for cell in every if all(str(getattr(cell, key)) in values for key, values in wanted.items())]

@@ -1,0 +1,92 @@
+"""The figures of an ablation: reductions of the error by change, and errors against the number of equations."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from matplotlib import figure as canvas
+
+from rdjepa.forecasters.registry import SPARE_COLORS, SPARE_MARKERS
+from rdjepa.study import changes
+from rdjepa.study.report import charts
+from rdjepa.study.report.labels import label
+from rdjepa.systems import SOURCES
+from rdjepa.viz import style
+
+WITH_FAMILY = len(SOURCES) + 1  # place of the point with random equations
+
+
+def reductions(found: Any) -> Any:
+    """Plot the reduction of the error by every change with its interval: a column per system, a point per K.
+
+    Args:
+        found: a `figures.Material`.
+    """
+    table = found.reductions
+    names = [] if table.empty else list(dict.fromkeys(table["forecaster"]))
+    figure: Any = canvas.Figure(figsize=(style.WIDTH, 1.4 + 0.2 * max(len(names), 4)))
+    grid = figure.subplots(1, len(found.systems), sharey=True, squeeze=False)[0]
+    offsets = np.linspace(-0.18, 0.18, len(found.budgets)) if len(found.budgets) > 1 else [0.0]
+    for axes, system in zip(grid, found.systems, strict=True):
+        for k, offset, color in zip(found.budgets, offsets, SPARE_COLORS, strict=False):
+            part = table[(table["system"] == system) & (table["k"] == k)] if names else table
+            if len(part):
+                rows = np.array([names.index(name) for name in part["forecaster"]]) + offset
+                middle, low, high = (100 * part[name].to_numpy(float) for name in ("reduction", "low", "high"))
+                spans = np.nan_to_num(np.stack([middle - low, high - middle]))
+                axes.errorbar(middle, rows, xerr=spans, fmt="o", ms=2.5, elinewidth=0.8, color=color, label=f"K = {k}")
+        if not axes.lines:
+            charts.missing(axes)
+        axes.axvline(0, color="black", lw=0.6)
+        axes.set(title=label("system", system), xlabel="reduction (%)")
+        axes.locator_params(axis="x", nbins=4)
+    grid[0].set_yticks(range(len(names)), [label("forecaster", name) for name in names], fontsize=5.5)
+    grid[0].set_ylim(max(len(names), 1) - 0.5, -0.5)
+    for row, (first, second) in enumerate(pairwise(names)):
+        if changes.group(first) != changes.group(second):
+            for axes in grid:
+                axes.axhline(row + 0.5, color="0.85", lw=0.5)
+    charts.legend(figure, grid, loc="outside lower center")
+    return figure
+
+
+def equations(found: Any) -> Any:
+    """Plot the error against the number of source equations: a panel per K, a line per system.
+
+    Args:
+        found: a `figures.Material`.
+    """
+    figure: Any = canvas.Figure(figsize=(style.WIDTH, 2.8))
+    panels = figure.subplots(1, len(found.budgets), sharey=True, squeeze=False)[0]
+    for axes, k in zip(panels, found.budgets, strict=True):
+        for system, color, marker in zip(found.systems, SPARE_COLORS, SPARE_MARKERS, strict=False):
+            line = [
+                (number, result["mean"], result["sd"])
+                for name, number in _points(system).items()
+                if (result := found.known.get((system, k, name, "relative_l2", "mean", "all")))
+            ]
+            if line:
+                numbers, means, deviations = (np.array(column, dtype=float) for column in zip(*line, strict=True))
+                axes.errorbar(
+                    numbers, means, np.nan_to_num(deviations), color=color, marker=marker, elinewidth=0.8, capsize=1.5,
+                    label=label("system", system),
+                )  # fmt: skip
+        if not axes.lines:
+            charts.missing(axes)
+        axes.set(title=f"K = {k}", xlabel="source equations")
+    for axes in panels:
+        axes.set_xticks(range(WITH_FAMILY + 1), [*map(str, range(WITH_FAMILY)), "all and\nrandom"])
+    panels[0].set_ylabel("relative L² error")
+    charts.legend(figure, panels, loc="outside lower center")
+    return figure
+
+
+def _points(system: str) -> dict[str, int]:
+    """Return what is plotted for a system: name -> number of source equations, from the control with none."""
+    counted = [name for name in changes.names() if (changes.get(name).sources or 0) > 0]
+    found = {name: len(changes.get(name).equations(system)) for name in counted if changes.get(name).applies(system)}
+    every = {
+        changes.REFERENCE: len(changes.get(changes.REFERENCE).equations(system)),
+        "sources-and-family": WITH_FAMILY,
+    }
+    return {"scratch": 0} | dict(sorted(found.items(), key=lambda pair: pair[1])) | every

@@ -1,0 +1,111 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from rdjepa.study.report import figures, reductions, summary, write
+from rdjepa.study.report.reductions import against_control, spread
+from rdjepa.study.report.transfer import _points
+
+
+def rows(errors):
+    """forecaster -> (supports, trajectories) errors at two horizons, of one system at K = 1."""
+    found = []
+    for forecaster, table in errors.items():
+        for (support, trajectory), value in np.ndenumerate(np.asarray(table, dtype=float)):
+            for horizon, share in ((1, 0.5), (2, 1.5)):
+                run = f"{forecaster}{support}"
+                found.append(("barkley", 1, 777 + support, forecaster, "id", horizon, trajectory, share * value, run))
+    names = ["system", "k", "support_seed", "forecaster", "regime", "horizon", "trajectory", "value", "run"]
+    return pd.DataFrame(found, columns=names).assign(metric="mse")
+
+
+CONTROL = np.random.default_rng(0).uniform(1, 2, (3, 20))
+
+
+def test_a_constant_ratio_has_no_interval_whatever_the_control_does():
+    table = rows({"scratch": CONTROL, "reference": 0.8 * CONTROL, "family": 1.5 * CONTROL})
+    found = against_control(table, "scratch", ("mse",)).set_index("forecaster")
+    assert found.loc["reference", ["reduction", "low", "high"]].tolist() == pytest.approx([0.2, 0.2, 0.2])
+    assert found.loc["family", ["reduction", "low", "high"]].tolist() == pytest.approx([-0.5, -0.5, -0.5])
+    assert found.loc["reference", ["group", "supports", "trajectories"]].tolist() == ["objectives", 3, 20]
+    assert set(found.loc["reference", "runs"].split()) == {
+        f"{n}{s}" for n in ("scratch", "reference") for s in range(3)
+    }
+
+
+def test_the_interval_is_that_of_the_ratio_of_means():
+    """To first order the deviation of a ratio is that of its residuals over the mean of the control."""
+    random = np.random.default_rng(1)
+    control = random.uniform(1, 2, (1, 400))
+    error = 0.7 * control + random.normal(0, 0.2, control.shape)
+    found = against_control(rows({"scratch": control, "family": error}), "scratch", ("mse",), resamples=4000).iloc[0]
+    ratio = error.mean() / control.mean()
+    expected = 2 * 1.96 * (error - ratio * control).std(ddof=1) / 20 / control.mean()
+    assert found["reduction"] == pytest.approx(1 - ratio) and found["low"] < found["reduction"] < found["high"]
+    assert found["high"] - found["low"] == pytest.approx(expected, rel=0.06)
+
+
+def test_only_matched_forecasts_count_and_one_of_them_has_no_interval():
+    table = rows({"scratch": [[2.0], [9.0]], "family": [[1.0]]})
+    found = against_control(table, "scratch", ("mse",)).iloc[0]
+    assert found["reduction"] == 0.5 and np.isnan(found["low"]) and found["supports"] == 1
+    text = reductions.sheet(against_control(table, "scratch", ("mse",)), "mse", "caption").rows[0][1][0]
+    assert (text.text, text.bold) == ("50.0 [—]", False)
+
+
+def test_without_the_control_there_is_no_reduction():
+    assert against_control(rows({"family": [[1.0]]}), "scratch", ("mse",)).empty
+
+
+def test_the_table_has_the_changes_in_their_groups_and_marks_what_is_above_zero():
+    noise = np.random.default_rng(2).normal(0, 0.5, CONTROL.shape)
+    errors = {"scratch": CONTROL, "tuned-as-scratch": CONTROL + noise, "family": 0.5 * CONTROL, "reference": CONTROL}
+    sheet = reductions.sheet(against_control(rows(errors), "scratch", ("mse",)), "mse", "caption")
+    assert [labels for labels, _ in sheet.rows] == [
+        ("What the encoder learns from", "Predictive latent (reference)"),
+        ("Which equations it sees", "Random equations alone"),
+        ("How it is adapted", "All tuned as from scratch"),
+    ]
+    assert [texts[0].bold for _, texts in sheet.rows] == [False, True, False]
+    assert sheet.columns == (("Barkley", "K = 1"),)
+
+
+def test_the_spread_between_pretrainings_is_told_from_that_between_supports():
+    base = np.array([[1.0, 3.0], [3.0, 5.0]])  # means 2 and 4 over trajectories
+    table = rows({"reference": base, "seed-2": base + 1, "seed-3": base + 2, "family": 9 * base})
+    found = spread(table, "mse").iloc[0]
+    assert found["pretrainings"] == 3 and found["error"] == pytest.approx(4)
+    assert found["between_pretrainings"] == pytest.approx(1.0)  # 3, 4, 5
+    assert found["between_supports"] == pytest.approx(np.sqrt(2))  # 2 and 4, shifted
+    assert spread(rows({"reference": base}), "mse").empty
+
+
+def test_points_of_the_figure_are_numbers_of_equations_seen():
+    assert _points("barkley") == {
+        **{"scratch": 0, "one-equation": 1, "two-equations": 2, "three-equations": 3, "four-equations": 4},
+        **{"reference": 5, "sources-and-family": 6},
+    }
+    left_out = _points("gray-scott")
+    assert left_out["reference"] == 4 and "four-equations" not in left_out
+
+
+def test_a_begun_ablation_has_tables_figures_and_a_page(tmp_path, made_study, made_example):
+    made, records, spectra = made_study("ablation", trajectories=2)
+    first = made["system"].eq("gray-scott") & made["forecaster"].isin(["scratch", "reference", "masked-fields"])
+    begun = made[first]
+    material = (begun, records[records["id"].isin(begun["run"])], spectra[spectra["run"].isin(begun["run"])])
+    written = {path.name for path in write.write_tables(*material, tmp_path, "ablation")}
+    assert {"tables.md", "reductions.md", "reductions.csv", "paired.csv"} <= written and "spread.md" not in written
+    text = (tmp_path / "tables.md").read_text()
+    assert "Masked reconstruction of fields" in text and text.index("Reduction of the error") < text.index("Paired")
+    page = write.write_report(*material, made_example, tmp_path, "ablation").read_text()
+    assert "Reduction of the error by every change" in page and "As published" not in page
+
+
+def test_a_whole_ablation_has_every_change_in_its_table_and_few_in_its_spectra(made_study, made_example):
+    made, _, spectra = made_study("ablation", trajectories=2)
+    prepared = summary.prepare(made)
+    material = figures.material(summary.run_values(prepared), spectra, made_example, "ablation", prepared)
+    assert set(material.few) == {"reference", "scratch"} and material.subject == "reference"
+    assert set(material.reductions["forecaster"]) == set(prepared["forecaster"]) - {"scratch"}
+    assert not spread(prepared, "relative_l2").empty

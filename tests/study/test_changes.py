@@ -1,0 +1,153 @@
+"""What changes are: which pretraining each needs, what a cell's name follows from, and in which order they come."""
+
+from dataclasses import replace
+
+import pytest
+
+from rdjepa.errors import StudyError
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.forecasters.scratch import Scratch
+from rdjepa.pretraining import objectives
+from rdjepa.pretraining.parts import PARTS
+from rdjepa.study import changes, contenders, pretrainings, runner
+from rdjepa.study import fingerprints as prints
+from rdjepa.study.cell import Cell, identity
+from rdjepa.study.changes import Change
+from rdjepa.study.fingerprints import identifier
+from rdjepa.study.pretrainings import needed
+from rdjepa.study.profiles import PROFILES
+from rdjepa.systems import HELD_OUT, SOURCES
+
+BRIEF = PROFILES["ablation"]
+CELL = Cell("ablation", "gray-scott", 1, 777, "reference")
+
+
+def start(name, system="barkley", profile=BRIEF):
+    found = needed(name, system, profile)
+    assert found is not None
+    return found
+
+
+def test_every_objective_part_and_number_of_equations_is_a_change():
+    every = [changes.get(name) for name in changes.names()]
+    assert {change.objective for change in every} == set(objectives.names())
+    assert {part for change in every for part in change.without} == set(PARTS)
+    assert {change.sources for change in every} == {None, 0, 1, 2, 3, 4}
+    assert len({(change.title) for change in every}) == len(every)
+
+
+def test_groups_come_in_the_order_in_which_an_early_stop_leaves_whole_tables():
+    cells = runner.cells("ablation")
+    groups = list(dict.fromkeys(cell.group for cell in cells))
+    assert groups == ["unchanged", "objectives", "systems", "seeds", "parts", "equations", "adaptation"]
+    assert [cell.group for cell in cells] == sorted((c.group for c in cells), key=groups.index)
+    first = [cell for cell in cells if cell.group == "objectives"]
+    assert [c.k for c in first] == sorted(c.k for c in first) and first[0].forecaster == "reference"
+
+
+def test_choices_leave_a_source_out_and_what_is_held_out_comes_at_the_end():
+    choice, final = runner.cells("ablation"), runner.cells("ablation", phase="final")
+    assert runner.cells("ablation", phase="choice") == choice
+    assert {c.system for c in choice} <= set(SOURCES) and {c.system for c in final} == set(HELD_OUT)
+    for cell in [*choice, *final]:
+        found = cell.pretraining(BRIEF)
+        if found:
+            seen = {name for name, _ in found.systems}
+            assert cell.system not in seen and not seen & set(HELD_OUT)
+            assert all(key.split != "test" and key.regime == "id" for key in found.reads())
+
+
+def test_a_number_of_equations_that_is_no_change_has_no_cell():
+    choice = {c.forecaster for c in runner.cells("ablation")}
+    final = {c.forecaster for c in runner.cells("ablation", phase="final")}
+    assert final - choice == {"four-equations"} and final == {"scratch", *changes.names()}
+
+
+def test_each_pretraining_is_computed_once():
+    names = {change: start(change).name for change in changes.names()}
+    shared = {"encoder-tuned", "tuned-as-scratch", "predictor-slow", "predictor-fast"}
+    assert {names[name] for name in shared} == {names["reference"]}
+    assert names["decoder-kept"] == names["field-forecast"]
+    assert len(set(names.values())) == len(names) - len(shared) - 1
+    assert start("family", "gray-scott") == start("family", "barkley") and not start("family").config.weights
+    assert start("sources-and-family").config.weights == (("family", 5),)
+    assert start("sources-and-family", "gray-scott").config.weights == (("family", 4),)
+    assert start("reference", "lambda-omega") == start("reference", "barkley") != start("reference", "gray-scott")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"steps": 6_000}, {"trajectories": 301}],
+    ids=str,
+)
+def test_another_pretraining_is_another_cell(change):
+    assert BRIEF.pretraining
+    other = replace(BRIEF, pretraining=replace(BRIEF.pretraining, **change))
+    assert identifier(identity(CELL, other)) != identifier(identity(CELL, BRIEF))
+    scratch = replace(CELL, forecaster="scratch")
+    assert identifier(identity(scratch, other)) == identifier(identity(scratch, BRIEF))
+
+
+def test_the_name_of_a_cell_follows_from_settings_data_and_seed_of_its_pretraining(monkeypatch):
+    content = identity(CELL, BRIEF)["pretraining"]
+    assert content["systems"] == [[name, 300] for name in SOURCES if name != "gray-scott"]
+    assert content["config"]["steps"] == 5_000 and content["config"]["batch"] == 8 and content["config"]["seed"] == 1234
+    assert identity(replace(CELL, forecaster="seed-2"), BRIEF)["pretraining"]["config"]["seed"] == 1235
+    before = identifier(identity(CELL, BRIEF))
+    known = prints.recipe_fingerprint
+    monkeypatch.setattr(pretrainings, "recipe_fingerprint", lambda name: known(name) + "changed")
+    assert identifier(identity(CELL, BRIEF)) != before
+
+
+def test_how_often_states_are_saved_and_validation_are_no_part_of_the_name():
+    found = start("reference")
+    assert replace(found, validation=3).name == found.name
+    assert replace(found, config=replace(found.config, save_every=7)).name == found.name
+    assert replace(found, config=replace(found.config, peak=1e-3)).name != found.name
+
+
+def test_kinds_of_adaptation_are_rates_of_the_forecaster_or_its_control():
+    usual, control = RDJEPAForecaster.rates_of["nano"], Scratch.rates_of["nano"]
+    assert contenders.rates(changes.get("reference"), "nano") == usual
+    assert contenders.rates(changes.get("tuned-as-scratch"), "nano") == control
+    slow = contenders.rates(changes.get("predictor-slow"), "nano")
+    assert slow == replace(usual, predictor=usual.predictor / 10)
+    tuned = contenders.rates(changes.get("encoder-tuned"), "nano")
+    assert 0 < tuned.encoder < control.encoder and (tuned.predictor, tuned.decoder) == (usual.predictor, usual.decoder)
+
+
+def test_a_part_left_out_is_in_the_sizes_of_the_cell():
+    assert contenders.settings("without-both", "nano")["model"]["without"] == ["diffusion", "reaction"]
+    assert "without" not in contenders.settings("without-masks", "nano")["model"]
+    masks = identity(replace(CELL, forecaster="without-masks"), BRIEF)["pretraining"]
+    assert masks["config"]["targets"]["mask_probability"] == 0 and masks["without"] == ["masks"]
+
+
+def test_a_users_change_has_cells_of_its_own(registrations):
+    changes.register(Change("two-fewer", "Two sources, no tubes", "parts", sources=2, without=("tubes",)))
+    assert start("two-fewer").systems == tuple((name, 300) for name in SOURCES[:2])
+    assert changes.names().index("two-fewer") < changes.names().index("one-equation")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (Change("reference", "Again", "parts"), "got 'reference', which is taken"),
+        (Change("fno", "Again", "parts"), "got 'fno', which is taken"),
+        (Change("mine", "Mine", "part"), "a group among unchanged, objectives, .*, got 'part'"),
+    ],
+)
+def test_names_that_are_taken_and_unknown_groups_are_refused(change, words):
+    with pytest.raises(StudyError, match=words):
+        changes.register(change)
+
+
+def test_unknown_names_are_answered_with_the_known_ones():
+    with pytest.raises(StudyError, match=r"a change among reference, .*, decoder-kept, got 'tubs'"):
+        changes.get("tubs")
+    with pytest.raises(StudyError, match=r"expected change among scratch, reference, .*, got 'tubs'"):
+        runner.cells("ablation", ["change=tubs"])
+    with pytest.raises(StudyError, match="a phase among choice, final, got 'end'"):
+        runner.cells("ablation", phase="end")
+    with pytest.raises(StudyError, match="with pretrainings for the change reference, such as ablation, got nano"):
+        identity(CELL, PROFILES["nano"])
