@@ -61,7 +61,10 @@ class FirstLook:
         """Draw the last frames, their forecast, its error and half width, and the forecast beyond the end."""
         from rdjepa.viz import inline  # matplotlib
 
-        return inline.look(self.reference, self.before, self.future, self.level, component)
+        half = (self.before.upper - self.before.lower) / 2
+        fields = (self.reference, self.before.forecast, half, self.future.forecast)
+        reference, made, width, future = (each[..., component] for each in fields)
+        return inline.look(reference, made, width, future, self.level)
 
 
 def first_look(

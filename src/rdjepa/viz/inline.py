@@ -14,7 +14,6 @@ from matplotlib.animation import FuncAnimation, PillowWriter
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from rdjepa.adaptation.intervals import Interval
 from rdjepa.io.atomic import write_bytes
 from rdjepa.viz.style import ERROR_COLORS, FIELD_COLORS
 
@@ -99,11 +98,19 @@ def forecast(reference: np.ndarray | None, made: np.ndarray, component: int = 0,
 
 
 def look(
-    reference: np.ndarray, before: Interval, future: Interval, level: float, component: int = 0, size: float = 1.6
+    reference: np.ndarray, made: np.ndarray, half: np.ndarray, future: np.ndarray, level: float, size: float = 1.6
 ) -> Drawing:
-    """Draw a forecast (N, H, W, C) beside what came, with its error and half width, and one of what is to come."""
-    truth, made, next_ = (part[..., component] for part in (reference, before.forecast, future.forecast))
-    error, half = np.abs(made - truth), (before.upper - before.lower)[..., component] / 2
+    """Draw a forecast beside what came, with its error and the half width of its interval, and one of what is to come.
+
+    Args:
+        reference: (N, H, W), the frames that came.
+        made: (N, H, W), their forecast.
+        half: (N, H, W), half the width of its interval.
+        future: (N, H, W), the forecast of frames that are not known.
+        level: of the interval.
+        size: inches of a frame.
+    """
+    truth, error = reference, np.abs(made - reference)
     field = {"cmap": FIELD_COLORS, "vmin": float(truth.min()), "vmax": float(truth.max())}
     wrong = {"cmap": ERROR_COLORS, "vmin": 0.0, "vmax": float(max(error.max(), half.max())) or 1.0}
     rows = [
@@ -111,7 +118,7 @@ def look(
         ("their forecast", made, field),
         ("|error|", error, wrong),
         (f"half width, {level:.0%}", half, wrong),
-        ("beyond the end", next_, field),
+        ("beyond the end", future, field),
     ]
     return _panels(rows, size)
 
