@@ -69,7 +69,7 @@ class Child:
         self._descriptor = os.pidfd_open(self.pid)
 
     def _run(self, work, memory, prepare, inside) -> None:
-        status = RAISED
+        status, working = RAISED, False
         try:
             os.setsid()
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -89,14 +89,18 @@ class Child:
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             if prepare:
                 prepare()
+            working = True
             answer = work()
             print("" if answer is None else answer, flush=True)
             status = 0
         except SystemExit as stopped:
             status = stopped.code if isinstance(stopped.code, int) else int(stopped.code is not None)
-        except BaseException:
-            with contextlib.suppress(BaseException):
-                traceback.print_exc()
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) and not working:  # killed before it was a command
+                status = 128 + signal.SIGINT
+            else:
+                with contextlib.suppress(BaseException):
+                    traceback.print_exc()
         finally:
             with contextlib.suppress(BaseException):
                 sys.stdout.flush()

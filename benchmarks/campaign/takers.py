@@ -77,7 +77,9 @@ def take_array(inputs: Path, value: tuple[str, tuple[str, tuple[int, ...], str, 
             return "fields of another type"
     if description[3] == "masked":
         return "a mask that is ignored"
-    return "numbers of another kind" if np.dtype(description[0]).kind != "f" and description[3] != "tensor" else None
+    if description[3] == "tensor" or np.dtype(description[0]).kind in "fiu":  # whole numbers are read, with a note
+        return None
+    return "numbers of another kind"
 
 
 def take_times(inputs: Path, value: list[float]) -> str | None:

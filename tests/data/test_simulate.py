@@ -78,6 +78,7 @@ def test_other_regimes_draw_from_their_own_distribution(regime):
     [
         (("turing",), "expected the name of a system, got 'turing'; known: gray-scott"),
         (("barkley", 0, "ic-ood"), "expected a regime of barkley, got 'ic-ood'; known: id"),
+        (("barkley", 0, ["id"]), r"expected a regime of barkley, got \['id'\]"),
         (("barkley", 0, "id", "train"), "expected a split, got 'train'; known: pool, validation, test"),
         (("barkley", -1), "expected seed to be a whole number.*, got -1"),
         (("barkley", 1.5), "expected seed to be a whole number.*, got 1.5"),

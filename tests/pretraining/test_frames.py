@@ -102,6 +102,15 @@ def test_a_mapped_file_without_its_mark_or_cut_short_is_made_again(base, tmp_pat
         assert torch.equal(whole.frames.table, Dataset.open(base, SYSTEMS, mapped=tmp_path / "frames").frames.table)
 
 
+def test_a_directory_in_the_place_of_frames_is_refused(base, tmp_path):
+    Dataset.open(base, SYSTEMS, mapped=tmp_path / "frames")
+    (path,) = (tmp_path / "frames").glob("*.frames")
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(DataError, match="got the directory"):
+        Dataset.open(base, SYSTEMS, mapped=tmp_path / "frames")
+
+
 def test_bfloat16_frames_are_what_a_bfloat16_layer_would_have_made_of_them(base):
     half, whole = (Dataset.open(base, SYSTEMS, dtype=dtype).frames for dtype in (torch.bfloat16, torch.float32))
     rows = torch.arange(20)

@@ -154,7 +154,7 @@ class System:
         Raises:
             ArgumentError: the system has no regime of that name.
         """
-        if name not in self.regimes:
+        if not isinstance(name, str) or name not in self.regimes:
             raise ArgumentError(f"expected a regime of {self.name}, got {name!r}; known: {', '.join(self.regimes)}")
         return self.regimes[name]
 

@@ -178,6 +178,8 @@ def _mapped(
         content.append([families, "trajectory"])  # earlier versions standardized all of a family alike
     name = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
     path, record = folder / f"{name}.frames", folder / f"{name}.json"
+    if path.is_dir():
+        raise DataError(f"expected a file of frames, got the directory {path}; delete {folder}, which is made again")
     if not record.exists() or not path.exists() or path.stat().st_size != math.prod(shape) * dtype.itemsize:
         folder.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)  # a new file: another process may still have the old one mapped
