@@ -210,7 +210,7 @@ def main() -> None:
     go = verbs.add_parser("run")
     go.set_defaults(function=run)
     go.add_argument("folder", type=Path)
-    go.add_argument("--updates", type=int, default=200)
+    go.add_argument("--updates", type=int, default=100)
     go.add_argument("--out", type=Path, default=Path("benchmarks/results/formats.csv"))
     show = verbs.add_parser("table")
     show.set_defaults(function=table)

@@ -123,6 +123,11 @@ def per_horizon_of(held):
     return per_horizon(rows, "relative_l2")
 
 
+def test_a_first_look_corrects_a_linear_forecast_unless_told_otherwise():
+    assert rdjepa.first_look(FIELDS, model=small(), steps=1).forecaster.base == "linear"
+    assert rdjepa.first_look(FIELDS, model=small(), steps=1, base="none").forecaster.base == "none"
+
+
 def test_a_first_look_lowers_the_level_to_what_the_calibration_gives():
     look = rdjepa.first_look(FIELDS, model=small(), steps=1, level=0.999)
     calibration = look.forecaster.calibration

@@ -354,6 +354,7 @@ def test_a_learning_curve_replaces_no_file_of_another_kind(monkeypatch, capsys, 
         (("--out", "nine.npy"), "is read here"),
         (("--stride", "half"), "expected a stride"),
         (("--base", "cubic"), "none, linear"),
+        (("--device", "none such"), "device auto, cpu"),
         ((), "64 x 64 grid"),
     ):
         assert run(monkeypatch, "learning-curve", "nine.npy", *arguments) == 2

@@ -46,7 +46,10 @@ def test_names_in_help_are_those_that_are_known(shown, known):
     [
         (about.demo, vars(demo.DemoConfig())),
         (curve.learning_curve, {"updates": api.CURVE_UPDATES, "draws": api.CURVE_DRAWS}),
-        (look.first_look, {"steps": api.LOOK_UPDATES, "level": api.LOOK_LEVEL, "hold_out": api.LOOK_SHARE}),
+        (
+            look.first_look,
+            {"steps": api.LOOK_UPDATES, "level": api.LOOK_LEVEL, "hold_out": api.LOOK_SHARE, "base": api.LOOK_BASE},
+        ),
         (pretrain.probe, {"train": ProbeConfig.train, "test": ProbeConfig.test}),
         (study.run, {"cache": Supply.limit / study.GIB}),
         (data.build, {"splits": ",".join(trajectory.SPLITS)}),

@@ -91,3 +91,9 @@ def test_doubling_and_going_back_keeps_smooth_fields(boundary):
     exact = np.cos(2 * np.pi * replace(numerics, size=64).grid.coordinates()[0])
     assert abs(double[0] - exact).max() < 1e-2
     assert abs(_on_points(double, numerics) - smooth).max() < 1e-2
+
+
+@pytest.mark.parametrize("budget", [float("nan"), float("inf"), 0.0])
+def test_a_budget_that_is_no_time_is_refused(budget):
+    with pytest.raises(ValueError, match="the seconds to be"):
+        trial(system(), draws=1, budget=budget)

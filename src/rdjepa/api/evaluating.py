@@ -31,6 +31,7 @@ from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rates import Rates
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint, sealed
+from rdjepa.models.device import device_named
 from rdjepa.models.rdjepa import RDJEPA
 from rdjepa.progress import Progress
 from rdjepa.version import __version__
@@ -124,6 +125,7 @@ def learning_curve(
         ArgumentError, DataError, CheckpointError, DivergenceError: as for `adapt`; too few trajectories, or a damaged
             file `out`.
     """
+    torch_device = device if isinstance(device, torch.device) else device_named(device)
     checked(updates, Count, "updates")
     checked(draws, Few, "draws")
     checked(seed, Seed, "seed")
@@ -138,7 +140,7 @@ def learning_curve(
     checked_fields(given, grid)
     single = len(given) == 1
     parts = spans(given[0]) if single else given
-    settings = {"steps": updates, "seed": seed, "base": base, "device": device}
+    settings = {"steps": updates, "seed": seed, "base": base, "device": torch_device}
     subject = start.name if isinstance(start, ForecastModel) else RDJEPAForecaster.name
     models = {subject: start}
     if isinstance(start, RDJEPA):

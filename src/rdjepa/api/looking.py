@@ -29,7 +29,7 @@ from rdjepa.progress import Progress
 if TYPE_CHECKING:
     from rdjepa.viz.inline import Drawing
 
-LOOK_UPDATES, LOOK_SHARE, LOOK_LEVEL = 200, 0.4, 0.9
+LOOK_UPDATES, LOOK_SHARE, LOOK_LEVEL, LOOK_BASE = 100, 0.4, 0.9, "linear"
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ def first_look(
     steps: int = LOOK_UPDATES,
     level: float = LOOK_LEVEL,
     hold_out: float = LOOK_SHARE,
+    base: str = LOOK_BASE,
     seed: int | None = None,
     reading: Reading | None = None,
     device: str | torch.device = "auto",
@@ -92,6 +93,7 @@ def first_look(
         steps: updates.
         level: share of the points that the interval is to hold; lowered to what the calibration can give.
         hold_out: as for `adapt`.
+        base: as for `adapt`; a linear one by default, since data of others often change slowly.
         seed: as for `adapt`.
         reading: as for `adapt`.
         device: as for `adapt`.
@@ -108,6 +110,7 @@ def first_look(
         resample=True,
         stride=_stride(source, hold_out, reading),
         hold_out=hold_out,
+        base=base,
         reading=reading,
         device=device,
         progress=progress,

@@ -7,6 +7,8 @@ import typer
 
 from rdjepa.cli.console import console, error_table, progress
 from rdjepa.cli.options import (
+    BASES,
+    LOOK_BASE,
     LOOK_LEVEL,
     LOOK_SHARE,
     LOOK_UPDATES,
@@ -37,6 +39,9 @@ def first_look(
     hold_out: Annotated[
         float, typer.Option(help="Share of the data that is not adapted to: the last trajectories, or of one its end.")
     ] = LOOK_SHARE,
+    base: Annotated[
+        str, typer.Option(help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast.")
+    ] = LOOK_BASE,
     seed: Seed = 777,
     field: Field = None,
     axes: Axes = None,
@@ -63,6 +68,7 @@ def first_look(
             steps=steps,
             level=level,
             hold_out=hold_out,
+            base=base,
             seed=seed,
             reading=reading_of(field, axes, components, interval, length),
             device=device,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.ndimage import map_coordinates
 
-from rdjepa.checks import Few, checked
+from rdjepa.checks import Few, Rate, checked
 from rdjepa.pde.integrators import integrator
 from rdjepa.pde.rollout import legs, rollout
 from rdjepa.pde.screening import first_reason
@@ -64,6 +64,7 @@ def trial(system: System, draws: int = 3, budget: float = 10.0) -> Trial:
             more would be needed.
     """
     checked(draws, Few, "draws")
+    checked(budget, Rate, "the seconds")
     numerics = system.numerics
     fastest = [max(system.range(name, regime)[1] for regime in system.regimes) for name in system.diffusivity_names]
     limit = diffusive_limit(numerics, (fastest[0], fastest[1]))
