@@ -188,6 +188,8 @@ def moved(target: Target, rng: random.Random, size: int) -> Result:
             return f"after {moment:.3f} s", HALF, f"{name}: {error}"
     out.mkdir(exist_ok=True)
     outcome, said = judged(target, out, ended)
+    if outcome == LOST and (there / said.removeprefix("no ")).exists():  # whole, in the folder that was moved
+        outcome, said = WELL, ""
     return f"after {moment:.3f} s", outcome, said
 
 
