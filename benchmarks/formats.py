@@ -177,7 +177,8 @@ def run(arguments: argparse.Namespace) -> None:
     for name, (equation, write) in SOURCES.items():
         began = time.perf_counter()
         look = rdjepa.first_look(arguments.folder / PLACES[write], steps=arguments.updates)
-        look.draw().save(arguments.folder / f"{write.__name__}.png")
+        picture = look.draw().save(arguments.folder / f"{write.__name__}.png")
+        Image.open(picture).convert("RGB").quantize(128).save(picture, optimize=True)  # small enough for a page
         seconds = round(time.perf_counter() - began)
         for forecaster, errors in look.errors.items():
             place = (name, equation, look.forecaster.stride, arguments.updates, seconds, forecaster)

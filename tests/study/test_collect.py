@@ -175,3 +175,8 @@ def test_exported_rows_of_other_runs_are_refused(tmp_path, finished):
 def test_nothing_to_collect_names_the_command(tmp_path):
     with pytest.raises(StudyError, match="rdjepa study run"):
         collect.collect(tmp_path / "nowhere")
+
+
+def test_a_root_that_no_file_system_takes_is_refused():
+    with pytest.raises(ValueError, match="a study directory with names of at most 255 bytes"):
+        collect.read_records("a" * 300)

@@ -17,6 +17,7 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
+from rdjepa.checks import usable_path
 from rdjepa.errors import StudyError
 from rdjepa.io import sealed
 from rdjepa.io.atomic import write_arrays, write_bytes
@@ -100,9 +101,10 @@ def read_records(root: Path | str) -> list[Record]:
     """Return the records of the finished cells, each checked against its name, and all against each other.
 
     Raises:
+        ArgumentError: a path that no file system takes.
         StudyError: see `collect`.
     """
-    root = Path(root)
+    root = usable_path(root, "a study directory")
     if _has_cells(root):
         Directory(root).read()
         found = [read_record(path.parent) for path in sorted((root / "cells").glob(f"[!.]*/{RECORD}"))]
