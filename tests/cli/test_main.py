@@ -257,6 +257,7 @@ def test_a_forecaster_leaves_as_a_program(monkeypatch, capsys, adapted):
         (("mine.safetensors", "--out", "mine.safetensors", "--force"), "is read here"),
         (("mine.safetensors", "--format", "tflite"), "torch, onnx"),
         (("nine.npy", "--out", "x.pt2"), "rdjepa adapt"),
+        ((".",), "checkpoint file"),
     ):
         assert run(monkeypatch, "export", *arguments) == 2
         assert words in capsys.readouterr().err
@@ -351,6 +352,7 @@ def test_a_learning_curve_replaces_no_file_of_another_kind(monkeypatch, capsys, 
         (("--out", "rows.csv"), "--force"),
         (("--out", "other.csv"), "other.png"),
         (("--out", "curve.png"), "end it in .csv"),
+        (("--out", "."), "got the directory ."),
         (("--out", "nine.npy"), "is read here"),
         (("--stride", "half"), "expected a stride"),
         (("--base", "cubic"), "none, linear"),

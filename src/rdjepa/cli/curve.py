@@ -60,7 +60,7 @@ def learning_curve(
     from rdjepa import api
     from rdjepa.evaluation.curve_file import is_curve
 
-    figure = out.with_suffix(FIGURE)
+    figure = out.parent / f"{out.stem}{FIGURE}"
     if figure == out:
         raise ArgumentError(f"expected another ending than {FIGURE} for the rows, got {out}; end it in .csv")
     ours = is_curve(out)

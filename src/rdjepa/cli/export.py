@@ -26,7 +26,7 @@ def export(
 
     if format not in EXPORTS:
         raise ArgumentError(f"expected a format among {', '.join(EXPORTS)}, got {format!r}; name one of them")
-    path = forecaster.with_suffix(ENDINGS[format]) if out is None else out
+    path = forecaster.parent / f"{forecaster.stem}{ENDINGS[format]}" if out is None else out
     refuse_overwriting(path, [forecaster], kind="program", same_kind=lambda _: False, force=force)
     written = write(load_forecaster(forecaster), path, format)
     console.print(
