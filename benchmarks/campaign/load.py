@@ -6,7 +6,6 @@ keys are made by the store, as many as are asked for; what takes long is measure
 
 import contextlib
 import hashlib
-import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -128,6 +127,8 @@ def empty(cell: Any, profile: Any, *_: Any) -> dict[str, bytes]:
 
     import pandas as pd
 
+    from rdjepa.data.statistics import Normalizer
+    from rdjepa.io import sealed
     from rdjepa.study.cell import CURVE, ROWS, SPECTRA, identifier, identity
     from rdjepa.study.directory import RECORD
 
@@ -143,11 +144,13 @@ def empty(cell: Any, profile: Any, *_: Any) -> dict[str, bytes]:
     content = identity(cell, profile)
     record = {
         "id": identifier(content), "identity": content, **asdict(cell), "profile": profile.name, "updates": 0,
-        "test": {"id": 1}, "settings": content["settings"], "config": {}, "checkpoint": "", "data": content["data"],
-        "parameters": 0, "trained": 0, "software": {}, "threads": 1, "seconds": {"evaluate": 0.01},
-        "rows": hashlib.sha256(_FILES[ROWS]).hexdigest(), "created": "2026-01-01T00:00:00+00:00",
+        "test": {"id": 1}, "support": [str(key) for key in cell.support()], "settings": content["settings"],
+        "config": {}, "checkpoint": "", "data": content["data"], "trajectories": "",
+        "normalizer": Normalizer((0.0, 0.0), (1.0, 1.0)).to_dict(), "parameters": 0, "trained": 0, "software": {},
+        "threads": 1, "seconds": {"evaluate": 0.01}, "created": "2026-01-01T00:00:00+00:00",
+        "files": {name: hashlib.sha256(content).hexdigest() for name, content in _FILES.items()},
     }  # fmt: skip
-    return _FILES | {RECORD: json.dumps(record, indent=1).encode()}
+    return _FILES | {RECORD: sealed.encode(record, indent=1).encode()}
 
 
 _FILES: dict[str, bytes] = {}

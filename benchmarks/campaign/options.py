@@ -42,7 +42,7 @@ PATHS = (
 )  # fmt: skip
 NONSENSE = ("", "-1", "nan", "inf", "-inf", "1e400", str(-(10**30)))  # that no number of things can be
 ENDLESS = ("steps", "updates")  # who asks for a great number of these gets them
-SECONDS = {"scheduler": 60, "workers": 60, "export": 60}  # by option or command: those take long; 20 for the others
+SECONDS = {"scheduler": 60, "workers": 60} | dict.fromkeys(("export", "first-look", "learning-curve"), 60)  # by option or command: those take long; 20 for the others
 
 
 def trials(work: Path, rng: random.Random, share: float = 1.0) -> Iterator[Trial]:

@@ -42,7 +42,10 @@ def warm() -> None:
         import_module(f"rdjepa.{name}")
     for name in ("matplotlib.font_manager", "torch._dynamo"):
         import_module(name)
+    import pyarrow as pa
+
     import rdjepa
 
+    pa.allocate_buffer(64)  # the first allocation of arrow's pool in a fork fails under a limit of 1 GiB
     install()
     rdjepa.simulate(SYSTEM)

@@ -78,8 +78,7 @@ class Calibration:
         Raises:
             ArgumentError: no level between 0 and 1, or one that takes more blocks.
         """
-        if not 0 < checked(level, Rate, "an interval") < 1:
-            raise ArgumentError(f"expected an interval between 0 and 1, got {level:g}; give 0.9 for 90 %")
+        check_level(level)
         if level > self.highest:
             raise ArgumentError(
                 f"expected an interval of at most {math.floor(1000 * self.highest) / 1000:g}, which is what a "
@@ -89,6 +88,16 @@ class Calibration:
         count = self.scores.shape[-1]
         place = math.ceil(level / self.highest * count - 1e-9)  # 1e-9: a product that is whole but for rounding
         return self.scores[..., place - 1]
+
+
+def check_level(level: float) -> None:
+    """Refuse a level that no interval has.
+
+    Raises:
+        ArgumentError: it is not between 0 and 1.
+    """
+    if not 0 < checked(level, Rate, "an interval") < 1:
+        raise ArgumentError(f"expected an interval between 0 and 1, got {level:g}; give 0.9 for 90 %")
 
 
 def scales(forecast: np.ndarray, newest: np.ndarray, normalizer: Normalizer) -> np.ndarray:

@@ -102,6 +102,7 @@ def first_look(
     Raises:
         ArgumentError, DataError, CheckpointError, DivergenceError: as for `adapt`.
     """
+    intervals.check_level(level)
     forecaster = adapt(
         model,
         source,

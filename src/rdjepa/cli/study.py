@@ -211,7 +211,7 @@ def _profile(name: str, profile_name: str | None, model: str | None = None) -> A
     from rdjepa.study import registry
     from rdjepa.study.profiles import profile
 
-    return profile(profile_name or registry.get(name).profile, model)
+    return profile(registry.get(name).profile if profile_name is None else profile_name, model)
 
 
 def _print_failures(failed: Mapping[Any, str], stopped: Mapping[Any, Sequence[Any]]) -> None:
@@ -226,7 +226,8 @@ def _results(name: str, profile_name: str | None, root: Path) -> tuple[Any, Any,
     """Return rows, records and spectra of one study at one profile, as pandas tables."""
     from rdjepa.study import collect, registry
 
-    profile_name = profile_name or registry.get(name).profile
+    if profile_name is None:
+        profile_name = registry.get(name).profile
     rows = collect.collect(root, name, profile_name)
     if rows.empty:
         raise StudyError(

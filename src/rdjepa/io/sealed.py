@@ -6,6 +6,7 @@ as much as a lost half. Files of version 0.1.0 have none and are read by their t
 """
 
 import dataclasses
+import functools
 import hashlib
 import json
 import typing
@@ -113,14 +114,16 @@ def decode(
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as reason:
         text = " ".join(str(reason).replace("`", "").split()).rstrip(".")
         raise error(f"expected a readable record {where}, got a damaged or foreign one ({text}); {remedy}") from None
-    unknown = sorted(values.keys() - _names(kind)) if isinstance(values, dict) and _names(kind) else []
+    names = _names(kind)
+    unknown = sorted(values.keys() - set(names)) if isinstance(values, dict) and names else []
     if unknown:
-        raise error(f"expected the entries {', '.join(_names(kind))} {where}, got {unknown[0]!r} too; {remedy}")
+        raise error(f"expected the entries {', '.join(names)} {where}, got {unknown[0]!r} too; {remedy}")
     return checked
 
 
-def _names(kind: Any) -> dict[str, Any]:
+@functools.cache
+def _names(kind: Any) -> tuple[str, ...]:
     """Return the entries that a type names; none for a container."""
     if dataclasses.is_dataclass(kind):
-        return {field.name: field.type for field in dataclasses.fields(kind)}
-    return typing.get_type_hints(kind) if typing.is_typeddict(kind) else {}
+        return tuple(field.name for field in dataclasses.fields(kind))
+    return tuple(typing.get_type_hints(kind)) if typing.is_typeddict(kind) else ()

@@ -16,6 +16,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from rdjepa.checks import usable_path
 from rdjepa.errors import StudyError
@@ -48,7 +50,7 @@ def collect(root: Path | str, study: str | None = None, profile: str | None = No
     Raises:
         StudyError: no cells, a record that does not match the name of its folder, or cells of different settings.
     """
-    return _table(root, ROWS, ROW_COLUMNS, study, profile)
+    return _table(root, read_records(root), ROWS, ROW_COLUMNS, study, profile)
 
 
 def spectra(root: Path | str, study: str | None = None, profile: str | None = None) -> pd.DataFrame:
@@ -57,7 +59,7 @@ def spectra(root: Path | str, study: str | None = None, profile: str | None = No
     Returns:
         Columns study, profile, system, k, support_seed, forecaster, regime, horizon, wavenumber, error, reference, run.
     """
-    return _table(root, SPECTRA, SPECTRUM_COLUMNS, study, profile)
+    return _table(root, read_records(root), SPECTRA, SPECTRUM_COLUMNS, study, profile)
 
 
 def curve(root: Path | str, study: str | None = None, profile: str | None = None) -> pd.DataFrame:
@@ -66,7 +68,7 @@ def curve(root: Path | str, study: str | None = None, profile: str | None = None
     Returns:
         Columns of `collect`, and updates and weights ("last" or "averaged").
     """
-    return _table(root, CURVE, CURVE_COLUMNS, study, profile)
+    return _table(root, read_records(root), CURVE, CURVE_COLUMNS, study, profile)
 
 
 def records(root: Path | str) -> pd.DataFrame:
@@ -145,8 +147,9 @@ def export(root: Path | str, out: Path | str) -> None:
         out: directory for rows.parquet, curve.parquet, spectra.parquet, records.json and examples.npz.
     """
     out = Path(out)
-    files = {}
-    for name, table in ((ROWS, collect(root)), (CURVE, curve(root)), (SPECTRA, spectra(root))):
+    files, found = {}, read_records(root)
+    for name, columns in ((ROWS, ROW_COLUMNS), (CURVE, CURVE_COLUMNS), (SPECTRA, SPECTRUM_COLUMNS)):
+        table = _table(root, found, name, columns, None, None)
         kinds = {column: "category" for column in CATEGORIES if column in table}
         kinds |= {column: "float32" for column in ("value", "error", "reference") if column in table}
         kinds |= {column: "int16" for column in ("k", "support_seed", "updates", "horizon", "trajectory", "wavenumber")}
@@ -154,7 +157,6 @@ def export(root: Path | str, out: Path | str) -> None:
         stream = io.BytesIO()
         small.to_parquet(stream, index=False, compression="zstd")
         files[name] = write_bytes(out / name, stream.getvalue())
-    found = read_records(root)
     files[EXAMPLES] = write_arrays(out / EXAMPLES, **_examples(root, found))
     checksums = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
     sealed.write(out / RECORDS, {"records": found, "files": checksums})
@@ -184,17 +186,19 @@ def _window(record: Record) -> str:
     return f"{record['study']} {record['profile']} {record['system']}"
 
 
-def _table(root: Path | str, name: str, columns: list[str], study: str | None, profile: str | None) -> pd.DataFrame:
-    root, found = Path(root), read_records(root)
+def _table(
+    root: Path | str, found: list[Record], name: str, columns: list[str], study: str | None, profile: str | None
+) -> pd.DataFrame:
+    """Return the rows of the cells in a study directory or export whose records are given."""
+    root = Path(root)
     if study is not None:
         registry.get(study)  # refuses an unknown one
     if _has_cells(root):
-        parts = [_of_cell(root, record, name) for record in found if _belongs(record, study, profile)]
-        table = pd.concat(parts) if parts else pd.DataFrame()
-        table = table.reindex(columns=columns)
+        chosen = [record for record in found if _belongs(record, study, profile)]
+        table = _of_cells(root, chosen, name).reindex(columns=columns)
     else:
         content = _content(root / name, _read_export(root).files, "export the study again")
-        table = _parquet(content, root / name)
+        table = _parquet(content, root / name).to_pandas()
         # The curve holds the cells that were trained, where a profile measures one.
         _check_export(root / name, table, found if name != CURVE else [each for each in found if _curved(each)])
         chosen = [record["id"] for record in found if _belongs(record, study, profile)]
@@ -204,17 +208,25 @@ def _table(root: Path | str, name: str, columns: list[str], study: str | None, p
     return table.reset_index(drop=True)
 
 
-def _of_cell(root: Path, record: Record, name: str) -> pd.DataFrame:
-    """Return the rows of one cell, with the run id and the coordinates of the cell as columns."""
-    folder = root / "cells" / record["id"]
-    content = _content(folder / name, record.get("files", {ROWS: record.get("rows")}), "move the folder away")
-    return _parquet(content, folder / name).assign(run=record["id"], **_cell_of(record))
+def _of_cells(root: Path, found: Sequence[Record], name: str) -> pd.DataFrame:
+    """Return the rows of some cells, with the run id and the coordinates of their cell as columns."""
+    parts = []
+    for record in found:
+        folder = root / "cells" / record["id"]
+        content = _content(folder / name, record.get("files", {ROWS: record.get("rows")}), "move the folder away")
+        parts.append(_parquet(content, folder / name))
+    if not parts:
+        return pd.DataFrame()
+    table = pa.concat_tables(parts, promote_options="default").to_pandas()
+    coordinates = pd.DataFrame([{"run": record["id"]} | _cell_of(record) for record in found])
+    repeated = coordinates.loc[coordinates.index.repeat([part.num_rows for part in parts])]
+    return table.assign(**{column: repeated[column].to_numpy() for column in repeated})
 
 
-def _parquet(content: bytes, path: Path) -> pd.DataFrame:
+def _parquet(content: bytes, path: Path) -> pa.Table:
     """Return the table in the bytes of a file."""
     try:
-        return pd.read_parquet(io.BytesIO(content))
+        return pq.ParquetFile(io.BytesIO(content)).read(use_threads=False)
     except (ValueError, OSError) as error:  # pyarrow's errors are of these classes
         raise StudyError(f"expected a table in {path}, got a damaged file ({_line(error)}); make it again") from None
 

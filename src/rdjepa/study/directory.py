@@ -148,9 +148,8 @@ class Directory:
         """
         target = self.cell(identifier)
         with writing(self.root):
-            for leftover in target.parent.glob(f".{identifier}.*"):
-                shutil.rmtree(leftover)  # of a process that was killed while it wrote
-            temporary = target.with_name(f".{identifier}.{os.getpid()}")
+            temporary = target.with_name(f".{identifier}")
+            shutil.rmtree(temporary, ignore_errors=True)  # of a process that was killed while it wrote
             temporary.mkdir(parents=True)
             try:
                 for name, content in files.items():

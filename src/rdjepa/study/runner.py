@@ -120,10 +120,11 @@ def run(
             progress(kept + len(outcomes), total, what)
 
     def compute_all(function: Callable[..., str], jobs: Mapping[Cell | Pretraining, str]) -> None:
-        arguments = [(supply, job, profile, device) for job in jobs]
-        with completed(function, arguments, list(jobs.values()), workers=number, scheduler=scheduler) as results:
+        named = list(jobs.items())
+        arguments, names = [(supply, job, profile, device) for job, _ in named], [name for _, name in named]
+        with completed(function, arguments, names, workers=number, scheduler=scheduler) as results:
             for position, result in results:
-                job, name = list(jobs.items())[position]
+                job, name = named[position]
                 if isinstance(result, StudyError | OutputError):
                     raise result
                 if isinstance(result, Exception):  # the worker was killed again and again
@@ -275,8 +276,9 @@ def status(root: Path | str, plan: Sequence[Cell], profile: Profile) -> Status:
     names |= {cell: identifier(identity(cell, profile)) for cell in plan}
     done = [cell for cell in plan if directory.is_done(names[cell])]
     pretrained = [start for start in starts if directory.is_pretrained(names[start])]
-    others = [job for job in names if job not in {*done, *pretrained}]
-    running = [job for job in others if directory.is_running(names[job])]
+    finished = {*done, *pretrained}
+    others = [job for job in names if job not in finished]
+    running = {job: None for job in others if directory.is_running(names[job])}
     failed = {job: line for job in others if job not in running and (line := directory.failure(names[job])) is not None}
     waiting = [job for job in others if job not in running and job not in failed]
     records = [read_record(directory.cell(names[cell])) for cell in done]

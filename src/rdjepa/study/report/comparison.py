@@ -61,10 +61,10 @@ def matched(
     errors = chosen.groupby([*keys, "forecaster"])["value"].mean().unstack("forecaster")
     if not {forecaster, against} <= set(errors.columns):
         return
+    runs = chosen.groupby(["system", "k"])["run"].unique()
     for (system, k), part in errors.dropna().groupby(level=["system", "k"], sort=False):
         wide = part.droplevel(["system", "k"]).unstack("support_seed")
-        runs = " ".join(chosen.loc[(chosen["system"] == system) & (chosen["k"] == k), "run"].unique())
-        yield system, k, (wide[forecaster].to_numpy(), wide[against].to_numpy()), runs
+        yield system, k, (wide[forecaster].to_numpy(), wide[against].to_numpy()), " ".join(runs[system, k])
 
 
 def against_all(rows: pd.DataFrame, forecaster: str, metrics: tuple[str, ...]) -> pd.DataFrame:
