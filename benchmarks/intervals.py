@@ -13,12 +13,10 @@ the support. `--forecaster linear` is the least-squares forecast of every point 
 """
 
 import argparse
-import csv
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 import torch
@@ -32,6 +30,7 @@ from rdjepa.data.trajectory import REGIMES, Key
 from rdjepa.data.windows import FORECASTING
 from rdjepa.forecasters.linear import Linear
 from rdjepa.models.rdjepa import RDJEPA
+from rows import append, read
 
 PLACE = ("forecaster", "system", "support", "calibration", "updates", "base", "level")
 FIELDS = (*PLACE, "blocks", "regime", "trajectory", "horizon", "coverage", "width", "fingerprint")
@@ -56,16 +55,15 @@ def run(arguments: argparse.Namespace) -> None:
         pool = [get("pool", index) for index in range(end)]
         forecaster = calibrated(model, pool[: arguments.support], pool[arguments.support :], arguments)
         assert forecaster.calibration is not None
-        rows: list[dict[str, Any]] = []
+        lines: list[tuple] = []
         for regime in (name for name in REGIMES if name in systems.get(system).regimes):
             split, count = ("validation", arguments.id) if regime == "id" else ("test", arguments.ood)
             for index in range(count):
                 found = measure(forecaster, get(split, index, regime).fields, arguments)
                 blocks, known = forecaster.calibration.blocks, model.fingerprint[:12]
-                lines = [(*place, blocks, regime, index, h, *values, known) for h, values in enumerate(found, 1)]
-                rows += [dict(zip(FIELDS, line, strict=True)) for line in lines]
-        append(arguments.out, rows)
-        inside = fmean(row["coverage"] for row in rows if row["regime"] == "id")
+                lines += [(*place, blocks, regime, index, h, *values, known) for h, values in enumerate(found, 1)]
+        append(arguments.out, FIELDS, lines)
+        inside = fmean(line[FIELDS.index("coverage")] for line in lines if line[FIELDS.index("regime")] == "id")
         print(f"{arguments.forecaster} {system}: {inside:.3f} of {arguments.level:g} in distribution", flush=True)
 
 
@@ -103,25 +101,6 @@ def measure(
     width = (made.upper - made.lower) / np.asarray(forecaster.normalizer.scale)
     for h in range(inside.shape[1]):
         yield round(float(inside[:, h].mean()), 4), round(float(width[:, h].mean()), 4)
-
-
-def append(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Add lines to a CSV file, with a heading if it is new."""
-    new = not path.exists()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if new:
-            writer.writeheader()
-        writer.writerows(rows)
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    """Return the lines of a CSV file; none if it does not exist."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def table(arguments: argparse.Namespace) -> None:

@@ -11,7 +11,6 @@ median over windows, alarms the share of windows above 1.
 """
 
 import argparse
-import csv
 from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
@@ -26,6 +25,7 @@ from rdjepa.data.acquire import Acquirer
 from rdjepa.data.trajectory import REGIMES, Key
 from rdjepa.data.windows import FORECASTING
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rows import append, read
 
 FIELDS = ("system", "support", "calibration", "regime", "trajectory", "novelty", "alarms", "fingerprint")
 DEFAULT = [name for name in systems.names() if len(systems.get(name).regimes) > 1]
@@ -65,24 +65,8 @@ def run(arguments: argparse.Namespace) -> None:
                 values = f"{np.median(found):.4f}", f"{(found > 1).mean():.4f}"
                 place = (system, arguments.support, arguments.calibration, regime, index)
                 lines.append((*place, *values, pretrained.fingerprint[:12]))
-        append(arguments.out, lines)
+        append(arguments.out, FIELDS, lines)
         print(f"{system}: {len(lines)} trajectories", flush=True)
-
-
-def append(path: Path, rows: list[tuple]) -> None:
-    """Add lines to a CSV file, with a heading if it is new."""
-    new = not path.exists()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", newline="") as file:
-        csv.writer(file).writerows([FIELDS, *rows] if new else rows)
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    """Return the lines of a CSV file; none if it does not exist."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def table(arguments: argparse.Namespace) -> None:

@@ -15,7 +15,6 @@ horizon, and skips what the file has.
 """
 
 import argparse
-import csv
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -35,6 +34,7 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.metrics import relative_l2
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.models.borders import BORDERS
+from rows import append, read
 
 RING = 4  # points at the border, on the model's grid: one patch
 WALLS = ("barkley-neumann", "barkley-robin", "barkley-dirichlet")
@@ -110,24 +110,8 @@ def run(arguments: argparse.Namespace) -> None:
                         unseen = prepared(question, choice, acquirer.get(Key(system, "validation", "id", index)), grid)
                         errors = measure(question, forecast, unseen, arguments.stride)
                         rows += [(*place, index, where, h, round(error, 5)) for where, h, error in errors]
-                    append(arguments.out, rows)
+                    append(arguments.out, FIELDS, rows)
                     print(*place, flush=True)
-
-
-def append(path: Path, rows: list[tuple]) -> None:
-    """Add lines to a CSV file, with a heading if it is new."""
-    new = not path.exists()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([FIELDS, *rows] if new else rows)
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    """Return the lines of a CSV file; none if it does not exist."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def table(arguments: argparse.Namespace) -> None:

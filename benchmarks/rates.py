@@ -11,7 +11,6 @@ the file has.
 """
 
 import argparse
-import csv
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.models.rdjepa import PRESETS, with_fresh_decoder
 from rdjepa.systems import SOURCES
+from rows import append, read
 
 PRESET, SEED, METRIC = "nano", 777, "relative_l2"
 FIELDS = ("left_out", "forecaster", "factor", "updates", "weights", "relative_l2", "validation", "fingerprint")
@@ -54,7 +54,11 @@ def run(arguments: argparse.Namespace) -> None:
             if (system, name, factor) not in done:
                 model, fingerprint = start(name, arguments)
                 rows = trial(model, factor, learning, unseen, normalizer, arguments)
-                append(arguments.out, [(system, name, f"{factor:g}", *row, len(unseen), fingerprint) for row in rows])
+                append(
+                    arguments.out,
+                    FIELDS,
+                    [(system, name, f"{factor:g}", *row, len(unseen), fingerprint) for row in rows],
+                )
                 print(f"{system} {name} x {factor:g}: {rows[-1][-1]}", flush=True)
 
 
@@ -102,22 +106,6 @@ def trial(
     except DivergenceError:
         rows.append((max(at), "last", "nan"))
     return rows
-
-
-def append(path: Path, rows: list[tuple]) -> None:
-    """Add lines to a CSV file, with a heading if it is new."""
-    new = not path.exists()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", newline="") as file:
-        csv.writer(file).writerows([FIELDS, *rows] if new else rows)
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    """Return the lines of a CSV file; none if it does not exist."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def table(arguments: argparse.Namespace) -> None:

@@ -10,7 +10,6 @@ are compared at equal times, in units of the system's own interval. `run` append
 """
 
 import argparse
-import csv
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.systems import get
+from rows import append, read
 
 FINEST = 0.5  # of the system's interval
 STRIDES = (1, 2, 4)
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
         for stride in STRIDES:
             if (system, FINEST * stride) not in done:
                 rows = measure(strided(learning, stride), strided(unseen, stride), FINEST * stride, arguments)
-                append(arguments.out, [(system, *row) for row in rows])
+                append(arguments.out, FIELDS, [(system, *row) for row in rows])
 
 
 def measure(learning: Trajectory, unseen: Trajectory, interval: float, arguments: argparse.Namespace) -> list[tuple]:
@@ -79,21 +79,6 @@ def measure(learning: Trajectory, unseen: Trajectory, interval: float, arguments
             for h, error in errors.items()
         ]
     return rows
-
-
-def append(path: Path, rows: list[tuple]) -> None:
-    new = not path.exists()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([FIELDS, *rows] if new else rows)
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    """Return the lines of a CSV file; none if it does not exist."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def table(arguments: argparse.Namespace) -> None:

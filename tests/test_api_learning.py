@@ -134,6 +134,13 @@ def test_a_first_look_lowers_the_level_to_what_the_calibration_gives():
     assert calibration and look.level == int(100 * calibration.highest) / 100 < 0.999
 
 
+def test_a_first_look_refuses_a_level_before_it_adapts(monkeypatch):
+    monkeypatch.delattr("rdjepa.api.looking.adapt")
+    for level in (0.0, 1.0, float("nan"), float("inf")):
+        with pytest.raises(ArgumentError, match="interval"):
+            rdjepa.first_look(FIELDS, model=small(), steps=1, level=level)
+
+
 def test_a_first_look_takes_fields_to_the_grid_of_the_model_at_the_suggested_stride():
     fine = slow(60).repeat(2, 1).repeat(2, 2)
     with pytest.warns(Note, match="one of every 3 frames"):

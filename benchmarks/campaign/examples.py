@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from campaign import sandbox
+from campaign import sandbox, small
 from campaign.commands import prepare
 from campaign.kinds import mapped
 
@@ -18,7 +18,7 @@ def make(inputs: Path) -> None:
     if (inputs / "pretrain" / "other").exists():  # made last
         return
     prepare(inputs, ("data", "pretrain", "adapt", "study run", "export", "data build"))
-    for work in (_make_build, _make_frames, _make_forecasters, _make_foreign, _make_other):
+    for work in (_make_build, _make_frames, _make_forecasters, _make_pretraining, _make_foreign, _make_other):
         ended = sandbox.forked(partial(work, inputs), inputs / ".said", 60, memory=None)
         if ended.status:
             raise RuntimeError(f"{work.__name__}: {ended.text}")
@@ -45,6 +45,23 @@ def _make_forecasters(inputs: Path) -> None:
     shutil.copy(inputs / "adapt" / "forecaster.safetensors", folder / "a.safetensors")
     support = inputs / "data" / "turning" / "data" / "train" / "id-00002.hdf5"
     rdjepa.adapt(inputs / "pretrain" / "model", support, steps=1, base="linear").save(folder / "b.safetensors")
+
+
+def _make_pretraining(inputs: Path) -> None:
+    """The checkpoint of the run, as one that a study made."""
+    import rdjepa
+    from rdjepa.io import sealed
+    from rdjepa.pretraining.config import PROFILES
+    from rdjepa.study.pretrainings import Pretraining, Record
+
+    start = Pretraining(small.PRESET, ((small.SYSTEM, 3),), PROFILES[small.PRESET])
+    folder = inputs / "pretrainings" / start.name
+    shutil.rmtree(folder.parent, ignore_errors=True)
+    shutil.copytree(inputs / "pretrain" / "model", folder / "model")
+    shutil.copy(inputs / "study run" / "study.json", folder.parent)
+    weights = rdjepa.load(folder / "model").fingerprint
+    record = Record(start.name, start.identity(), weights, 1.0, {"torch": "2"}, "2026-01-01T00:00:00+00:00")
+    sealed.write(folder / "record.json", vars(record))
 
 
 def _make_foreign(inputs: Path) -> None:

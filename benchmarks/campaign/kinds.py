@@ -74,6 +74,7 @@ def kinds() -> list[Kind]:
             "curve of a cell", study, cells.format(0) + "curve.parquet", cells.format(1) + "curve.parquet", _collected
         ),
         Kind("example of a cell", study, cells.format(0) + "example.npz", cells.format(1) + "example.npz", _collected),
+        Kind("record of a pretraining", "pretrainings", "*/record.json", "study.json", _pretrained),
         Kind("exported rows", "export", "rows.parquet", "curve.parquet", _collected),
         Kind("exported spectra", "export", "spectra.parquet", "curve.parquet", _collected),
         Kind("exported curve", "export", "curve.parquet", "rows.parquet", _collected),
@@ -270,6 +271,12 @@ def _statistics(folder: Path, path: Path) -> Any:
     from rdjepa.study.supply import Supply
 
     return Supply(folder, grid=64).normalizer(small.SOURCE, 2)
+
+
+def _pretrained(folder: Path, path: Path) -> Any:
+    from rdjepa.study import pretrainings
+
+    return pretrainings.read_record(path.parent), pretrainings.weights(path.parent).name
 
 
 def _collected(folder: Path, path: Path) -> Any:

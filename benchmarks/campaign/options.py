@@ -42,7 +42,7 @@ PATHS = (
 )  # fmt: skip
 NONSENSE = ("", "-1", "nan", "inf", "-inf", "1e400", str(-(10**30)))  # that no number of things can be
 ENDLESS = ("steps", "updates")  # who asks for a great number of these gets them
-SECONDS = {"scheduler": 60, "workers": 60} | dict.fromkeys(("export", "first-look", "learning-curve"), 60)  # by option or command: those take long; 20 for the others
+LONG = ("scheduler", "workers", "export", "first-look", "learning-curve")  # options and commands that take over 20 s
 
 
 def trials(work: Path, rng: random.Random, share: float = 1.0) -> Iterator[Trial]:
@@ -65,7 +65,7 @@ def _trial(work: Path, name: str, parameter: Any, kind: str, value: str) -> Tria
     _furnish(folder)
     arguments = _arguments(name, parameter, value, work / "inputs")
     before = sorted(str(path) for path in folder.rglob("*"))
-    seconds = SECONDS.get(parameter.name, SECONDS.get(name, 20))
+    seconds = 60 if parameter.name in LONG or name in LONG else 20
     ended = sandbox.forked(sandbox.command(arguments), work / "said", seconds, inside=folder)
     after = sorted(str(path) for path in folder.rglob("*"))
     outcome, said = of_command(ended)

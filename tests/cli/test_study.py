@@ -58,6 +58,8 @@ def test_a_failed_cell_is_status_1(monkeypatch, capsys, tmp_path, brief_nano):
     [
         (("run", "everything"), "heldout, source, boundary, scratch"),
         (("run", "heldout", "--profile", "huge"), "paper, small, nano"),
+        (("run", "heldout", "--profile", ""), "paper, small, nano"),
+        (("tables", "heldout", "--profile", ""), "rdjepa study run"),
         (("run", "heldout", "--only", "size=3"), "support_seed"),
         (("run", "heldout", "--profile", "small"), "rdjepa pretrain --preset small"),
         (("run", "heldout", "--phase", "choice"), "no phase of the study heldout"),

@@ -184,8 +184,11 @@ def adapt(
         contexts = [FORECASTING.stack(fields).context for fields in trajectories]
         return embed(result.model, np.concatenate(contexts), statistics)
 
-    latents = forecaster.latent_summary(*data.features)
-    known = described(support) if tile else None if latents is None else latents.float().cpu().numpy()
+    if tile:
+        known = described(support)
+    else:
+        latents = forecaster.latent_summary(*data.features)
+        known = None if latents is None else latents.float().cpu().numpy()
     if known is not None:
         counts = [FORECASTING.count(len(fields)) for fields in support]
         result.familiar = familiar(known, counts, described(others) if others else None)

@@ -114,7 +114,7 @@ def decode(
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as reason:
         text = " ".join(str(reason).replace("`", "").split()).rstrip(".")
         raise error(f"expected a readable record {where}, got a damaged or foreign one ({text}); {remedy}") from None
-    names = _names(kind)
+    names = _names(typing.cast(typing.Hashable, kind))
     unknown = sorted(values.keys() - set(names)) if isinstance(values, dict) and names else []
     if unknown:
         raise error(f"expected the entries {', '.join(names)} {where}, got {unknown[0]!r} too; {remedy}")
@@ -122,8 +122,8 @@ def decode(
 
 
 @functools.cache
-def _names(kind: Any) -> tuple[str, ...]:
+def _names(kind: typing.Hashable) -> tuple[str, ...]:
     """Return the entries that a type names; none for a container."""
     if dataclasses.is_dataclass(kind):
-        return tuple(field.name for field in dataclasses.fields(kind))
+        return tuple(field.name for field in dataclasses.fields(typing.cast(Any, kind)))
     return tuple(typing.get_type_hints(kind)) if typing.is_typeddict(kind) else ()

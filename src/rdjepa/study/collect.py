@@ -194,8 +194,8 @@ def _table(
     if study is not None:
         registry.get(study)  # refuses an unknown one
     if _has_cells(root):
-        chosen = [record for record in found if _belongs(record, study, profile)]
-        table = _of_cells(root, chosen, name).reindex(columns=columns)
+        belonging = [record for record in found if _belongs(record, study, profile)]
+        table = _of_cells(root, belonging, name).reindex(columns=columns)
     else:
         content = _content(root / name, _read_export(root).files, "export the study again")
         table = _parquet(content, root / name).to_pandas()
