@@ -1,9 +1,9 @@
 """What lies beyond the borders of a grid, for 3x3 and strided convolutions and for the neighbors of a token.
 
-The paper says that the latent Laplacian takes periodic neighbors (S2.4), and not how convolutions are padded. Fields of
-a user may have walls, and periodic fields have no border at all, so the kind is a setting:
+In the paper the latent Laplacian takes periodic neighbors and the decoder's convolutions pad with zeros (S2.4, S2.6).
+Fields of a user may have walls, and periodic fields have no border at all, so the kind is a setting:
 
-- "zeros": convolutions pad with zeros, neighbors wrap; what every pretraining here has used.
+- "zeros": convolutions pad with zeros, neighbors wrap; the paper's model.
 - "periodic": both wrap.
 - "walls": both see the border repeated. At a wall between cells that nothing passes, the cell beyond has the value of
   the one before it; at other walls it is the same first guess, which the decoder can correct.
