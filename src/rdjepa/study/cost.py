@@ -205,12 +205,13 @@ def draw(system: str) -> dict[str, float]:
 
 
 def left(missing: Iterable[Cell], records: Sequence[Mapping]) -> float | None:
-    """Return the expected seconds of cells from the records of finished ones; None before the first is finished.
+    """Return the expected seconds of cells from the records of finished ones; None where some miss and none is finished.
 
     A cell is expected to take as long as the mean of the finished ones of its forecaster, or of all.
     """
+    kinds = [cell.forecaster for cell in missing]
     taken = [(record["forecaster"], sum(record["seconds"].values())) for record in records]
-    return _expected([cell.forecaster for cell in missing], taken) if taken else None
+    return _expected(kinds, taken) if taken or not kinds else None
 
 
 def left_to_pretrain(missing: Iterable[Pretraining], records: Sequence[Record]) -> float | None:

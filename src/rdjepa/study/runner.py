@@ -281,7 +281,7 @@ def status(root: Path | str, plan: Sequence[Cell], profile: Profile) -> Status:
     running = {job: None for job in others if directory.is_running(names[job])}
     failed = {job: line for job in others if job not in running and (line := directory.failure(names[job])) is not None}
     waiting = [job for job in others if job not in running and job not in failed]
-    records = [read_record(directory.cell(names[cell])) for cell in done]
+    records = [read_record(directory.cell(names[cell])) for cell in done] if others else []
     expected = left([job for job in others if isinstance(job, Cell)], records)
     starting = left_to_pretrain(
         [job for job in others if isinstance(job, Pretraining)],
