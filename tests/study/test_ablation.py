@@ -211,12 +211,13 @@ from rdjepa.study.profiles import PROFILES, Pretraining
 sizes = dict(temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=32, patch=4)
 PRESETS["tiny"] = ModelConfig(32, 1, (1, 1, 1, 1, 1), **sizes)
 configs.PROFILES["tiny"] = replace(configs.PROFILES["nano"], steps=60, batch=2, save_every=5)
-root, *only = sys.argv[1:]
-whole = PROFILES["ablation"]
-adapt = replace(whole.adapt, steps=1)
-brief = replace(whole, preset="tiny", adapt=adapt, test=1, statistics=1, curve=(), pretraining=Pretraining(60, 1, 1, 1))
-ran = study.run(root, study.cells("ablation", only, phase="final"), brief)
-print(*ran.done, *ran.pretrained, sep="\\n")
+if __name__ == "__main__":
+    root, workers, *only = sys.argv[1:]
+    whole = PROFILES["ablation"]
+    adapt, runs = replace(whole.adapt, steps=1), Pretraining(60, 1, 1, 1)
+    brief = replace(whole, preset="tiny", adapt=adapt, test=1, statistics=1, curve=(), pretraining=runs)
+    ran = study.run(root, study.cells("ablation", only, phase="final"), brief, workers=int(workers))
+    print(*ran.done, *ran.pretrained, sep="\\n")
 """
 
 
@@ -224,7 +225,7 @@ print(*ran.done, *ran.pretrained, sep="\\n")
 def test_a_killed_process_loses_the_steps_since_the_last_state(tmp_path):
     script, root = tmp_path / "run_study.py", tmp_path / "root"
     script.write_text(SCRIPT)
-    command = [sys.executable, str(script), str(root), *ONLY]
+    command = [sys.executable, str(script), str(root), "1", *ONLY]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     states, deadline = root / "pretrainings", time.monotonic() + 240
     while not list(states.glob("*/state/step-*")) and running.poll() is None and time.monotonic() < deadline:
@@ -237,3 +238,14 @@ def test_a_killed_process_loses_the_steps_since_the_last_state(tmp_path):
     assert done[-2] == "pretraining/predictive-latent/gray-scott:1/1234" and len(list((root / "cells").iterdir())) == 2
     lines = Path(run / "metrics.jsonl").read_text().splitlines()
     assert lines and pretrainings.read_record(run).id == run.name
+
+
+@pytest.mark.slow
+def test_workers_pretrain_and_then_adapt(tmp_path):
+    script, root = tmp_path / "run_study.py", tmp_path / "root"
+    script.write_text(SCRIPT)
+    more = ["change=without-tubes", "change=without-same-time"]
+    command = [sys.executable, str(script), str(root), "2", *ONLY[:3], *more]
+    done = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
+    assert len(list((root / "cells").iterdir())) == 2 and len([line for line in done if "pretraining/" in line]) == 2
+    assert len(list((root / "pretrainings").glob("*/record.json"))) == 2 and not list(root.glob("failed/*"))
