@@ -205,7 +205,7 @@ def draw(system: str) -> dict[str, float]:
 
 
 def left(missing: Iterable[Cell], records: Sequence[Mapping]) -> float | None:
-    """Return the expected seconds of cells from the records of finished ones; None where some miss and none is finished.
+    """Return the expected seconds of cells from those of finished ones; None where some miss and none is finished.
 
     A cell is expected to take as long as the mean of the finished ones of its forecaster, or of all.
     """
