@@ -14,14 +14,6 @@ from rdjepa.models.encoder import to_grid
 from rdjepa.models.upsampling import double
 
 
-class GroupNorm(nn.GroupNorm):
-    """Group normalization in float32, whatever the precision of the convolutions around it."""
-
-    def forward(self, x: Float[Tensor, "B width H W"]) -> Float[Tensor, "B width H W"]:
-        """Normalize (B, width, H, W)."""
-        return super().forward(x.float())
-
-
 class ResidualBlock(nn.Module):
     """Twice a 3x3 convolution, group normalization and SiLU, added to the input (1x1 map where widths differ)."""
 
@@ -29,10 +21,10 @@ class ResidualBlock(nn.Module):
         super().__init__()
         self.branch = nn.Sequential(
             Convolution(width_in, width_out, 3, borders=borders),
-            GroupNorm(groups, width_out),
+            nn.GroupNorm(groups, width_out),
             nn.SiLU(),
             Convolution(width_out, width_out, 3, borders=borders),
-            GroupNorm(groups, width_out),
+            nn.GroupNorm(groups, width_out),
             nn.SiLU(),
         )
         self.skip = nn.Identity() if width_in == width_out else nn.Conv2d(width_in, width_out, 1)
@@ -120,7 +112,7 @@ class Decoder(nn.Module):
         self.up = nn.ModuleList(Fusion(b, a, groups, borders) for a, b in reversed(steps))
         self.head = nn.Sequential(
             Convolution(width, width, 3, borders=borders),
-            GroupNorm(groups, width),
+            nn.GroupNorm(groups, width),
             nn.SiLU(),
             nn.Conv2d(width, components, 1),
         )
@@ -143,4 +135,4 @@ class Decoder(nn.Module):
         for layer in body:
             x = layer(x)
         with torch.autocast(x.device.type, enabled=False):  # eight bits would be visible in the field
-            return last(x).unflatten(0, latent.shape[:2])
+            return last(x.float()).unflatten(0, latent.shape[:2])
