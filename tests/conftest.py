@@ -29,7 +29,7 @@ from rdjepa.study import registry as study_registry
 # The hook would refuse the `Self` of this class, and only `forward` is never overridden.
 ForecastModel.forward = jaxtyped(typechecker=beartype)(ForecastModel.forward)  # type: ignore[method-assign]
 
-TINY = ModelConfig(32, 1, (1, 1, 1, 1, 1), temporal_blocks=1, predictor_blocks=1, decoder_width=8)
+TINY = ModelConfig(32, 1, (1, 1, 1, 1, 1), temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=64, patch=4)
 
 
 @pytest.fixture

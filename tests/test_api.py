@@ -17,7 +17,7 @@ from rdjepa.pretraining.objectives.field_forecast import ForecastOptions
 
 
 def trajectory(frames=10, seed=0):
-    return np.random.default_rng(seed).standard_normal((frames, 128, 128, 2)).astype(np.float32) * 3 + 1
+    return np.random.default_rng(seed).standard_normal((frames, 64, 64, 2)).astype(np.float32) * 3 + 1
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def forecaster(tiny):
 def test_forecast_is_in_physical_units_and_of_five_frames(forecaster):
     context = trajectory()[:4]
     future = forecaster.forecast(context)
-    assert future.shape == (5, 128, 128, 2)
+    assert future.shape == (5, 64, 64, 2)
     assert future.dtype == np.float32
     assert np.allclose(forecaster.forecast(context[None])[0], future, atol=1e-5)
     assert abs(future.mean() - 1) < 3  # near the data's mean, not the standardized one's scale alone
@@ -54,7 +54,7 @@ def test_saved_forecaster_forecasts_the_same_bits(forecaster, tmp_path):
 
 
 def test_linear_base_is_saved_with_the_network_and_beats_it_where_fields_are_linear_in_time(tiny, tmp_path):
-    turning = np.arange(20)[:, None, None, None] * 0.3 + np.random.default_rng(1).uniform(0, 6, (1, 128, 128, 2))
+    turning = np.arange(20)[:, None, None, None] * 0.3 + np.random.default_rng(1).uniform(0, 6, (1, 64, 64, 2))
     fields = np.cos(turning).astype(np.float32)
     model = rdjepa.build("tiny", seed=0)
     plain, based = (rdjepa.adapt(model, fields, steps=1, base=base, device="cpu") for base in ("none", "linear"))
@@ -93,7 +93,7 @@ def test_a_tiled_forecaster_takes_whole_fields_and_is_saved_with_its_tiles(tiny,
     assert np.array_equal(loaded.forecast(context), made) and loaded.base == base
     assert loaded.novelty(context) == novelty
     with pytest.raises(DataError, match="192, 192"):
-        loaded.forecast(context[:, :128, :128])
+        loaded.forecast(context[:, :64, :64])
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_tiled_forecaster_takes_whole_fields_and_is_saved_with_its_tiles(tiny,
     [
         (np.ones((10, 192, 192, 2)), {"tile": True, "resample": True}, "resampled or tiled, got both"),
         (np.random.default_rng(0).random((10, 192, 160, 2)), {"tile": True}, "square fields .* got 192 x 160"),
-        (trajectory(), {"tile": True}, "more than 128 points per side to tile, got 128"),
+        (trajectory(), {"tile": True}, "more than 64 points per side to tile, got 64"),
         (trajectory(), {"borders": "mirrors"}, "borders among zeros, periodic, walls, got 'mirrors'"),
     ],
 )
@@ -158,13 +158,13 @@ def test_statistics_come_from_the_support_unless_given(tiny):
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        (np.zeros((10, 128, 128, 3), np.float32), "2 components"),
-        (np.zeros((8, 128, 128, 2), np.float32), "at least 9 frames"),
-        (trajectory()[:, :64, :64], "128 x 128 grid"),
-        (np.zeros((10, 128, 128, 2), bool), "floating"),
-        (np.zeros((10, 128, 128, 2), np.float32), "components that vary"),
-        (np.full((10, 128, 128, 2), np.nan, np.float32), "finite"),
-        (np.zeros((128, 128), np.float32), "expected"),
+        (np.zeros((10, 64, 64, 3), np.float32), "2 components"),
+        (np.zeros((8, 64, 64, 2), np.float32), "at least 9 frames"),
+        (trajectory()[:, :32, :32], "64 x 64 grid"),
+        (np.zeros((10, 64, 64, 2), bool), "floating"),
+        (np.zeros((10, 64, 64, 2), np.float32), "components that vary"),
+        (np.full((10, 64, 64, 2), np.nan, np.float32), "finite"),
+        (np.zeros((64, 64), np.float32), "expected"),
     ],
 )
 def test_unfit_trajectories_are_refused_in_one_sentence(tiny, fields, sentence):
@@ -175,9 +175,9 @@ def test_unfit_trajectories_are_refused_in_one_sentence(tiny, fields, sentence):
 
 def test_unfit_contexts_are_refused(forecaster):
     with pytest.raises(DataError, match="four whole frames"):
-        forecaster.forecast(np.zeros((3, 128, 128, 2), np.float32))
+        forecaster.forecast(np.zeros((3, 64, 64, 2), np.float32))
     with pytest.raises(DataError, match="finite context"):
-        forecaster.forecast(np.full((4, 128, 128, 2), np.inf, np.float32))
+        forecaster.forecast(np.full((4, 64, 64, 2), np.inf, np.float32))
 
 
 def test_no_updates_are_refused(tiny):

@@ -9,6 +9,7 @@ import pytest
 CAMPAIGN = Path(__file__).parents[1] / "benchmarks" / "campaign"
 
 
+@pytest.mark.timeout(1200)  # two minutes on a quiet machine
 @pytest.mark.skipif(sys.platform != "linux", reason="forks with limits on memory, and file systems of their own")
 def test_nothing_is_lost_or_accepted_in_silence_and_nothing_ends_in_a_traceback(tmp_path):
     command = [sys.executable, str(CAMPAIGN), "--short", "--out", str(tmp_path)]

@@ -13,7 +13,7 @@ UNIT = Normalizer((0.0, 0.0), (1.0, 1.0), "support")
 
 
 def fields(frames=10, seed=0):
-    return np.random.default_rng(seed).standard_normal((frames, 128, 128, 2)).astype(np.float32)
+    return np.random.default_rng(seed).standard_normal((frames, 64, 64, 2)).astype(np.float32)
 
 
 def forecaster(encoder=0.0, rate=1e-3):
@@ -40,7 +40,7 @@ def test_paper_profile_is_table_s5():
 def test_windows_hold_the_frames_right_after_the_context(tiny):
     x = fields(11)
     data = windows(forecaster(encoder=1e-3), [x, fields(9, 1)], UNIT, CPU)
-    assert data.targets.shape == (3 + 1, 5, 2, 128, 128)
+    assert data.targets.shape == (3 + 1, 5, 2, 64, 64)
     assert torch.equal(data.features[0][1, -1], torch.from_numpy(x[4]).movedim(-1, 0))
     assert torch.equal(data.targets[1, 0], torch.from_numpy(x[5]).movedim(-1, 0))
 
@@ -73,7 +73,7 @@ def test_scratch_trains_its_encoder(tiny):
 @pytest.mark.parametrize("encoder", [0.0, 1e-3])
 def test_one_window_is_learnt(tiny, encoder):
     model = forecaster(encoder, rate=3e-3)
-    y, x = np.mgrid[0:128, 0:128] * 2 * np.pi / 128
+    y, x = np.mgrid[0:64, 0:64] * 2 * np.pi / 64
     wave = np.stack([np.stack([np.sin(x - 0.3 * t), np.cos(y + 0.2 * t)], -1) for t in range(9)]).astype(np.float32)
     losses = train(model, windows(model, [wave], UNIT, CPU), AdaptConfig(steps=40, batch=1))
     assert losses[-1] < 0.35 * losses[0]
@@ -89,7 +89,7 @@ def test_training_repeats_to_the_bit(tiny):
 
 def test_batch_entries_do_not_influence_each_other(tiny):
     model = forecaster().eval()
-    a, b = torch.randn(1, 4, 2, 128, 128), torch.randn(1, 4, 2, 128, 128)
+    a, b = torch.randn(1, 4, 2, 64, 64), torch.randn(1, 4, 2, 64, 64)
     with torch.no_grad():
         assert torch.allclose(model(torch.cat([a, b]))[:1], model(a), atol=1e-5)
 

@@ -157,7 +157,7 @@ def test_adaptation_says_what_it_was_calibrated_on(monkeypatch, capsys, adapted,
     from rdjepa.models.rdjepa import build
 
     checkpoint.save(build("tiny", seed=0), Path("model"), {}, "card")
-    fields = np.random.default_rng(1).standard_normal((20, 128, 128, 2)).astype(np.float32)
+    fields = np.random.default_rng(1).standard_normal((20, 64, 64, 2)).astype(np.float32)
     np.save("large.npy", fields)
     command = ("adapt", "large.npy", "--model", "model", "--steps", 1, "--out", "f")
     assert not run(monkeypatch, *command, "--hold-out", 0.45)
@@ -213,7 +213,7 @@ def test_adapt_evaluate_and_forecast_from_an_npz_file(monkeypatch, capsys, tmp_p
 
     checkpoint.save(build("tiny", seed=0), tmp_path / "model", {}, "card")
     data = tmp_path / "mine.npz"
-    np.savez(data, np.random.default_rng(0).standard_normal((12, 128, 128, 2)).astype(np.float32))
+    np.savez(data, np.random.default_rng(0).standard_normal((12, 64, 64, 2)).astype(np.float32))
     out = tmp_path / "f.safetensors"
     for verb in ("saved", "replaced"):
         assert not run(monkeypatch, "adapt", data, "--model", tmp_path / "model", "--steps", 1, "--out", out)
@@ -227,7 +227,7 @@ def test_adapt_evaluate_and_forecast_from_an_npz_file(monkeypatch, capsys, tmp_p
     assert shown.err.count("\n") == 1
     assert not run(monkeypatch, "forecast", out, data, "--out", tmp_path / "future.npz")
     with np.load(tmp_path / "future.npz") as stored:
-        assert stored["forecast"].shape == (5, 128, 128, 2)
+        assert stored["forecast"].shape == (5, 64, 64, 2)
 
 
 def test_an_interrupt_says_that_the_work_is_kept(monkeypatch, capsys, tmp_path):
@@ -288,7 +288,7 @@ def test_a_learning_curve_prints_a_table_and_advice_and_goes_on(monkeypatch, cap
 
     monkeypatch.chdir(tmp_path)
     checkpoint.save(build("tiny", seed=0), tmp_path / "model", {}, "card")
-    np.save("mine.npy", np.random.default_rng(0).standard_normal((2, 9, 128, 128, 2)).astype(np.float32))
+    np.save("mine.npy", np.random.default_rng(0).standard_normal((2, 9, 64, 64, 2)).astype(np.float32))
     command = ("learning-curve", "mine.npy", "--model", "model", "--updates", 1, "--draws", 1)
     for _ in range(2):
         assert not run(monkeypatch, *command)
@@ -307,7 +307,7 @@ def test_a_first_look_goes_from_a_file_to_forecaster_forecast_and_figure(monkeyp
 
     monkeypatch.chdir(tmp_path)
     checkpoint.save(build("tiny", seed=0), tmp_path / "model", {}, "card")
-    np.save("mine.npy", np.random.default_rng(0).standard_normal((24, 96, 96, 2)).astype(np.float32))
+    np.save("mine.npy", np.random.default_rng(0).standard_normal((24, 48, 48, 2)).astype(np.float32))
     command = ("first-look", "mine.npy", "--model", "model", "--steps", 1)
     for _ in range(2):  # its own files are made again
         assert not run(monkeypatch, *command)
@@ -322,7 +322,7 @@ def test_a_first_look_goes_from_a_file_to_forecaster_forecast_and_figure(monkeyp
             assert words in shown
         assert printed.err.count("refined by Fourier series") == 1
     with np.load("first-look/forecast.npz") as stored:
-        assert stored["forecast"].shape == stored["lower"].shape == (5, 128, 128, 2)
+        assert stored["forecast"].shape == stored["lower"].shape == (5, 64, 64, 2)
         assert stored["times"].tolist() == [24, 25, 26, 27, 28] and float(stored["level"]) == 0.9
     assert load_forecaster("first-look/forecaster.safetensors").calibration
     assert Path("first-look/forecast.png").read_bytes().startswith(b"\x89PNG")

@@ -20,7 +20,7 @@ def wave(system, split, regime, index):
     rng = np.random.default_rng([index, len(split), len(regime)])
     value = rng.uniform(1, 3) if regime == "id" else rng.uniform(3, 4)
     name, turn = PLACE[system]
-    y, x = np.meshgrid(*[np.linspace(0, 2 * np.pi, 128, endpoint=False)] * 2, indexing="ij")
+    y, x = np.meshgrid(*[np.linspace(0, 2 * np.pi, 64, endpoint=False)] * 2, indexing="ij")
     phase = rng.uniform(0, 2 * np.pi) + np.arange(10)[:, None, None] / 5
     u = np.sin(value * x + turn * y + phase)
     fields = np.stack([u, np.cos(value * x + phase) ** 2], axis=-1).astype(np.float32)

@@ -111,7 +111,7 @@ def test_one_window_is_learnt(name):
     y, x = np.mgrid[0:64, 0:64] * 2 * np.pi / 64
     wave = np.stack([np.stack([np.sin(x - 0.3 * t), np.cos(y + 0.2 * t)], -1) for t in range(9)]).astype(np.float32)
     data = windows(model, [wave], Normalizer((0.0, 0.0), (1.0, 1.0), "support"), CPU)
-    losses = train(model, data, AdaptConfig(steps=120, batch=1))
+    losses = train(model, data, AdaptConfig(steps=60, batch=1))
     assert losses[-1] < 0.3 * losses[0]
 
 
@@ -174,7 +174,7 @@ def test_nano_forecasters_are_of_the_size_of_what_nano_rd_jepa_trains():
 
 def test_only_a_frozen_pretrained_encoder_summarizes_contexts(tiny):
     """The name is one that no network has for a layer of its own."""
-    context = torch.randn(3, 4, 2, 128, 128)
+    context = torch.randn(3, 4, 2, 64, 64)
     with torch.no_grad():
         for name in forecasters.names():
             kind = forecasters.model_class(name)

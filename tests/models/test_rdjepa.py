@@ -66,10 +66,10 @@ def test_seeded_build_is_repeatable_and_leaves_the_global_stream_alone():
 
 
 def test_decoder_treats_horizons_apart():
-    decoder = Decoder(32, 8)
-    latent, frame = torch.randn(2, 3, 256, 32), torch.randn(2, 2, 128, 128)
+    decoder = Decoder(32, 8, patch=4)
+    latent, frame = torch.randn(2, 3, 256, 32), torch.randn(2, 2, 64, 64)
     together = decoder(latent, frame)
-    assert together.shape == (2, 3, 2, 128, 128)
+    assert together.shape == (2, 3, 2, 64, 64)
     assert torch.allclose(together[:, 1:2], decoder(latent[:, 1:2], frame), atol=1e-5)
 
 
@@ -98,7 +98,7 @@ def test_every_pretrained_parameter_gets_a_gradient(tiny):
     jepa = JEPA(model.encoder, model.predictor)
     mask = torch.zeros(1, 4, 256, dtype=torch.bool)
     mask[0, 0, :9] = True
-    out = jepa.predict(torch.randn(1, 4, 2, 128, 128), torch.arange(256)[None], torch.arange(256)[None] % 9, mask)
+    out = jepa.predict(torch.randn(1, 4, 2, 64, 64), torch.arange(256)[None], torch.arange(256)[None] % 9, mask)
     (out * torch.randn_like(out)).sum().backward()
     silent = [n for n, p in jepa.named_parameters() if p.requires_grad and (p.grad is None or not p.grad.any())]
     # softmax is blind to a shift of all keys, so a key bias has a zero gradient by construction
@@ -116,11 +116,11 @@ def test_target_encoder_follows_by_averaging_and_has_no_gradient(tiny):
     for old, new, online in zip(before, jepa.target_encoder.parameters(), jepa.encoder.parameters(), strict=True):
         assert torch.allclose(new, 0.9 * old + 0.1 * online, atol=1e-6)
         assert not new.requires_grad
-    assert not jepa.targets(torch.randn(1, 2, 128, 128)).requires_grad
+    assert not jepa.targets(torch.randn(1, 2, 64, 64)).requires_grad
 
 
 def test_targets_are_single_frames_at_index_zero(tiny):
     model = build("tiny")
     jepa = JEPA(model.encoder, model.predictor)
-    frames = torch.randn(3, 2, 128, 128)
+    frames = torch.randn(3, 2, 64, 64)
     assert torch.equal(jepa.targets(frames), jepa.target_encoder(frames[:, None]))

@@ -10,7 +10,7 @@ from rdjepa.pretraining.frames import Frames
 CONFIG = PretrainConfig(steps=6, batch=2, warmup=2, save_every=2, log_every=1, diagnose_every=3)
 
 
-def source(seed=0, systems=("a", "b"), side=128):
+def source(seed=0, systems=("a", "b"), side=64):
     rng = np.random.default_rng(seed)
     fields = {name: [rng.standard_normal((14, 2, side, side)).astype(np.float32)] for name in systems}
     normalizers = {name: Normalizer((0.0, 0.0), (1.0, 1.0)) for name in systems}

@@ -67,7 +67,7 @@ def test_a_system_with_a_weight_is_drawn_as_many_times_as_often():
 
 
 def test_futures_are_the_frames_at_the_queried_offsets():
-    frames = np.broadcast_to(np.arange(14.0, dtype=np.float32)[:, None, None, None], (14, 2, 128, 128))
+    frames = np.broadcast_to(np.arange(14.0, dtype=np.float32)[:, None, None, None], (14, 2, 64, 64))
     data = Dataset(Frames.of({"a": [np.ascontiguousarray(frames)]}), {})
     for index in range(20):
         batch = data.batch(0, index, 2, 16, CONFIG.targets)

@@ -1,14 +1,12 @@
 import json
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from noise import CONFIG
-from noise import source as noise
+from noise import CONFIG, source
 
 from rdjepa.errors import ArgumentError
 from rdjepa.io.tensors import load_tensors
@@ -35,13 +33,12 @@ from rdjepa.pretraining.targets import Queries
 
 TRAINED = [name for name in objectives.names() if objectives.get(name).trained]
 CPU = torch.device("cpu")
-source = partial(noise, side=64)
 
 
 @pytest.fixture
 def tiny(tiny, monkeypatch):
     """The small preset on 8 x 8 tokens of 8 x 8 points."""
-    monkeypatch.setitem(PRESETS, "tiny", replace(tiny, grid=64))
+    monkeypatch.setitem(PRESETS, "tiny", replace(tiny, patch=8))
 
 
 @pytest.fixture
