@@ -36,7 +36,7 @@ from rdjepa.models.rdjepa import RDJEPA
 from rdjepa.progress import Progress
 from rdjepa.version import __version__
 
-CURVE_UPDATES, CURVE_DRAWS = 40, 2  # of a learning curve: ten minutes on two cores
+CURVE_UPDATES, CURVE_DRAWS = 40, 2  # of a learning curve: eight minutes on two cores
 
 
 def evaluate(
