@@ -32,6 +32,11 @@ ForecastModel.forward = jaxtyped(typechecker=beartype)(ForecastModel.forward)  #
 TINY = ModelConfig(32, 1, (1, 1, 1, 1, 1), temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=64, patch=4)
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with the longest, which would run alone at the end."""
+    items.sort(key=lambda item: item.path.name != "test_campaign.py")
+
+
 @pytest.fixture
 def tiny(monkeypatch):
     """A preset small enough to train inside a test."""
