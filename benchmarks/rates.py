@@ -5,9 +5,10 @@
 
 RD-JEPA starts from a model that was pretrained on the other four sources; the others start from random weights. Each
 forecaster is adapted to one pool trajectory of the fifth (K = 1, support seed 777) with its preset's rates times a
-factor, the same factors for all, and evaluated on validation trajectories of it. No held-out system and no test
-trajectory is used. `run` appends a line per forecaster, factor, number of updates and kind of weights, and skips what
-the file has.
+factor, the same factors for all, and evaluated on validation trajectories of it. With `--trunk`, the rates of what
+stands before the decoder (predictor, and encoder where it is trained) are multiplied once more: a slow trunk keeps what
+it brought along. No held-out system and no test trajectory is used. `run` appends a line per forecaster, factors,
+number of updates and kind of weights, and skips what the file has.
 """
 
 import argparse
@@ -34,13 +35,15 @@ from rdjepa.systems import SOURCES
 from rows import append, read
 
 PRESET, SEED, METRIC = "nano", 777, "relative_l2"
-FIELDS = ("left_out", "forecaster", "factor", "updates", "weights", "relative_l2", "validation", "fingerprint")
+FIELDS = ("left_out", "forecaster", "factor", "trunk", "updates", "weights", "relative_l2", "validation", "fingerprint")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the missing trials, in the order of the factors, so that an early stop leaves equal numbers of them."""
     torch.set_num_threads(arguments.threads)
-    done = {(row["left_out"], row["forecaster"], float(row["factor"])) for row in read(arguments.out)}
+    done = {
+        (row["left_out"], row["forecaster"], float(row["factor"]), float(row["trunk"])) for row in read(arguments.out)
+    }
     system, acquirer = arguments.left_out, Acquirer(arguments.data, arguments.data)
 
     def get(split: str, index: int) -> rdjepa.Trajectory:
@@ -51,13 +54,16 @@ def run(arguments: argparse.Namespace) -> None:
     normalizer = rdjepa.Normalizer.fit(get("pool", i).fields for i in range(arguments.statistics))
     for factor in (float(f) for f in arguments.factors.split(",")):
         for name in arguments.forecasters.split(","):
-            if (system, name, factor) not in done:
+            if (system, name, factor, arguments.trunk) not in done:
                 model, fingerprint = start(name, arguments)
                 rows = trial(model, factor, learning, unseen, normalizer, arguments)
                 append(
                     arguments.out,
                     FIELDS,
-                    [(system, name, f"{factor:g}", *row, len(unseen), fingerprint) for row in rows],
+                    [
+                        (system, name, f"{factor:g}", f"{arguments.trunk:g}", *row, len(unseen), fingerprint)
+                        for row in rows
+                    ],
                 )
                 print(f"{system} {name} x {factor:g}: {rows[-1][-1]}", flush=True)
 
@@ -89,7 +95,9 @@ def trial(
     arguments: argparse.Namespace,
 ) -> list[tuple[int, str, str]]:
     """Adapt with the rates times a factor; return number of updates, kind of weights and error of every observation."""
-    groups = [{**group, "lr": factor * group["lr"]} for group in model.parameter_groups()]
+    *trunk, last = model.parameter_groups()
+    scaled = [(group, factor * arguments.trunk) for group in trunk] + [(last, factor)]
+    groups = [{**group, "lr": scale * group["lr"]} for group, scale in scaled]
     model.parameter_groups = lambda: groups  # type: ignore[method-assign]
     rows: list[tuple[int, str, str]] = []
 
@@ -110,12 +118,16 @@ def trial(
 
 def table(arguments: argparse.Namespace) -> None:
     """Print the errors: a row per source, forecaster, updates and weights, a column per factor, the lowest in bold."""
-    found: dict[tuple[str, ...], dict[float, float]] = defaultdict(dict)
+    found: dict[tuple[str, ...], dict[tuple[float, float], float]] = defaultdict(dict)
     for row in read(arguments.rows):
         place = tuple(row[name] for name in ("left_out", "forecaster", "updates", "weights"))
-        found[place][float(row["factor"])] = float(row["relative_l2"])
+        found[place][float(row["factor"]), float(row["trunk"])] = float(row["relative_l2"])
     factors = sorted({factor for errors in found.values() for factor in errors})
-    print("| left out | forecaster | updates | weights | " + " | ".join(f"x {factor:g}" for factor in factors) + " |")
+    print(
+        "| left out | forecaster | updates | weights | "
+        + " | ".join(f"x {factor:g}, trunk x {trunk:g}" for factor, trunk in factors)
+        + " |"
+    )
     print("|" + "---|" * (4 + len(factors)))
     for place, errors in found.items():
         lowest = min(errors.values())
@@ -134,6 +146,7 @@ def main() -> None:
     go.add_argument("--data", type=Path, default=Path("datasets"))
     go.add_argument("--forecasters", default=",".join(n for n in forecasters.names() if forecasters.get(n).trained))
     go.add_argument("--factors", default="1,0.3,3")
+    go.add_argument("--trunk", type=float, default=1.0)
     go.add_argument("--updates", default="400,1600")
     go.add_argument("--validation", type=int, default=8)
     go.add_argument("--statistics", type=int, default=1_000)
