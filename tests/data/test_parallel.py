@@ -77,9 +77,11 @@ def test_an_interrupt_waits_until_workers_have_started():
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
-def test_an_address_that_is_none_is_refused():
+@pytest.mark.parametrize("address", ["nowhere://x", "nobody.invalid:8786"])
+def test_an_address_that_is_none_is_refused_without_waiting(address, monkeypatch):
+    monkeypatch.setattr(parallel, "PATIENCE", "1 h")
     with (
-        pytest.raises(ArgumentError, match="expected a Dask scheduler at nowhere://x"),
-        completed(square, [(1,), (2,)], "ab", scheduler="nowhere://x"),
+        pytest.raises(ArgumentError, match=f"expected a Dask scheduler at {address}"),
+        completed(square, [(1,), (2,)], "ab", scheduler=address),
     ):
         pass

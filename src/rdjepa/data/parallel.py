@@ -53,8 +53,11 @@ def _client(address: Any) -> Any:
     Raises:
         ArgumentError: it does not answer.
     """
+    distributed = _distributed()
     try:
-        return _distributed().Client(address, timeout=PATIENCE)
+        if isinstance(address, str):
+            distributed.comm.resolve_address(address)  # a name that nobody knows is not waited for
+        return distributed.Client(address, timeout=PATIENCE)
     except (OSError, ValueError) as error:  # no answer, or no address
         raise ArgumentError(f"expected a Dask scheduler at {address}, got no answer ({error}); start it") from error
 
