@@ -21,6 +21,8 @@ from rdjepa.pretraining.loop import pretrain
 from rdjepa.pretraining.state import Pretraining, newest_state, state_name
 from rdjepa.pretraining.targets import TargetConfig
 
+pytestmark = pytest.mark.usefixtures("few")
+
 
 def equal(a, b):
     pairs = zip(a.state_dict().values(), b.state_dict().values(), strict=True)

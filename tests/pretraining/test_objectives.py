@@ -13,7 +13,7 @@ from rdjepa.io.tensors import load_tensors
 from rdjepa.models.encoder import AdaptiveNorm
 from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import PRESETS, build
-from rdjepa.pretraining import loop, objectives
+from rdjepa.pretraining import objectives
 from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.loop import pretrain
 from rdjepa.pretraining.loss import jepa_loss
@@ -39,13 +39,6 @@ CPU = torch.device("cpu")
 def tiny(tiny, monkeypatch):
     """The small preset on 8 x 8 tokens of 8 x 8 points."""
     monkeypatch.setitem(PRESETS, "tiny", replace(tiny, patch=8))
-
-
-@pytest.fixture
-def few(monkeypatch):
-    """Two held-out batches of two samples."""
-    monkeypatch.setattr(loop, "VALIDATION_BATCHES", 2)
-    monkeypatch.setattr(loop, "VALIDATION_BATCH", 2)
 
 
 def started(name, **changes):

@@ -17,6 +17,7 @@ from rdjepa.errors import StudyError
 from rdjepa.io import checkpoint
 from rdjepa.models.rdjepa import PRESETS
 from rdjepa.pretraining import config as configs
+from rdjepa.pretraining import loop
 from rdjepa.pretraining.state import Pretraining as Run
 from rdjepa.study import changes, collect, cost, pretrainings
 from rdjepa.study import runner as study
@@ -39,6 +40,7 @@ def brief(tiny, monkeypatch, registrations):
     """A profile whose pretrainings make four steps, and a change that sees one source with random weights."""
     monkeypatch.setitem(PRESETS, "tiny", replace(tiny, grid=32, patch=4))
     monkeypatch.setitem(configs.PROFILES, "tiny", replace(configs.PROFILES["nano"], steps=4, batch=2, save_every=1))
+    monkeypatch.setattr(loop, "VALIDATION_BATCHES", 1)
     changes.register(Change("random-one", "Random weights, one source", "objectives", objective="random", sources=1))
     adapt = replace(ABLATION.adapt, steps=1)
     return replace(ABLATION, preset="tiny", adapt=adapt, test=1, statistics=1, curve=(), pretraining=Sizes(4, 1, 1, 1))
