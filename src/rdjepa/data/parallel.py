@@ -59,7 +59,8 @@ def _client(address: Any) -> Any:
             distributed.comm.resolve_address(address)  # a name that nobody knows is not waited for
         return distributed.Client(address, timeout=PATIENCE)
     except (OSError, ValueError) as error:  # no answer, or no address
-        raise ArgumentError(f"expected a Dask scheduler at {address}, got no answer ({error}); start it") from error
+        reason = getattr(error, "strerror", None) or error
+        raise ArgumentError(f"expected a Dask scheduler at {address}, got no answer ({reason}); start it") from error
 
 
 @contextlib.contextmanager
