@@ -38,7 +38,7 @@ ONLY = ["system=lambda-omega", "k=1", "support_seed=777", "change=scratch", "cha
 @pytest.fixture
 def brief(tiny, monkeypatch, registrations):
     """A profile whose pretrainings make four steps, and a change that sees one source with random weights."""
-    monkeypatch.setitem(PRESETS, "tiny", replace(tiny, grid=32, patch=4))
+    monkeypatch.setitem(PRESETS, "tiny", replace(tiny, grid=32))
     monkeypatch.setitem(configs.PROFILES, "tiny", replace(configs.PROFILES["nano"], steps=4, batch=2, save_every=1))
     monkeypatch.setattr(loop, "VALIDATION_BATCHES", 1)
     changes.register(Change("random-one", "Random weights, one source", "objectives", objective="random", sources=1))
