@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from matplotlib.animation import FuncAnimation, PillowWriter
 
 from rdjepa.io.atomic import replacing, write_bytes
+from rdjepa.viz.gif import gif
 from rdjepa.viz.style import ERROR_COLORS, FIELD_COLORS, new_figure
 
 BLUE, ORANGE, GREEN, GRAY = "#0072B2", "#D55E00", "#009E73", "#666666"  # safe for color-blind readers
@@ -261,16 +260,11 @@ def animation(
         images.append(axis.imshow(frames[0], origin="lower", cmap=colors, vmin=low, vmax=high))
     figure.suptitle(title, fontsize=9)
 
-    def draw(number: int) -> list:
+    def draw(number: int) -> None:
         for image, (_, frames, *_rest) in zip(images, panels, strict=True):
             image.set_data(frames[number])
-        return images
 
-    movie = FuncAnimation(figure, draw, frames=len(truth), blit=False)
-    with TemporaryDirectory() as folder:  # the writer needs a file name that ends in .gif
-        movie.save(Path(folder) / "movie.gif", writer=PillowWriter(fps=per_second), dpi=70)
-        write_bytes(path, (Path(folder) / "movie.gif").read_bytes())
-    return path
+    return write_bytes(path, gif(figure, draw, len(truth), per_second))
 
 
 def _save(figure: Any, path: Path) -> Path:

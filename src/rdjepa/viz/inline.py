@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from matplotlib.animation import FuncAnimation, PillowWriter
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from rdjepa.io.atomic import write_bytes
+from rdjepa.viz.gif import gif
 from rdjepa.viz.style import ERROR_COLORS, FIELD_COLORS
 
 SHOWN = 5  # frames of a trajectory in its picture
@@ -159,16 +158,11 @@ def movie(panels: Mapping[str, np.ndarray], per_second: int = 6) -> Movie:
         axis.set_title(label, fontsize=8)
         images.append(axis.imshow(fields[0], origin="lower", **style))
 
-    def draw(number: int) -> list:
+    def draw(number: int) -> None:
         for image, fields in zip(images, panels.values(), strict=True):
             image.set_data(fields[number])
-        return images
 
-    played = FuncAnimation(figure, draw, frames=len(first), blit=False)
-    with TemporaryDirectory() as folder:  # the writer needs a file
-        path = Path(folder) / "movie.gif"
-        played.save(path, writer=PillowWriter(fps=per_second), dpi=70)
-        return Movie(path.read_bytes())
+    return Movie(gif(figure, draw, len(first), per_second))
 
 
 def card(title: str, facts: Mapping[str, str], figure: Drawing | None) -> str:
