@@ -7,8 +7,9 @@ RD-JEPA starts from a model that was pretrained on the other four sources; the o
 forecaster is adapted to one pool trajectory of the fifth (K = 1, support seed 777) with its preset's rates times a
 factor, the same factors for all, and evaluated on validation trajectories of it. With `--trunk`, the rates of what
 stands before the decoder (predictor, and encoder where it is trained) are multiplied once more: a slow trunk keeps what
-it brought along. No held-out system and no test trajectory is used. `run` appends a line per forecaster, factors,
-number of updates and kind of weights, and skips what the file has.
+it brought along. `--seed` starts decoder (or all weights) and the order of windows anew, which shows how far two rows
+differ by chance. No held-out system and no test trajectory is used. `run` appends a line per forecaster, factors,
+precision, seed, number of updates and kind of weights, and skips what the file has.
 """
 
 import argparse
@@ -34,37 +35,32 @@ from rdjepa.models.rdjepa import PRESETS, with_fresh_decoder
 from rdjepa.systems import SOURCES
 from rows import append, read
 
-PRESET, SEED, METRIC = "nano", 777, "relative_l2"
-FIELDS = ("left_out", "forecaster", "factor", "trunk", "updates", "weights", "relative_l2", "validation", "fingerprint")
+PRESET, SUPPORT_SEED, METRIC = "nano", 777, "relative_l2"
+TRIAL = ("left_out", "forecaster", "factor", "trunk", "precision", "seed")
+PLACE = ("left_out", "forecaster", "precision", "seed", "updates", "weights")  # of a row of the table
+FIELDS = (*TRIAL, "updates", "weights", "relative_l2", "validation", "fingerprint")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the missing trials, in the order of the factors, so that an early stop leaves equal numbers of them."""
     torch.set_num_threads(arguments.threads)
-    done = {
-        (row["left_out"], row["forecaster"], float(row["factor"]), float(row["trunk"])) for row in read(arguments.out)
-    }
+    done = {tuple(row[name] for name in TRIAL) for row in read(arguments.out)}
     system, acquirer = arguments.left_out, Acquirer(arguments.data, arguments.data)
 
     def get(split: str, index: int) -> rdjepa.Trajectory:
         return acquirer.get(Key(system, split, "id", index)).coarsened(PRESETS[PRESET].grid)
 
-    learning = [get("pool", i) for i in support(1000, 1, SEED)]
+    learning = [get("pool", i) for i in support(1000, 1, SUPPORT_SEED)]
     unseen = [get("validation", i) for i in range(arguments.validation)]
     normalizer = rdjepa.Normalizer.fit(get("pool", i).fields for i in range(arguments.statistics))
     for factor in (float(f) for f in arguments.factors.split(",")):
         for name in arguments.forecasters.split(","):
-            if (system, name, factor, arguments.trunk) not in done:
+            settings = (f"{factor:g}", f"{arguments.trunk:g}", arguments.precision, str(arguments.seed))
+            if (system, name, *settings) not in done:
                 model, fingerprint = start(name, arguments)
                 rows = trial(model, factor, learning, unseen, normalizer, arguments)
-                append(
-                    arguments.out,
-                    FIELDS,
-                    [
-                        (system, name, f"{factor:g}", f"{arguments.trunk:g}", *row, len(unseen), fingerprint)
-                        for row in rows
-                    ],
-                )
+                whole = [(system, name, *settings, *row, len(unseen), fingerprint) for row in rows]
+                append(arguments.out, FIELDS, whole)
                 print(f"{system} {name} x {factor:g}: {rows[-1][-1]}", flush=True)
 
 
@@ -75,14 +71,14 @@ def start(name: str, arguments: argparse.Namespace) -> tuple[ForecastModel, str]
         ArgumentError: the pretrained model has seen the source that is left out.
     """
     if not forecasters.get(name).pretrained:
-        return forecasters.build(name, PRESET, seed=SEED), ""
+        return forecasters.build(name, PRESET, seed=arguments.seed), ""
     seen = checkpoint.read_config(arguments.model)[1].pretraining["systems"]
     if arguments.left_out in seen:
         raise ArgumentError(
             f"expected a model pretrained without {arguments.left_out}, got one of {', '.join(seen)}; make one with: "
             "rdjepa pretrain --systems"
         )
-    model = with_fresh_decoder(rdjepa.load(arguments.model), SEED)
+    model = with_fresh_decoder(rdjepa.load(arguments.model), arguments.seed)
     return RDJEPAForecaster(model), model.fingerprint
 
 
@@ -107,7 +103,7 @@ def trial(
         rows.append((updates, weights, f"{error:.6g}"))
 
     at = [int(n) for n in arguments.updates.split(",")]
-    config = replace(PROFILES[PRESET], steps=max(at), precision=arguments.precision)
+    config = replace(PROFILES[PRESET], steps=max(at), precision=arguments.precision, seed=arguments.seed)
     data = windows(model, [each.fields for each in learning], normalizer, torch.device("cpu"))
     try:
         train(model, data, config, None, observe, at)
@@ -117,18 +113,16 @@ def trial(
 
 
 def table(arguments: argparse.Namespace) -> None:
-    """Print the errors: a row per source, forecaster, updates and weights, a column per factor, the lowest in bold."""
+    """Print the errors: a column per pair of factors, the lowest of a row in bold."""
     found: dict[tuple[str, ...], dict[tuple[float, float], float]] = defaultdict(dict)
     for row in read(arguments.rows):
-        place = tuple(row[name] for name in ("left_out", "forecaster", "updates", "weights"))
+        place = tuple(row[name] for name in PLACE)
         found[place][float(row["factor"]), float(row["trunk"])] = float(row["relative_l2"])
     factors = sorted({factor for errors in found.values() for factor in errors})
     print(
-        "| left out | forecaster | updates | weights | "
-        + " | ".join(f"x {factor:g}, trunk x {trunk:g}" for factor, trunk in factors)
-        + " |"
+        f"| {' | '.join(PLACE)} | " + " | ".join(f"x {factor:g}, trunk x {trunk:g}" for factor, trunk in factors) + " |"
     )
-    print("|" + "---|" * (4 + len(factors)))
+    print("|" + "---|" * (len(PLACE) + len(factors)))
     for place, errors in found.items():
         lowest = min(errors.values())
         cells = (f"**{e:.4f}**" if e == lowest else f"{e:.4f}" if e else "" for e in map(errors.get, factors))
@@ -151,6 +145,7 @@ def main() -> None:
     go.add_argument("--validation", type=int, default=8)
     go.add_argument("--statistics", type=int, default=1_000)
     go.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES[PRESET].precision)
+    go.add_argument("--seed", type=int, default=SUPPORT_SEED, help="of fresh weights and the order of windows")
     go.add_argument("--threads", type=int, default=1)
     go.add_argument("--out", type=Path, default=Path("benchmarks/results/rates.csv"))
     show = verbs.add_parser("table")
