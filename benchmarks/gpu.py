@@ -8,7 +8,8 @@
 that passed the check (CUDA graphs, compiled, plain), for at most `--minutes` a call. A way that fails in mid-run is
 given up for the next one with a warning, and the run goes on from its last state. When the run has reached its last
 step, or with `--finish`, the model is written to `--out` with its weights in shards of 15 MiB, beside the metrics and
-the check.
+the check. With `--study heldout` the time that is left, and further calls, go to the cells of that study with this
+model, several at once on the device; what is done is exported to `--out` at the end of every call.
 """
 
 import argparse
@@ -120,6 +121,14 @@ def go(arguments: argparse.Namespace) -> None:
             print(f"WARNING: compile {ways[0]} failed with status {code}; going on with {ways[1]}", flush=True)
             ways = ways[1:]
     keep(run, report, out)
+    if arguments.study and (run / "model").exists():
+        root = work / "study"
+        settings = ["--profile", arguments.preset, "--model", run / "model", "--data", data]
+        settings += ["--device", arguments.device, "--workers", arguments.workers]
+        settings += ["--only", arguments.cells] if arguments.cells else []
+        command = [*rdjepa, "study", "run", arguments.study, "--root", root, *settings]
+        until(list(map(str, command)), ends, work / "study.log")
+        subprocess.run([*rdjepa, "study", "export", "--root", str(root), "--out", str(out / "study")], check=False)
 
 
 def until(command: list[str], ends: float, log: Path) -> int:
@@ -176,6 +185,9 @@ def main() -> None:
             verb.add_argument("--minutes", type=float, default=9.0)
             verb.add_argument("--scale", type=float, default=1.0, help="share of the paper's numbers of trajectories")
             verb.add_argument("--steps", type=int, help="length of the run; the preset's own by default")
+            verb.add_argument("--study", help="run this study with the model once it is there")
+            verb.add_argument("--cells", help="conditions on its cells, as for: rdjepa study run --only")
+            verb.add_argument("--workers", type=int, default=8, help="cells at once")
             verb.add_argument("--finish", action="store_true", help="write the model of the newest state and stop")
         if name == "steps":
             verb.add_argument("--compile", choices=WAYS, default="no")
