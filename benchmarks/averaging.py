@@ -1,88 +1,78 @@
 """Averaging of the target encoder, chosen by leaving one source out.
 
-For each pair of averaging coefficients, a model is pretrained on four sources; linear probes then tell how well its
-tokens are read on the fifth, which it never saw (R^2 of the own patch, now and five frames later). No held-out system
-is looked at. One line of JSON per trial is appended to --out; a trial that is there already is not run again.
+    python benchmarks/averaging.py run --left-out gray-scott --ema .999 .9999 --data datasets --work runs
+    python benchmarks/averaging.py table benchmarks/results/averaging.csv
 
-    python benchmarks/averaging.py --data datasets --left-out ginzburg-landau --ema .996 .99995
+For a pair of averaging coefficients a model is pretrained on the other four sources; RD-JEPA then adapts to one pool
+trajectory of the fifth and is evaluated on its validation trajectories, as in `rates.py`. No held-out system and no
+test trajectory is used. The run goes on where it was stopped, and stays in `--work` for `rates.py`.
 """
 
 import argparse
-import dataclasses
-import json
-import time
+from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from rdjepa.evaluation.probe import ProbeConfig, probe
-from rdjepa.io.provenance import software
-from rdjepa.models.rdjepa import PRESETS
+import rates
+import rdjepa
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.models.rdjepa import with_fresh_decoder
 from rdjepa.pretraining.config import PROFILES, scaled
-from rdjepa.pretraining.dataset import Dataset
-from rdjepa.pretraining.loop import pretrain
 from rdjepa.systems import SOURCES
+from rows import append, read
 
-TARGETS = ("patch h=0", "patch h=1", "patch h=5", "change h=1", "change h=5")
+PLACE = ("left_out", "steps", "trajectories", "trunk", "precision", "seed", "updates", "weights")
+FIELDS = (*PLACE[:3], "first", "last", *PLACE[3:], rates.METRIC, "validation", "fingerprint")
 
 
-def trial(arguments: argparse.Namespace) -> dict:
-    """Pretrain on the other sources and probe on the one that was left out; return the row."""
-    systems = [name for name in SOURCES if name != arguments.left_out]
-    grid = PRESETS[arguments.preset].grid
-    dtype = torch.bfloat16
-    mapped = Path(arguments.work) / "frames"
-    pool = Dataset.open(arguments.data, systems, limit=arguments.limit, dtype=dtype, mapped=mapped, grid=grid)
-    held = Dataset.open(arguments.data, systems, "validation", dtype=dtype, grid=grid)
-    config = scaled(PROFILES[arguments.preset], arguments.steps)
-    config = dataclasses.replace(config, ema=tuple(arguments.ema), log_every=100, diagnose_every=250, save_every=500)
-    name = f"{arguments.left_out}-{arguments.steps}-{arguments.ema[0]}-{arguments.ema[1]}-{config.seed}"
-    run = Path(arguments.work) / name
-    started = time.perf_counter()
-    model = pretrain(arguments.preset, pool, run, config, validation=held, resuming=True)
-    seconds = time.perf_counter() - started
-    last = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
-    rows = probe(model, arguments.probe_data, ProbeConfig((arguments.left_out,), train=40, test=12, windows=4))
-    read = {f"{row.features} {row.target} {row.regime}": round(row.value, 4) for row in rows if row.target in TARGETS}
-    return {
-        "trial": name,
-        "preset": arguments.preset,
-        "left_out": arguments.left_out,
-        "trajectories": pool.frames.counts,
-        "steps": arguments.steps,
-        "ema": list(arguments.ema),
-        "batch": config.batch,
-        "diagnostics": {
-            key: round(last[key], 4)
-            for key in ("latent_loss", "skill_mean", "skill_persistence", "target_std", "target_rank")
-        },
-        "probes": read,
-        "seconds": round(seconds),
-        "threads": torch.get_num_threads(),
-        "software": software(),
-    }
+def run(arguments: argparse.Namespace) -> None:
+    """Pretrain with one pair of coefficients, adapt, and append a row per observation."""
+    torch.set_num_threads(arguments.threads)
+    system, (first, last) = arguments.left_out, arguments.ema
+    config = replace(scaled(PROFILES[rates.PRESET], arguments.steps), ema=(first, last))
+    out = arguments.work / f"without-{system}-{first:g}-{last:g}"
+    systems = [name for name in SOURCES if name != system]
+    seen = {"systems": systems, "trajectories": arguments.trajectories}
+    model = rdjepa.pretrain(rates.PRESET, arguments.data, out, config=config, device="cpu", resume=True, **seen)
+    forecaster = RDJEPAForecaster(with_fresh_decoder(model, arguments.seed))
+    learning, unseen, normalizer = rates.material(arguments)
+    pretraining = (system, arguments.steps, arguments.trajectories, f"{first:g}", f"{last:g}")
+    settings = (f"{arguments.trunk:g}", arguments.precision, arguments.seed)
+    rows = [
+        (*pretraining, *settings, *row, len(unseen), model.fingerprint)
+        for row in rates.trial(forecaster, 1.0, learning, unseen, normalizer, arguments)
+    ]
+    append(arguments.out, FIELDS, rows)
+    print(f"{system} {first:g} {last:g}: {rows[-1][FIELDS.index(rates.METRIC)]}")
+
+
+def table(arguments: argparse.Namespace) -> None:
+    """Print the errors: a column per pair of coefficients, the lowest of a row in bold."""
+    found: dict[tuple[str, ...], dict[tuple[float, float], float]] = defaultdict(dict)
+    for row in read(arguments.rows):
+        place = tuple(row[name] for name in PLACE)
+        found[place][float(row["first"]), float(row["last"])] = float(row[rates.METRIC])
+    rates.show(PLACE, found, lambda pair: f"{pair[0]:g} to {pair[1]:g}")
 
 
 def main() -> None:
-    """Run one trial."""
+    """Run one trial or print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="datasets", help="dataset with the pools of the sources")
-    parser.add_argument("--probe-data", default="probe-data", help="directory for the trajectories of the probes")
-    parser.add_argument("--work", default="runs/averaging", help="directory of the runs")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/averaging.jsonl"))
-    parser.add_argument("--left-out", choices=SOURCES, default="ginzburg-landau")
-    parser.add_argument("--ema", type=float, nargs=2, required=True, help="first and last coefficient")
-    parser.add_argument("--preset", choices=tuple(PRESETS), default="nano")
-    parser.add_argument("--steps", type=int, default=1_500)
-    parser.add_argument("--limit", type=int, default=300, help="pool trajectories of each source")
-    parser.add_argument("--threads", type=int, default=1)
+    verbs = parser.add_subparsers(required=True)
+    go = verbs.add_parser("run")
+    go.set_defaults(function=run)
+    rates.common(go, Path("benchmarks/results/averaging.csv"))
+    go.add_argument("--ema", type=float, nargs=2, required=True, help="first and last coefficient")
+    go.add_argument("--steps", type=int, default=5_000)
+    go.add_argument("--trajectories", type=int, default=300, help="pool trajectories of each source")
+    go.add_argument("--work", type=Path, default=Path("runs"), help="directory of the runs")
+    show = verbs.add_parser("table")
+    show.set_defaults(function=table)
+    show.add_argument("rows", type=Path)
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-    row = trial(arguments)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    with arguments.out.open("a") as file:
-        file.write(json.dumps(row) + "\n")
-    print(json.dumps(row["probes"], indent=1))
+    arguments.function(arguments)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ precision, seed, number of updates and kind of weights, and skips what the file 
 
 import argparse
 from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,14 +46,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Run the missing trials, in the order of the factors, so that an early stop leaves equal numbers of them."""
     torch.set_num_threads(arguments.threads)
     done = {tuple(row[name] for name in TRIAL) for row in read(arguments.out)}
-    system, acquirer = arguments.left_out, Acquirer(arguments.data, arguments.data)
-
-    def get(split: str, index: int) -> rdjepa.Trajectory:
-        return acquirer.get(Key(system, split, "id", index)).coarsened(PRESETS[PRESET].grid)
-
-    learning = [get("pool", i) for i in support(1000, 1, SUPPORT_SEED)]
-    unseen = [get("validation", i) for i in range(arguments.validation)]
-    normalizer = rdjepa.Normalizer.fit(get("pool", i).fields for i in range(arguments.statistics))
+    system = arguments.left_out
+    learning, unseen, normalizer = material(arguments)
     for factor in (float(f) for f in arguments.factors.split(",")):
         for name in arguments.forecasters.split(","):
             settings = (f"{factor:g}", f"{arguments.trunk:g}", arguments.precision, str(arguments.seed))
@@ -62,6 +57,20 @@ def run(arguments: argparse.Namespace) -> None:
                 whole = [(system, name, *settings, *row, len(unseen), fingerprint) for row in rows]
                 append(arguments.out, FIELDS, whole)
                 print(f"{system} {name} x {factor:g}: {rows[-1][-1]}", flush=True)
+
+
+def material(
+    arguments: argparse.Namespace,
+) -> tuple[list[rdjepa.Trajectory], list[rdjepa.Trajectory], rdjepa.Normalizer]:
+    """Return the support of the source that is left out, its unseen trajectories, and its field statistics."""
+    acquirer = Acquirer(arguments.data, arguments.data)
+
+    def get(split: str, index: int) -> rdjepa.Trajectory:
+        return acquirer.get(Key(arguments.left_out, split, "id", index)).coarsened(PRESETS[PRESET].grid)
+
+    learning = [get("pool", i) for i in support(1000, 1, SUPPORT_SEED)]
+    unseen = [get("validation", i) for i in range(arguments.validation)]
+    return learning, unseen, rdjepa.Normalizer.fit(get("pool", i).fields for i in range(arguments.statistics))
 
 
 def start(name: str, arguments: argparse.Namespace) -> tuple[ForecastModel, str]:
@@ -118,15 +127,36 @@ def table(arguments: argparse.Namespace) -> None:
     for row in read(arguments.rows):
         place = tuple(row[name] for name in PLACE)
         found[place][float(row["factor"]), float(row["trunk"])] = float(row["relative_l2"])
-    factors = sorted({factor for errors in found.values() for factor in errors})
-    print(
-        f"| {' | '.join(PLACE)} | " + " | ".join(f"x {factor:g}, trunk x {trunk:g}" for factor, trunk in factors) + " |"
-    )
-    print("|" + "---|" * (len(PLACE) + len(factors)))
-    for place, errors in found.items():
+    show(PLACE, found, lambda factors: f"x {factors[0]:g}, trunk x {factors[1]:g}")
+
+
+def show(
+    place: Sequence[str],
+    found: Mapping[tuple[str, ...], Mapping[tuple[float, float], float]],
+    heading: Callable[[tuple[float, float]], str],
+) -> None:
+    """Print errors by place and trial as a table in Markdown, the lowest of a row in bold."""
+    trials = sorted({each for errors in found.values() for each in errors})
+    print(f"| {' | '.join(place)} | {' | '.join(map(heading, trials))} |")
+    print("|" + "---|" * (len(place) + len(trials)))
+    for where, errors in found.items():
         lowest = min(errors.values())
-        cells = (f"**{e:.4f}**" if e == lowest else f"{e:.4f}" if e else "" for e in map(errors.get, factors))
-        print(f"| {' | '.join(place)} | {' | '.join(cells)} |")
+        cells = (f"**{e:.4f}**" if e == lowest else f"{e:.4f}" if e else "" for e in map(errors.get, trials))
+        print(f"| {' | '.join(where)} | {' | '.join(cells)} |")
+
+
+def common(go: argparse.ArgumentParser, out: Path) -> None:
+    """Add the options of an adaptation to the source that is left out."""
+    go.add_argument("--left-out", choices=SOURCES, required=True)
+    go.add_argument("--data", type=Path, default=Path("datasets"))
+    go.add_argument("--trunk", type=float, default=1.0)
+    go.add_argument("--updates", default="400,1600")
+    go.add_argument("--validation", type=int, default=8)
+    go.add_argument("--statistics", type=int, default=1_000)
+    go.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES[PRESET].precision)
+    go.add_argument("--seed", type=int, default=SUPPORT_SEED, help="of fresh weights and the order of windows")
+    go.add_argument("--threads", type=int, default=1)
+    go.add_argument("--out", type=Path, default=out)
 
 
 def main() -> None:
@@ -135,22 +165,13 @@ def main() -> None:
     verbs = parser.add_subparsers(required=True)
     go = verbs.add_parser("run")
     go.set_defaults(function=run)
-    go.add_argument("--left-out", choices=SOURCES, required=True)
+    common(go, Path("benchmarks/results/rates.csv"))
     go.add_argument("--model", help="directory of a model pretrained on the other sources")
-    go.add_argument("--data", type=Path, default=Path("datasets"))
     go.add_argument("--forecasters", default=",".join(n for n in forecasters.names() if forecasters.get(n).trained))
     go.add_argument("--factors", default="1,0.3,3")
-    go.add_argument("--trunk", type=float, default=1.0)
-    go.add_argument("--updates", default="400,1600")
-    go.add_argument("--validation", type=int, default=8)
-    go.add_argument("--statistics", type=int, default=1_000)
-    go.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES[PRESET].precision)
-    go.add_argument("--seed", type=int, default=SUPPORT_SEED, help="of fresh weights and the order of windows")
-    go.add_argument("--threads", type=int, default=1)
-    go.add_argument("--out", type=Path, default=Path("benchmarks/results/rates.csv"))
-    show = verbs.add_parser("table")
-    show.set_defaults(function=table)
-    show.add_argument("rows", type=Path)
+    shown = verbs.add_parser("table")
+    shown.set_defaults(function=table)
+    shown.add_argument("rows", type=Path)
     arguments = parser.parse_args()
     arguments.function(arguments)
 
