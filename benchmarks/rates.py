@@ -132,8 +132,8 @@ def table(arguments: argparse.Namespace) -> None:
 
 def show(
     place: Sequence[str],
-    found: Mapping[tuple[str, ...], Mapping[tuple[float, float], float]],
-    heading: Callable[[tuple[float, float]], str],
+    found: Mapping[tuple[str, ...], Mapping[tuple, float]],
+    heading: Callable[[tuple], str],
 ) -> None:
     """Print errors by place and trial as a table in Markdown, the lowest of a row in bold."""
     trials = sorted({each for errors in found.values() for each in errors})

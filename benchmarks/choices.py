@@ -1,0 +1,92 @@
+"""Choices of pretraining, made by leaving one source out: averaging of the target encoder, and spectral modes.
+
+    python benchmarks/choices.py run --left-out gray-scott --ema .999 .9999 --data datasets --work runs
+    python benchmarks/choices.py run --left-out gray-scott --ema .999 .9999 --data datasets --work runs --quadrant
+    python benchmarks/choices.py table benchmarks/results/choices.csv
+
+A model is pretrained on the other four sources; RD-JEPA then adapts to one pool trajectory of the fifth and is
+evaluated on its validation trajectories, as in `rates.py`. No held-out system and no test trajectory is used. With
+`--quadrant` the spectral branch keeps wavenumbers from 0 up along both directions, as before revision 2 of the models.
+A run goes on where it was stopped, and stays in `--work` for `rates.py`.
+"""
+
+import argparse
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+import rates
+import rdjepa
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.models import spectral
+from rdjepa.models.rdjepa import with_fresh_decoder
+from rdjepa.pretraining.config import PROFILES, scaled
+from rdjepa.systems import SOURCES
+from rows import append, read
+
+CHOICE = ("first", "last", "modes")
+PLACE = ("left_out", "steps", "trajectories", "trunk", "precision", "seed", "updates", "weights")
+FIELDS = (*CHOICE, *PLACE, rates.METRIC, "validation", "fingerprint")
+
+
+def quadrant(side: int, modes: int) -> list[int]:
+    """Return the wavenumbers that revision 1 kept along the rows; the stand-in for `spectral.kept_rows`."""
+    return list(range(min(modes, side // 2 + 1)))
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Pretrain with one choice, adapt, and append a row per observation."""
+    torch.set_num_threads(arguments.threads)
+    if arguments.quadrant:
+        spectral.kept_rows = quadrant
+    system, (first, last) = arguments.left_out, arguments.ema
+    choice = (f"{first:g}", f"{last:g}", "quadrant" if arguments.quadrant else "both diagonals")
+    config = replace(scaled(PROFILES[rates.PRESET], arguments.steps), ema=(first, last))
+    out = arguments.work / "-".join(["without", system, *choice[:2], *(["quadrant"] if arguments.quadrant else [])])
+    systems = [name for name in SOURCES if name != system]
+    seen = {"systems": systems, "trajectories": arguments.trajectories}
+    model = rdjepa.pretrain(rates.PRESET, arguments.data, out, config=config, device="cpu", resume=True, **seen)
+    forecaster = RDJEPAForecaster(with_fresh_decoder(model, arguments.seed))
+    learning, unseen, normalizer = rates.material(arguments)
+    sizes = (system, arguments.steps, arguments.trajectories)
+    settings = (f"{arguments.trunk:g}", arguments.precision, arguments.seed)
+    rows = [
+        (*choice, *sizes, *settings, *row, len(unseen), model.fingerprint)
+        for row in rates.trial(forecaster, 1.0, learning, unseen, normalizer, arguments)
+    ]
+    append(arguments.out, FIELDS, rows)
+    print(f"{system} {' '.join(choice)}: {rows[-1][FIELDS.index(rates.METRIC)]}")
+
+
+def table(arguments: argparse.Namespace) -> None:
+    """Print the errors: a column per choice, the lowest of a row in bold."""
+    found: dict[tuple[str, ...], dict[tuple[str, ...], float]] = defaultdict(dict)
+    for row in read(arguments.rows):
+        choice = tuple(row[name] for name in CHOICE)
+        found[tuple(row[name] for name in PLACE)][choice] = float(row[rates.METRIC])
+    rates.show(PLACE, found, lambda choice: f"{choice[0]} to {choice[1]}, {choice[2]}")
+
+
+def main() -> None:
+    """Run one trial or print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(required=True)
+    go = verbs.add_parser("run")
+    go.set_defaults(function=run)
+    rates.common(go, Path("benchmarks/results/choices.csv"))
+    go.add_argument("--ema", type=float, nargs=2, required=True, help="first and last averaging coefficient")
+    go.add_argument("--quadrant", action="store_true", help="spectral branch of revision 1")
+    go.add_argument("--steps", type=int, default=5_000)
+    go.add_argument("--trajectories", type=int, default=300, help="pool trajectories of each source")
+    go.add_argument("--work", type=Path, default=Path("runs"), help="directory of the runs")
+    show = verbs.add_parser("table")
+    show.set_defaults(function=table)
+    show.add_argument("rows", type=Path)
+    arguments = parser.parse_args()
+    arguments.function(arguments)
+
+
+if __name__ == "__main__":
+    main()
