@@ -37,12 +37,17 @@ def quadrant(side: int, modes: int) -> list[int]:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Pretrain with one choice, adapt, and append a row per observation."""
+    """Pretrain with one choice, adapt, and append a row per observation; do nothing if the file has them."""
     torch.set_num_threads(arguments.threads)
     if arguments.quadrant:
         spectral.kept_rows = quadrant
     system, (first, last) = arguments.left_out, arguments.ema
     choice = (f"{first:g}", f"{last:g}", "quadrant" if arguments.quadrant else "both diagonals")
+    sizes = (system, str(arguments.steps), str(arguments.trajectories))
+    settings = (f"{arguments.trunk:g}", arguments.precision, str(arguments.seed))
+    trial = (*choice, *sizes, *settings)
+    if any(tuple(row[name] for name in FIELDS[: len(trial)]) == trial for row in read(arguments.out)):
+        return
     config = replace(scaled(PROFILES[rates.PRESET], arguments.steps), ema=(first, last))
     out = arguments.work / "-".join(["without", system, *choice[:2], *(["quadrant"] if arguments.quadrant else [])])
     systems = [name for name in SOURCES if name != system]
@@ -50,10 +55,8 @@ def run(arguments: argparse.Namespace) -> None:
     model = rdjepa.pretrain(rates.PRESET, arguments.data, out, config=config, device="cpu", resume=True, **seen)
     forecaster = RDJEPAForecaster(with_fresh_decoder(model, arguments.seed))
     learning, unseen, normalizer = rates.material(arguments)
-    sizes = (system, arguments.steps, arguments.trajectories)
-    settings = (f"{arguments.trunk:g}", arguments.precision, arguments.seed)
     rows = [
-        (*choice, *sizes, *settings, *row, len(unseen), model.fingerprint)
+        (*trial, *row, len(unseen), model.fingerprint)
         for row in rates.trial(forecaster, 1.0, learning, unseen, normalizer, arguments)
     ]
     append(arguments.out, FIELDS, rows)
