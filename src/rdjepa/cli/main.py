@@ -14,6 +14,7 @@ import typer
 
 from rdjepa.cli import about, curve, data, export, forecasts, inspect, look, pretrain, simulation, study, view
 from rdjepa.cli.interrupts import INTERRUPTED, Interrupts
+from rdjepa.cli.memory import keep_freed_memory
 from rdjepa.errors import Note, RdjepaError, printable
 from rdjepa.version import __version__
 
@@ -57,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """
     settings: dict[str, bool] = {}
     interrupts = Interrupts()
+    keep_freed_memory()
     try:
         with interrupts, warnings.catch_warnings():
             warnings.showwarning = _warn  # type: ignore[assignment]
