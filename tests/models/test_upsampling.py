@@ -21,3 +21,12 @@ def test_periodic_fields_go_on_at_the_other_end():
     wide = torch.cat([x[..., -1:, :], x, x[..., :1, :]], dim=-2)
     wide = torch.cat([wide[..., -1:], wide, wide[..., :1]], dim=-1)
     assert torch.allclose(double(x, periodic=True), double(wide)[..., 2:-2, 2:-2], atol=1e-12)
+
+
+def test_compiled_as_one_graph_at_several_sizes():
+    def fourfold(fields):
+        return double(double(fields, periodic=True), periodic=True)
+
+    x = torch.randn(2, 3, 4, 4)
+    compiled = torch.compile(fourfold, backend="aot_eager", dynamic=False, fullgraph=True)
+    assert torch.allclose(compiled(x), fourfold(x), atol=1e-6)

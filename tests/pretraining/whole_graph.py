@@ -13,7 +13,9 @@ from rdjepa.models.rdjepa import PRESETS, ModelConfig
 from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.state import Pretraining
 
-PRESETS["tiny"] = ModelConfig(32, 1, (1, 1, 1, 1, 1), temporal_blocks=1, predictor_blocks=1, decoder_width=8)
+PRESETS["tiny"] = ModelConfig(
+    32, 1, (1, 1, 1, 1, 1), temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=64, patch=4
+)
 
 
 def prepare(engine: Engine, networks: Sequence[nn.Module]) -> None:

@@ -12,25 +12,21 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-@lru_cache(maxsize=32)
-def _matrix(size: int, periodic: bool, device: torch.device) -> Tensor:
+def _weights(size: int, periodic: bool, device: torch.device) -> Tensor:
     """Return the weights (2 size, size): 3/4 of the nearest point and 1/4 of the next, also beyond an end."""
-    weights = torch.zeros(2 * size, size)
-    for place in range(2 * size):
-        near = place // 2
-        next_ = near + (1 if place % 2 else -1)
-        weights[place, near] += 0.75
-        weights[place, next_ % size if periodic else min(max(next_, 0), size - 1)] += 0.25
-    return weights.to(device)
+    place = torch.arange(2 * size, device=device)
+    near = place // 2
+    beside = near + place % 2 * 2 - 1
+    beside = beside % size if periodic else beside.clamp(0, size - 1)
+    points = torch.arange(size, device=device)
+    return 0.75 * (near[:, None] == points) + 0.25 * (beside[:, None] == points)
 
 
-@torch.compiler.assume_constant_result
-def _matrix_on(size: int, periodic: bool, device: torch.device) -> Tensor:
-    """Return `_matrix`; a compiled network holds it as a constant."""
-    return _matrix(size, periodic, device)
+_weights_once = lru_cache(maxsize=32)(_weights)
 
 
 def double(fields: Float[Tensor, "*B H W"], periodic: bool = False) -> Float[Tensor, "*B 2*H 2*W"]:
     """Interpolate fields (..., H, W) to (..., 2 H, 2 W)."""
-    rows, columns = (_matrix_on(size, periodic, fields.device).to(fields.dtype) for size in fields.shape[-2:])
+    weights = _weights if torch.compiler.is_compiling() else _weights_once  # a compiler folds them into constants
+    rows, columns = (weights(size, periodic, fields.device).to(fields.dtype) for size in fields.shape[-2:])
     return rows @ (fields @ columns.T)
