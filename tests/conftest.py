@@ -22,14 +22,13 @@ from rdjepa.evaluation import metrics
 from rdjepa.forecasters import registry as forecaster_registry
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.io.sealed import SEAL
-from rdjepa.models.rdjepa import PRESETS, ModelConfig
+from rdjepa.models.rdjepa import PRESETS
 from rdjepa.study import changes
 from rdjepa.study import registry as study_registry
+from tiny import TINY
 
 # The hook would refuse the `Self` of this class, and only `forward` is never overridden.
 ForecastModel.forward = jaxtyped(typechecker=beartype)(ForecastModel.forward)  # type: ignore[method-assign]
-
-TINY = ModelConfig(32, 1, (1, 1, 1, 1, 1), temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=64, patch=4)
 
 
 def pytest_collection_modifyitems(items):

@@ -14,6 +14,7 @@ import torch
 from noise import CONFIG, source
 
 from rdjepa.errors import ArgumentError, CheckpointError, DataError
+from rdjepa.io.tensors import load_tensors
 from rdjepa.pretraining.config import PROFILES, PretrainConfig, scaled
 from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.frames import Frames
@@ -206,8 +207,8 @@ def test_killed_process_resumes_to_the_same_bits(tiny, tmp_path):
         "import sys; sys.path[:0] = sys.argv[1].split(':')\n"
         "from pathlib import Path\n"
         "from dataclasses import replace\n"
-        "from conftest import TINY\n"
         "from noise import CONFIG, source\n"
+        "from tiny import TINY\n"
         "from rdjepa.models.rdjepa import PRESETS\n"
         "from rdjepa.pretraining.loop import pretrain\n"
         "PRESETS['tiny'] = TINY\n"
@@ -231,7 +232,9 @@ def test_killed_process_resumes_to_the_same_bits(tiny, tmp_path):
     assert subprocess.run([*command[:-1], str(tmp_path / "whole")], check=False, env=one_thread).returncode == 0
     states = [newest_state(tmp_path / name)[0] for name in ("killed", "whole")]
     assert [path.name for path in states] == ["step-00000024.safetensors"] * 2
-    assert states[0].read_bytes() == states[1].read_bytes()
+    records = [load_tensors(path)[1] for path in states]
+    # The digest of all tensors is in a record; curves name seconds, which are another run's own.
+    assert records[0] == records[1] | {"curves": records[0]["curves"]}
 
 
 def test_a_run_directory_in_use_is_refused(tiny, tmp_path):

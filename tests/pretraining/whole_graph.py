@@ -4,18 +4,20 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 from noise import CONFIG, source
 from torch import nn
 
-from rdjepa.models.rdjepa import PRESETS, ModelConfig
+from rdjepa.models.rdjepa import PRESETS
 from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.state import Pretraining
 
-PRESETS["tiny"] = ModelConfig(
-    32, 1, (1, 1, 1, 1, 1), temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=64, patch=4
-)
+sys.path.append(str(Path(__file__).parent.parent))
+from tiny import TINY
+
+PRESETS["tiny"] = TINY
 
 
 def prepare(engine: Engine, networks: Sequence[nn.Module]) -> None:
