@@ -80,7 +80,7 @@ def measure(way: str, arguments: argparse.Namespace, data: dict[str, Any]) -> di
             print(f"{arguments.system} {way} {updates}: {errors[updates]:.4f}", flush=True)
 
     at = [int(n) for n in arguments.updates.split(",")]
-    config = replace(PROFILES["nano"], steps=max(at))
+    config = replace(PROFILES["nano"], steps=max(at), precision=arguments.precision)
     features = tuple(torch.cat(parts) for parts in given)
     train(model, Windows(features, cut.targets, log_magnitude(cut.targets)), config, None, observe, at)
     return errors
@@ -104,6 +104,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("datasets"))
     parser.add_argument("--ways", default="oracle,frozen,rd-jepa")
     parser.add_argument("--updates", default="100,400,1600")
+    parser.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES["nano"].precision)
     parser.add_argument("--validation", type=int, default=8)
     parser.add_argument("--statistics", type=int, default=50)
     parser.add_argument("--threads", type=int, default=1)
@@ -123,10 +124,10 @@ def main() -> None:
     fingerprint = rdjepa.load(arguments.model).fingerprint
     for way in arguments.ways.split(","):
         found = measure(way, arguments, data)
-        row = {"system": arguments.system, "way": way, "relative_l2": found, "fingerprint": fingerprint}
+        row = {"system": arguments.system, "way": way, "precision": arguments.precision, "relative_l2": found}
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         with arguments.out.open("a") as file:
-            file.write(json.dumps(row | {"validation": arguments.validation}) + "\n")
+            file.write(json.dumps(row | {"validation": arguments.validation, "fingerprint": fingerprint}) + "\n")
 
 
 if __name__ == "__main__":
