@@ -10,6 +10,7 @@ from rdjepa.adaptation.adapt import AdaptConfig, train, windows
 from rdjepa.data.statistics import Normalizer
 from rdjepa.forecasters import cnext_unet, fno, lno, no_latent, registry, revit, riesz_no
 from rdjepa.forecasters.base import ForecastModel
+from rdjepa.models.device import autocast
 from rdjepa.models.rdjepa import PRESETS, ModelConfig
 
 TINY = ModelConfig(
@@ -73,6 +74,20 @@ def test_four_frames_in_five_out(name):
     with torch.no_grad():
         out = model(context(3))
     assert out.shape == (3, 5, 2, 64, 64) and out.isfinite().all()
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_reduced_precision_is_near_and_so_are_its_gradients(name):
+    def forecast_and_gradient(precision):
+        model = build(name)
+        with autocast(CPU, precision):
+            out = model(context())
+        out.float().square().mean().backward()
+        gradient = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+        return out.detach().float(), gradient
+
+    for whole, reduced in zip(forecast_and_gradient("float32"), forecast_and_gradient("bfloat16"), strict=True):
+        assert (whole - reduced).norm() < 0.05 * whole.norm()
 
 
 @pytest.mark.parametrize("name", TRAINED)
