@@ -4,8 +4,8 @@
     python benchmarks/rates.py table benchmarks/results/rates.csv
 
 RD-JEPA starts from a model that was pretrained on the other four sources; the others start from random weights. Each
-forecaster is adapted to one pool trajectory of the fifth (K = 1, support seed 777) with its preset's rates times a
-factor, the same factors for all, and evaluated on validation trajectories of it. With `--trunk`, the rates of what
+forecaster is adapted to `--k` pool trajectories of the fifth (support seed 777) with its preset's rates times a factor,
+the same factors for all, and evaluated on validation trajectories of it. With `--trunk`, the rates of what
 stands before the decoder (predictor, and encoder where it is trained) are multiplied once more: a slow trunk keeps what
 it brought along. `--seed` starts decoder (or all weights) and the order of windows anew, which shows how far two rows
 differ by chance. No held-out system and no test trajectory is used. `run` appends a line per forecaster, factors,
@@ -37,8 +37,8 @@ from rdjepa.systems import SOURCES
 from rows import append, read
 
 PRESET, SUPPORT_SEED, METRIC = "nano", 777, "relative_l2"
-TRIAL = ("left_out", "forecaster", "factor", "trunk", "precision", "seed")
-PLACE = ("left_out", "forecaster", "precision", "seed", "updates", "weights")  # of a row of the table
+TRIAL = ("left_out", "k", "forecaster", "factor", "trunk", "precision", "seed")
+PLACE = ("left_out", "k", "forecaster", "precision", "seed", "updates", "weights")  # of a row of the table
 FIELDS = (*TRIAL, "updates", "weights", "relative_l2", "validation", "fingerprint")
 
 
@@ -47,28 +47,28 @@ def run(arguments: argparse.Namespace) -> None:
     torch.set_num_threads(arguments.threads)
     done = {tuple(row[name] for name in TRIAL) for row in read(arguments.out)}
     system = arguments.left_out
-    learning, unseen, normalizer = material(arguments)
+    learning, unseen, normalizer = material(arguments, arguments.k)
     for factor in (float(f) for f in arguments.factors.split(",")):
         for name in arguments.forecasters.split(","):
             settings = (f"{factor:g}", f"{arguments.trunk:g}", arguments.precision, str(arguments.seed))
-            if (system, name, *settings) not in done:
+            if (system, str(arguments.k), name, *settings) not in done:
                 model, fingerprint = start(name, arguments)
                 rows = trial(model, factor, learning, unseen, normalizer, arguments)
-                whole = [(system, name, *settings, *row, len(unseen), fingerprint) for row in rows]
+                whole = [(system, arguments.k, name, *settings, *row, len(unseen), fingerprint) for row in rows]
                 append(arguments.out, FIELDS, whole)
-                print(f"{system} {name} x {factor:g}: {rows[-1][-1]}", flush=True)
+                print(f"{system} K = {arguments.k} {name} x {factor:g}: {rows[-1][-1]}", flush=True)
 
 
 def material(
-    arguments: argparse.Namespace,
+    arguments: argparse.Namespace, k: int = 1
 ) -> tuple[list[rdjepa.Trajectory], list[rdjepa.Trajectory], rdjepa.Normalizer]:
-    """Return the support of the source that is left out, its unseen trajectories, and its field statistics."""
+    """Return the K support trajectories of the source that is left out, its unseen trajectories, and its field statistics."""
     acquirer = Acquirer(arguments.data, arguments.data)
 
     def get(split: str, index: int) -> rdjepa.Trajectory:
         return acquirer.get(Key(arguments.left_out, split, "id", index)).coarsened(PRESETS[PRESET].grid)
 
-    learning = [get("pool", i) for i in support(1000, 1, SUPPORT_SEED)]
+    learning = [get("pool", i) for i in support(1000, k, SUPPORT_SEED)]
     unseen = [get("validation", i) for i in range(arguments.validation)]
     return learning, unseen, rdjepa.Normalizer.fit(get("pool", i).fields for i in range(arguments.statistics))
 
@@ -169,6 +169,7 @@ def main() -> None:
     go.add_argument("--model", help="directory of a model pretrained on the other sources")
     go.add_argument("--forecasters", default=",".join(n for n in forecasters.names() if forecasters.get(n).trained))
     go.add_argument("--factors", default="1,0.3,3")
+    go.add_argument("--k", type=int, default=1)
     shown = verbs.add_parser("table")
     shown.set_defaults(function=table)
     shown.add_argument("rows", type=Path)
