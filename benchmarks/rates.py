@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> None:
 def material(
     arguments: argparse.Namespace, k: int = 1
 ) -> tuple[list[rdjepa.Trajectory], list[rdjepa.Trajectory], rdjepa.Normalizer]:
-    """Return the K support trajectories of the source that is left out, its unseen trajectories, and its field statistics."""
+    """Return the K supports of the source that is left out, its unseen trajectories, and its field statistics."""
     acquirer = Acquirer(arguments.data, arguments.data)
 
     def get(split: str, index: int) -> rdjepa.Trajectory:
