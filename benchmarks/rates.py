@@ -8,8 +8,9 @@ forecaster is adapted to `--k` pool trajectories of the fifth (support seed 777)
 the same factors for all, and evaluated on validation trajectories of it. With `--trunk`, the rates of what
 stands before the decoder (predictor, and encoder where it is trained) are multiplied once more: a slow trunk keeps what
 it brought along. `--seed` starts decoder (or all weights) and the order of windows anew, which shows how far two rows
-differ by chance. No held-out system and no test trajectory is used. `run` appends a line per forecaster, factors,
-precision, seed, number of updates and kind of weights, and skips what the file has.
+differ by chance. Forecasters that nothing trains, if named in `--forecasters`, have a row after 0 updates. No held-out
+system and no test trajectory is used. `run` appends a line per forecaster, factors, precision, seed, number of updates
+and kind of weights, and skips what the file has.
 """
 
 import argparse
@@ -100,10 +101,6 @@ def trial(
     arguments: argparse.Namespace,
 ) -> list[tuple[int, str, str]]:
     """Adapt with the rates times a factor; return number of updates, kind of weights and error of every observation."""
-    *trunk, last = model.parameter_groups()
-    scaled = [(group, factor * arguments.trunk) for group in trunk] + [(last, factor)]
-    groups = [{**group, "lr": scale * group["lr"]} for group, scale in scaled]
-    model.parameter_groups = lambda: groups  # type: ignore[method-assign]
     rows: list[tuple[int, str, str]] = []
 
     def observe(updates: int, weights: str, snapshot: ForecastModel) -> None:
@@ -111,6 +108,13 @@ def trial(
         error = horizon_average(evaluate(forecast, unseen, metrics=(METRIC,), stride=4), METRIC)
         rows.append((updates, weights, f"{error:.6g}"))
 
+    if not model.parameter_groups():
+        observe(0, "last", model)
+        return rows
+    *trunk, last = model.parameter_groups()
+    scaled = [(group, factor * arguments.trunk) for group in trunk] + [(last, factor)]
+    groups = [{**group, "lr": scale * group["lr"]} for group, scale in scaled]
+    model.parameter_groups = lambda: groups  # type: ignore[method-assign]
     at = [int(n) for n in arguments.updates.split(",")]
     config = replace(PROFILES[PRESET], steps=max(at), precision=arguments.precision, seed=arguments.seed)
     data = windows(model, [each.fields for each in learning], normalizer, torch.device("cpu"))
