@@ -55,3 +55,13 @@ def test_branch_commutes_with_periodic_shifts():
     moved = tokens.roll((3, 5), (1, 2))
     out = layer(tokens.flatten(1, 2)).unflatten(1, (16, 16)).roll((3, 5), (1, 2))
     assert torch.allclose(layer(moved.flatten(1, 2)).unflatten(1, (16, 16)), out, atol=1e-4)
+
+
+def test_inference_leaves_nothing_that_training_cannot_take():
+    layer = SpectralConvolution(4, modes=3)
+    tokens = torch.randn(1, 11 * 11, 4)  # a side of its own: matrices are kept
+    with torch.inference_mode():
+        layer(tokens)
+    tokens.requires_grad_()
+    layer(tokens).sum().backward()
+    assert tokens.grad is not None

@@ -26,6 +26,14 @@ def test_periodic_fields_go_on_at_the_other_end():
     assert torch.allclose(double(x, periodic=True), double(wide)[..., 2:-2, 2:-2], atol=1e-12)
 
 
+def test_inference_leaves_nothing_that_training_cannot_take():
+    with torch.inference_mode():
+        double(torch.zeros(1, 7, 7))  # a size of its own: weights are kept
+    x = torch.zeros(1, 7, 7, requires_grad=True)
+    double(x).sum().backward()
+    assert x.grad is not None
+
+
 COMPILED = """
 import torch
 from rdjepa.models.upsampling import double

@@ -54,6 +54,7 @@ def dft_matrices(side: int, modes: int) -> tuple[Tensor, Tensor]:
 
 
 @lru_cache(maxsize=64)
+@torch.inference_mode(False)  # or no training could take what a forecast in inference mode has left here
 def _matrices_on(side: int, modes: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Copy `dft_matrices` to a device, once."""
     forward, inverse = dft_matrices(side, modes)

@@ -22,7 +22,8 @@ def _weights(size: int, periodic: bool, device: torch.device) -> Tensor:
     return 0.75 * (near[:, None] == points) + 0.25 * (beside[:, None] == points)
 
 
-_weights_once = lru_cache(maxsize=32)(_weights)
+# Also after a forecast in inference mode, whose tensors no later training could take.
+_weights_once = lru_cache(maxsize=32)(torch.inference_mode(False)(_weights))
 
 
 def double(fields: Float[Tensor, "*B H W"], periodic: bool = False) -> Float[Tensor, "*B 2*H 2*W"]:
