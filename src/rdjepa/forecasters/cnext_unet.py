@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.joint import JointForecaster
+from rdjepa.models.device import in_own_precision
 
 
 @dataclass(frozen=True)
@@ -118,4 +119,4 @@ class CNextUNet(JointForecaster):
             if number:
                 x = self.skip[number - 1](torch.cat([x, kept[-number]], dim=1))
             x = up(blocks(x))
-        return self.leave(x)
+        return in_own_precision(self.leave, x)

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from rdjepa.forecasters.fourier import DenseSpectralConvolution, real_inverse
 from rdjepa.forecasters.joint import JointForecaster, coordinates
+from rdjepa.models.device import in_own_precision
 
 
 @dataclass(frozen=True)
@@ -84,4 +85,4 @@ class RieszNO(JointForecaster):
         """Map (B, 4 C, H, W) to (B, 5 C, H, W)."""
         v = self.lift(torch.cat([stacked, self.space.expand(stacked.shape[0], -1, -1, -1)], dim=1))
         v = F.instance_norm(self.mixed(F.instance_norm(v))) + self.local(v)
-        return self.head(torch.sin(self.hidden(v)))
+        return in_own_precision(self.head, torch.sin(self.hidden(v)))

@@ -3,13 +3,13 @@
 import itertools
 from typing import cast
 
-import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from rdjepa.errors import ArgumentError
 from rdjepa.models.borders import PERIODIC, ZEROS, Convolution
+from rdjepa.models.device import in_own_precision
 from rdjepa.models.encoder import to_grid
 from rdjepa.models.upsampling import double
 
@@ -134,5 +134,4 @@ class Decoder(nn.Module):
         *body, last = self.head
         for layer in body:
             x = layer(x)
-        with torch.autocast(x.device.type, enabled=False):  # eight bits would be visible in the field
-            return last(x.float()).unflatten(0, latent.shape[:2])
+        return in_own_precision(last, x).unflatten(0, latent.shape[:2])

@@ -3,6 +3,7 @@
 import contextlib
 
 import torch
+from torch import Tensor, nn
 
 from rdjepa.checks import of_class
 from rdjepa.errors import ArgumentError
@@ -19,6 +20,15 @@ def autocast(device: torch.device, precision: str) -> contextlib.AbstractContext
     if precision != "bfloat16":
         raise ArgumentError(f"expected the precision float32 or bfloat16, got {precision!r}")
     return torch.autocast(device.type, dtype=torch.bfloat16)
+
+
+def in_own_precision(layer: nn.Module, x: Tensor) -> Tensor:
+    """Apply a layer in the precision of its weights, whatever the one around it.
+
+    The last layer of every forecaster is: eight bits would be visible in the field, and in its gradients most of all.
+    """
+    with torch.autocast(x.device.type, enabled=False):
+        return layer(x.to(next(layer.parameters()).dtype))
 
 
 def device_named(name: str) -> torch.device:
