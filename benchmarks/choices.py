@@ -27,7 +27,7 @@ from rdjepa.systems import SOURCES
 from rows import append, read
 
 CHOICE = ("first", "last", "modes")
-PLACE = ("left_out", "steps", "trajectories", "trunk", "precision", "seed", "updates", "weights")
+PLACE = ("left_out", "steps", "trajectories", "rates", "precision", "seed", "updates", "weights")
 FIELDS = (*CHOICE, *PLACE, rates.METRIC, "validation", "fingerprint")
 
 
@@ -44,7 +44,9 @@ def run(arguments: argparse.Namespace) -> None:
     system, (first, last) = arguments.left_out, arguments.ema
     choice = (f"{first:g}", f"{last:g}", "quadrant" if arguments.quadrant else "both diagonals")
     sizes = (system, str(arguments.steps), str(arguments.trajectories))
-    settings = (f"{arguments.trunk:g}", arguments.precision, str(arguments.seed))
+    with torch.device("meta"):  # what the rates would be, before there is a model
+        groups = rates.scaled(RDJEPAForecaster.from_preset(rates.PRESET), 1.0, arguments.trunk)
+    settings = (rates.text(groups), arguments.precision, str(arguments.seed))
     trial = (*choice, *sizes, *settings)
     if any(tuple(row[name] for name in FIELDS[: len(trial)]) == trial for row in read(arguments.out)):
         return
@@ -55,12 +57,10 @@ def run(arguments: argparse.Namespace) -> None:
     model = rdjepa.pretrain(rates.PRESET, arguments.data, out, config=config, device="cpu", resume=True, **seen)
     forecaster = RDJEPAForecaster(with_fresh_decoder(model, arguments.seed))
     learning, unseen, normalizer = rates.material(arguments)
-    rows = [
-        (*trial, *row, len(unseen), model.fingerprint)
-        for row in rates.trial(forecaster, 1.0, learning, unseen, normalizer, arguments)
-    ]
-    append(arguments.out, FIELDS, rows)
-    print(f"{system} {' '.join(choice)}: {rows[-1][FIELDS.index(rates.METRIC)]}")
+    groups = rates.scaled(forecaster, 1.0, arguments.trunk)
+    rows = rates.trial(forecaster, groups, learning, unseen, normalizer, arguments)
+    append(arguments.out, FIELDS, [(*trial, *row, len(unseen), model.fingerprint) for row in rows])
+    print(f"{system} {' '.join(choice)}: {rows[-1][-1]}")
 
 
 def table(arguments: argparse.Namespace) -> None:
@@ -69,7 +69,13 @@ def table(arguments: argparse.Namespace) -> None:
     for row in read(arguments.rows):
         choice = tuple(row[name] for name in CHOICE)
         found[tuple(row[name] for name in PLACE)][choice] = float(row[rates.METRIC])
-    rates.show(PLACE, found, lambda choice: f"{choice[0]} to {choice[1]}, {choice[2]}")
+    choices = sorted({each for errors in found.values() for each in errors})
+    print(f"| {' | '.join(PLACE)} | {' | '.join(f'{first} to {last}, {modes}' for first, last, modes in choices)} |")
+    print("|" + "---|" * (len(PLACE) + len(choices)))
+    for place, errors in found.items():
+        lowest = min(errors.values())
+        cells = (f"**{e:.4f}**" if e == lowest else f"{e:.4f}" if e else "" for e in map(errors.get, choices))
+        print(f"| {' | '.join(place)} | {' | '.join(cells)} |")
 
 
 def main() -> None:

@@ -7,15 +7,16 @@ RD-JEPA starts from a model that was pretrained on the other four sources; the o
 forecaster is adapted to `--k` pool trajectories of the fifth (support seed 777) with its preset's rates times a factor,
 the same factors for all, and evaluated on validation trajectories of it. With `--trunk`, the rates of what
 stands before the decoder (predictor, and encoder where it is trained) are multiplied once more: a slow trunk keeps what
-it brought along. `--seed` starts decoder (or all weights) and the order of windows anew, which shows how far two rows
+it brought along. Rows have the learning rates themselves, in the order of the parameter groups,
+the decoder last. `--seed` starts decoder (or all weights) and the order of windows anew, which shows how far two rows
 differ by chance. Forecasters that nothing trains, if named in `--forecasters`, have a row after 0 updates. No held-out
-system and no test trajectory is used. `run` appends a line per forecaster, factors, precision, seed, number of updates
-and kind of weights, and skips what the file has.
+system and no test trajectory is used. `run` appends a line per forecaster, rates, precision, seed, number of updates
+and kind of weights, and skips what the file has; `table` prints a row per trial.
 """
 
 import argparse
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,8 +39,7 @@ from rdjepa.systems import SOURCES
 from rows import append, read
 
 PRESET, SUPPORT_SEED, METRIC = "nano", 777, "relative_l2"
-TRIAL = ("left_out", "k", "forecaster", "factor", "trunk", "precision", "seed")
-PLACE = ("left_out", "k", "forecaster", "precision", "seed", "updates", "weights")  # of a row of the table
+TRIAL = ("left_out", "k", "forecaster", "rates", "precision", "seed")
 FIELDS = (*TRIAL, "updates", "weights", "relative_l2", "validation", "fingerprint")
 
 
@@ -51,13 +51,13 @@ def run(arguments: argparse.Namespace) -> None:
     learning, unseen, normalizer = material(arguments, arguments.k)
     for factor in (float(f) for f in arguments.factors.split(",")):
         for name in arguments.forecasters.split(","):
-            settings = (f"{factor:g}", f"{arguments.trunk:g}", arguments.precision, str(arguments.seed))
-            if (system, str(arguments.k), name, *settings) not in done:
-                model, fingerprint = start(name, arguments)
-                rows = trial(model, factor, learning, unseen, normalizer, arguments)
-                whole = [(system, arguments.k, name, *settings, *row, len(unseen), fingerprint) for row in rows]
-                append(arguments.out, FIELDS, whole)
-                print(f"{system} K = {arguments.k} {name} x {factor:g}: {rows[-1][-1]}", flush=True)
+            model, fingerprint = start(name, arguments)
+            groups = scaled(model, factor, arguments.trunk)
+            described = (system, str(arguments.k), name, text(groups), arguments.precision, str(arguments.seed))
+            if described not in done:
+                rows = trial(model, groups, learning, unseen, normalizer, arguments)
+                append(arguments.out, FIELDS, [(*described, *row, len(unseen), fingerprint) for row in rows])
+                print(f"{system} K = {arguments.k} {name} {text(groups)}: {rows[-1][-1]}", flush=True)
 
 
 def material(
@@ -92,15 +92,27 @@ def start(name: str, arguments: argparse.Namespace) -> tuple[ForecastModel, str]
     return RDJEPAForecaster(model), model.fingerprint
 
 
+def scaled(model: ForecastModel, factor: float, trunk: float) -> list[dict]:
+    """Return the parameter groups of a forecaster with its rates times a factor, all but the last times `trunk` too."""
+    groups = model.parameter_groups()
+    factors = [factor * trunk] * (len(groups) - 1) + [factor]
+    return [{**group, "lr": scale * group["lr"]} for group, scale in zip(groups, factors, strict=False)]
+
+
+def text(groups: Sequence[dict]) -> str:
+    """Return the learning rates of parameter groups as they stand in a row."""
+    return " ".join(f"{group['lr']:.3g}" for group in groups)
+
+
 def trial(
     model: ForecastModel,
-    factor: float,
+    groups: list[dict],
     learning: list[rdjepa.Trajectory],
     unseen: list[rdjepa.Trajectory],
     normalizer: rdjepa.Normalizer,
     arguments: argparse.Namespace,
 ) -> list[tuple[int, str, str]]:
-    """Adapt with the rates times a factor; return number of updates, kind of weights and error of every observation."""
+    """Adapt the groups of parameters; return number of updates, kind of weights and error of every observation."""
     rows: list[tuple[int, str, str]] = []
 
     def observe(updates: int, weights: str, snapshot: ForecastModel) -> None:
@@ -108,12 +120,9 @@ def trial(
         error = horizon_average(evaluate(forecast, unseen, metrics=(METRIC,), stride=4), METRIC)
         rows.append((updates, weights, f"{error:.6g}"))
 
-    if not model.parameter_groups():
+    if not groups:
         observe(0, "last", model)
         return rows
-    *trunk, last = model.parameter_groups()
-    scaled = [(group, factor * arguments.trunk) for group in trunk] + [(last, factor)]
-    groups = [{**group, "lr": scale * group["lr"]} for group, scale in scaled]
     model.parameter_groups = lambda: groups  # type: ignore[method-assign]
     at = [int(n) for n in arguments.updates.split(",")]
     config = replace(PROFILES[PRESET], steps=max(at), precision=arguments.precision, seed=arguments.seed)
@@ -126,27 +135,16 @@ def trial(
 
 
 def table(arguments: argparse.Namespace) -> None:
-    """Print the errors: a column per pair of factors, the lowest of a row in bold."""
-    found: dict[tuple[str, ...], dict[tuple[float, float], float]] = defaultdict(dict)
+    """Print the errors as a table in Markdown: a row per trial, a column per number of updates."""
+    found: dict[tuple[str, ...], dict[int, str]] = defaultdict(dict)
     for row in read(arguments.rows):
-        place = tuple(row[name] for name in PLACE)
-        found[place][float(row["factor"]), float(row["trunk"])] = float(row["relative_l2"])
-    show(PLACE, found, lambda factors: f"x {factors[0]:g}, trunk x {factors[1]:g}")
-
-
-def show(
-    place: Sequence[str],
-    found: Mapping[tuple[str, ...], Mapping[tuple, float]],
-    heading: Callable[[tuple], str],
-) -> None:
-    """Print errors by place and trial as a table in Markdown, the lowest of a row in bold."""
-    trials = sorted({each for errors in found.values() for each in errors})
-    print(f"| {' | '.join(place)} | {' | '.join(map(heading, trials))} |")
-    print("|" + "---|" * (len(place) + len(trials)))
-    for where, errors in found.items():
-        lowest = min(errors.values())
-        cells = (f"**{e:.4f}**" if e == lowest else f"{e:.4f}" if e else "" for e in map(errors.get, trials))
-        print(f"| {' | '.join(where)} | {' | '.join(cells)} |")
+        if row["weights"] == arguments.weights or row["updates"] == "0":
+            found[tuple(row[name] for name in TRIAL)][int(row["updates"])] = f"{float(row[METRIC]):.4f}"
+    at = sorted({updates for errors in found.values() for updates in errors})
+    print(f"| {' | '.join(TRIAL)} | {' | '.join(f'{updates} updates' for updates in at)} |")
+    print("|" + "---|" * (len(TRIAL) + len(at)))
+    for trial, errors in sorted(found.items()):
+        print(f"| {' | '.join((*trial, *(errors.get(updates, '') for updates in at)))} |")
 
 
 def common(go: argparse.ArgumentParser, out: Path) -> None:
@@ -177,6 +175,7 @@ def main() -> None:
     shown = verbs.add_parser("table")
     shown.set_defaults(function=table)
     shown.add_argument("rows", type=Path)
+    shown.add_argument("--weights", choices=("averaged", "last"), default="averaged")
     arguments = parser.parse_args()
     arguments.function(arguments)
 

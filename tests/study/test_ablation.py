@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from rdjepa.errors import StudyError
+from rdjepa.data import manifest
+from rdjepa.errors import DataError, StudyError
 from rdjepa.io import checkpoint
-from rdjepa.models.rdjepa import PRESETS
+from rdjepa.models.rdjepa import PRESETS, build
 from rdjepa.pretraining import config as configs
 from rdjepa.pretraining import loop
 from rdjepa.pretraining.state import Pretraining as Run
-from rdjepa.study import changes, collect, cost, pretrainings
+from rdjepa.study import changes, collect, contenders, cost, pretrainings
 from rdjepa.study import runner as study
 from rdjepa.study.changes import Change
 from rdjepa.study.directory import Directory
@@ -187,6 +188,29 @@ def test_a_given_data_set_is_read_only_where_it_has_everything(root, brief):
     lacking = Supply(root, root / "data")
     assert lacking.dataset_of(more) == root / "pretrainings" / "datasets"
     assert [str(key) for key in lacking.lacking_for([more])] == ["gray-scott/pool/id/00001"]
+
+
+def test_trajectories_of_another_recipe_are_refused_also_for_a_pretraining(root, brief, monkeypatch):
+    present = manifest.identity
+    changed = {"gray-scott": {"family": "another"}}
+    monkeypatch.setattr(manifest, "identity", lambda system: present(system) | changed.get(system.name, {}))
+    with pytest.raises(DataError, match=r"gray-scott\.family"):
+        study.run(root, cells(), brief)
+
+
+def test_a_change_that_takes_over_the_encoder_alone_has_the_same_predictor_after_every_pretraining(brief, tmp_path):
+    for number, seed in enumerate((1, 2)):
+        checkpoint.save(build(brief.preset, seed), tmp_path / str(number), {}, "")
+    starts = [checkpoint.load(tmp_path / str(number)) for number in (0, 1)]
+    found = [contenders.forecaster("reference-encoder", brief, tmp_path / str(number)) for number in (0, 1)]
+    whole = contenders.forecaster("reference", brief, tmp_path / "0")
+    assert equal(found[0].predictor, found[1].predictor) and not equal(found[0].predictor, starts[0].predictor)
+    assert equal(whole.predictor, starts[0].predictor)
+    assert all(equal(model.encoder, start.encoder) for model, start in zip(found, starts, strict=True))
+
+
+def equal(one, other):
+    return all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
 
 
 def test_the_cost_has_the_steps_of_every_kind_of_pretraining(root, brief):

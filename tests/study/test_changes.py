@@ -19,7 +19,7 @@ from rdjepa.study.profiles import PROFILES
 from rdjepa.systems import HELD_OUT, SOURCES
 
 BRIEF = PROFILES["ablation"]
-CELL = Cell("ablation", "gray-scott", 1, 777, "reference")
+CELL = Cell("ablation", "brusselator", 1, 777, "reference")
 
 
 def start(name, system="barkley", profile=BRIEF):
@@ -65,10 +65,12 @@ def test_a_number_of_equations_that_is_no_change_has_no_cell():
 
 def test_each_pretraining_is_computed_once():
     names = {change: start(change).name for change in changes.names()}
-    shared = {"encoder-tuned", "tuned-as-scratch", "predictor-slow", "predictor-fast"}
-    assert {names[name] for name in shared} == {names["reference"]}
-    assert names["decoder-kept"] == names["field-forecast"]
-    assert len(set(names.values())) == len(names) - len(shared) - 1
+    adaptations = {changes.get(name) for name in changes.names() if changes.group(name) == "adaptation"}
+    of_reference = {c.name for c in adaptations if c.objective == "predictive-latent"} | {"reference-encoder"}
+    of_forecast = {"decoder-kept", "field-forecast-encoder"}
+    assert {names[name] for name in of_reference} == {names["reference"]}
+    assert {names[name] for name in of_forecast} == {names["field-forecast"]}
+    assert len(set(names.values())) == len(names) - len(of_reference | of_forecast)
     assert start("family", "gray-scott") == start("family", "barkley") and not start("family").config.weights
     assert start("sources-and-family").config.weights == (("family", 5),)
     assert start("sources-and-family", "gray-scott").config.weights == (("family", 4),)
@@ -90,7 +92,7 @@ def test_another_pretraining_is_another_cell(change):
 
 def test_the_name_of_a_cell_follows_from_settings_data_and_seed_of_its_pretraining(monkeypatch):
     content = identity(CELL, BRIEF)["pretraining"]
-    assert content["systems"] == [[name, 300] for name in SOURCES if name != "gray-scott"]
+    assert content["systems"] == [[name, 300] for name in SOURCES if name != "brusselator"]
     assert content["config"]["steps"] == 5_000 and content["config"]["batch"] == 8 and content["config"]["seed"] == 1234
     assert identity(replace(CELL, forecaster="seed-2"), BRIEF)["pretraining"]["config"]["seed"] == 1235
     before = identifier(identity(CELL, BRIEF))
@@ -110,10 +112,16 @@ def test_kinds_of_adaptation_are_rates_of_the_forecaster_or_its_control():
     usual, control = RDJEPAForecaster.rates_of["nano"], Scratch.rates_of["nano"]
     assert contenders.rates(changes.get("reference"), "nano") == usual
     assert contenders.rates(changes.get("tuned-as-scratch"), "nano") == control
-    slow = contenders.rates(changes.get("predictor-slow"), "nano")
-    assert slow == replace(usual, predictor=usual.predictor / 10)
-    tuned = contenders.rates(changes.get("encoder-tuned"), "nano")
-    assert 0 < tuned.encoder < control.encoder and (tuned.predictor, tuned.decoder) == (usual.predictor, usual.decoder)
+    fast = contenders.rates(changes.get("predictor-fast"), "nano")
+    assert fast == replace(usual, predictor=usual.predictor * 10)
+    assert contenders.rates(changes.get("predictor-frozen"), "nano") == replace(usual, predictor=0.0)
+    assert contenders.rates(changes.get("encoder-tuned"), "nano") == replace(usual, encoder=usual.predictor)
+
+
+def test_objectives_that_pretrain_no_predictor_meet_the_others_with_a_fresh_one_and_equal_rates():
+    encoders = [name for name in changes.names() if changes.get(name).fresh_predictor]
+    assert {changes.get(name).objective for name in encoders} == set(objectives.names())
+    assert len({contenders.rates(changes.get(name), "nano") for name in encoders}) == 1
 
 
 def test_a_part_left_out_is_in_the_sizes_of_the_cell():

@@ -1,5 +1,7 @@
 """Costs add up from measured steps, and a measured step is remembered."""
 
+from dataclasses import replace
+
 import torch
 
 from rdjepa.study import cost
@@ -14,8 +16,12 @@ def test_a_cell_costs_its_supports_updates_and_tests(brief):
     trained, trivial = study.cells("heldout", ["k=5", "system=barkley", "support_seed=777"])[0::8][:2]
     assert (trained.forecaster, trivial.forecaster) == ("rd-jepa", "persistence")
     step = Step(support=1.0, update=100.0, test=10_000.0)
-    assert step.of(trained, brief) == 5 + 100 + 10_000
-    assert step.of(trivial, brief) == 5 + 10_000
+    without = replace(brief, curve=(), adapt=replace(brief.adapt, averaging=0.0))
+    assert step.of(trained, without) == 5 + 100 + 10_000
+    assert step.of(trivial, without) == step.of(trivial, brief) == 5 + 10_000
+    measured = replace(without, curve=(1,), stride=4)
+    assert step.of(trained, measured) == step.of(trained, without) + 10_000 / 4
+    assert step.of(trained, replace(measured, adapt=brief.adapt)) == step.of(trained, without) + 10_000 / 2
 
 
 def test_steps_are_measured_once(tmp_path, monkeypatch, brief, two_cells):

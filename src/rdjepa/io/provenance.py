@@ -4,6 +4,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +14,30 @@ from rdjepa.version import __version__
 
 
 def software() -> dict[str, str]:
-    """Return the versions, the device and the number of threads that a result depends on."""
+    """Return the versions, the device and the number of threads that a result depends on.
+
+    Two states of the package between releases have one version; "source" tells them apart.
+    """
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else processor()
     return {
         "rdjepa": __version__,
+        "source": source(),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": np.__version__,
         "device": device,
         "threads": str(torch.get_num_threads()),
     }
+
+
+@cache
+def source() -> str:
+    """Return twelve digits of the SHA-256 over the Python files of the package."""
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package).as_posix()}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def processor() -> str:

@@ -105,7 +105,8 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
     preset, change = profile.preset_of(cell.forecaster), changes.find(cell.forecaster)
     found = changes.baseline(cell.forecaster)
     start = cell.pretraining(profile)
-    own = {"pretraining": start.identity(), "decoder": change.keep_decoder} if start and change else {}
+    kept = {"predictor": not change.fresh_predictor, "decoder": change.keep_decoder} if change else {}
+    own = {"pretraining": start.identity(), **kept} if start and change else {}
     return (
         code(found.path, partial(forecasters.model_class, found.name))
         | own

@@ -44,8 +44,9 @@ class Change:
         families: families of random equations that are seen beside the sources, each in as many windows as all sources.
         share: of the profile's number of trajectories of each source.
         rates: forecaster whose learning rates the adaptation has, "rd-jepa" or its control "scratch".
-        encoder: share of the control's encoder rate with which the encoder is tuned; 0 freezes it.
-        predictor: factor of the predictor's learning rate.
+        encoder: share of the predictor's rate with which the encoder is tuned; 0 freezes it.
+        predictor: factor of the predictor's learning rate; 0 freezes it.
+        fresh_predictor: whether the predictor starts from random weights, as where none was pretrained.
         keep_decoder: whether the adaptation goes on with the decoder of the pretraining instead of a fresh one.
     """
 
@@ -62,6 +63,7 @@ class Change:
     rates: Literal["rd-jepa", "scratch"] = "rd-jepa"
     encoder: float = 0.0
     predictor: float = 1.0
+    fresh_predictor: bool = False
     keep_decoder: bool = False
 
     def equations(self, system: str) -> tuple[str, ...]:
@@ -128,12 +130,16 @@ def group(name: str) -> str:
     return _REGISTERED[name].group if name in _REGISTERED else UNCHANGED
 
 
+# The encoder alone is taken over; without a pretrained predictor there is nothing that a slow rate would keep.
+_ENCODER = {"fresh_predictor": True, "rates": "scratch"}
 _FIELDS = {"objective": "field-forecast", "options": {"keep_decoder": True}}  # one pretraining for both decoders
 for _change in (
     Change(REFERENCE, f"{objectives.get(objectives.DEFAULT).title} (reference)", "objectives"),
     Change("field-forecast", objectives.get("field-forecast").title, "objectives", **_FIELDS),  # type: ignore[arg-type]
+    Change("reference-encoder", "Predictive latent, its encoder alone", "objectives", **_ENCODER),  # type: ignore[arg-type]
+    Change("field-forecast-encoder", "Direct forecast, its encoder alone", "objectives", **_ENCODER, **_FIELDS),  # type: ignore[arg-type]
     *(
-        Change(name, objectives.get(name).title, "objectives", objective=name)
+        Change(name, objectives.get(name).title, "objectives", objective=name, **_ENCODER)  # type: ignore[arg-type]
         for name in objectives.names()
         if name not in (objectives.DEFAULT, "field-forecast")
     ),
@@ -152,10 +158,11 @@ for _change in (
       enumerate(("two", "three", "four"), start=2)),
     Change("third-of-trajectories", "A third of the trajectories", "equations", share=1 / 3),
     Change("tenth-of-trajectories", "A tenth of the trajectories", "equations", share=1 / 10),
-    Change("encoder-tuned", "Encoder tuned slowly", "adaptation", encoder=0.1),
+    Change("encoder-tuned", "Encoder tuned like the predictor", "adaptation", encoder=1.0),
     Change("tuned-as-scratch", "All tuned as from scratch", "adaptation", rates="scratch", encoder=1.0),
-    Change("predictor-slow", "Predictor, a tenth of the rate", "adaptation", predictor=0.1),
-    Change("predictor-fast", "Predictor, thrice the rate", "adaptation", predictor=3.0),
+    Change("predictor-frozen", "Predictor not tuned", "adaptation", predictor=0.0),
+    Change("predictor-fast", "Predictor, ten times the rate", "adaptation", predictor=10.0),
+    Change("predictor-faster", "Predictor, a hundred times the rate", "adaptation", predictor=100.0),
     Change("decoder-kept", "Direct forecast, decoder kept", "adaptation", keep_decoder=True, **_FIELDS),  # type: ignore[arg-type]
 ):  # fmt: skip
     register(_change)

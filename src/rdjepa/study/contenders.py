@@ -39,7 +39,8 @@ def rates(change: Change, preset: str) -> LearningRates:
         kind.rates_of.get(preset, kind.rates_of["paper"]) for kind in (RDJEPAForecaster, Scratch)
     )  # fmt: skip
     base = control if change.rates == "scratch" else usual
-    return LearningRates(change.encoder * control.encoder, change.predictor * base.predictor, base.decoder)
+    predictor = change.predictor * base.predictor
+    return LearningRates(change.encoder * predictor, predictor, base.decoder)
 
 
 def forecaster(name: str, profile: Profile, pretrained: Path | None = None) -> ForecastModel:
@@ -60,6 +61,8 @@ def forecaster(name: str, profile: Profile, pretrained: Path | None = None) -> F
     else:
         loaded = build(profile.preset, seed) if pretrained is None else checkpoint.load(pretrained)
         start = loaded if change.keep_decoder else with_fresh_decoder(loaded, seed)
+        if change.fresh_predictor:
+            start.predictor = build(start.config, seed).predictor
         model = RDJEPAForecaster(start, rates(change, profile.preset))
     model.name = name
     return model

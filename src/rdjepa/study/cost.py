@@ -56,8 +56,12 @@ class Step:
 
     def of(self, cell: Cell, profile: Profile) -> float:
         """Return the expected seconds of a cell."""
-        updates = profile.adapt.steps if cell.trained else 0
-        return self.support * cell.k + self.update * updates + self.test * len(cell.test(profile.test))
+        reading, final = self.support * cell.k, self.test * len(cell.test(profile.test))
+        if not cell.trained:
+            return reading + final
+        kinds = 2 if profile.adapt.averaging else 1  # of weights that are measured on the way
+        curve = final / profile.stride * kinds * len(profile.observed)
+        return reading + self.update * profile.adapt.steps + curve + final
 
 
 @dataclass(frozen=True)

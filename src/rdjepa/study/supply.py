@@ -90,7 +90,7 @@ class Supply:
                 f"expected a dataset at {self.data}, got none; make it with: rdjepa data build --out {self.data}"
             )
         chosen = [systems.get(name) for name in names]
-        for base in (self.data, self.root / "data"):
+        for base in (self.data, self.root / "data", self._own):
             if base is not None and (base / manifest.RECIPE).is_file():
                 manifest.check(base, chosen)
 

@@ -85,13 +85,13 @@ def test_points_of_the_figure_are_numbers_of_equations_seen():
         **{"scratch": 0, "one-equation": 1, "two-equations": 2, "three-equations": 3, "four-equations": 4},
         **{"reference": 5, "sources-and-family": 6},
     }
-    left_out = _points("gray-scott")
+    left_out = _points("brusselator")
     assert left_out["reference"] == 4 and "four-equations" not in left_out
 
 
 def test_a_begun_ablation_has_tables_figures_and_a_page(tmp_path, made_study, made_example):
     made, records, spectra = made_study("ablation", trajectories=2)
-    first = made["system"].eq("gray-scott") & made["forecaster"].isin(["scratch", "reference", "masked-fields"])
+    first = made["system"].eq("brusselator") & made["forecaster"].isin(["scratch", "reference", "masked-fields"])
     begun = made[first]
     material = (begun, records[records["id"].isin(begun["run"])], spectra[spectra["run"].isin(begun["run"])])
     written = {path.name for path in write.write_tables(*material, tmp_path, "ablation")}

@@ -102,6 +102,8 @@ def test_one_of_a_thing_is_counted_in_the_singular(made_study):
     one = rows["support_seed"] == 777
     text = runs.sentence(rows[one], records.assign(updates=1))
     assert text == "Profile nano, 1 update, 1 test trajectory per system, support seed 777"
+    reduced = records.assign(updates=1, **{"config.precision": "bfloat16", "config.averaging": 0.99})
+    assert runs.sentence(rows[one], reduced).startswith("Profile nano, 1 update in bfloat16, averaged weights, 1 test")
 
 
 def test_a_study_is_about_the_subject_that_it_names(registrations, made_study, made_example, tmp_path):

@@ -44,9 +44,9 @@ def sentence(rows: pd.DataFrame, records: pd.DataFrame) -> str:
     """
     tests = rows.drop_duplicates(["system", "regime", "trajectory"]).groupby("system").size()
     seeds = sorted(rows["support_seed"].unique())
-    updates = records.loc[records["updates"] > 0, "updates"]
+    trained = records[records["updates"] > 0]
     return (
-        f"Profile {rows['profile'].iloc[0]}, {_counted(updates, 'update', 'updates')}, "
+        f"Profile {rows['profile'].iloc[0]}, {_counted(trained['updates'], 'update', 'updates')}{_how(trained)}, "
         f"{_counted(tests, 'test trajectory', 'test trajectories')} per system, "
         f"support seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
     )
@@ -83,6 +83,13 @@ def costs(records: pd.DataFrame) -> Sheet:
         rows.append(((label("forecaster", name),), (Text(str(len(own))), *texts)))
     columns = (("cells",), *((head,) for head, _, _ in known.values()))
     return Sheet("Sizes and seconds of a cell, by forecaster.", (heading("forecaster"),), columns, tuple(rows))
+
+
+def _how(trained: pd.DataFrame) -> str:
+    """Return in which precision runs were trained and whether their weights are averages, where that is not usual."""
+    reduced = sorted(set(trained.get("config.precision", pd.Series(dtype=str)).dropna()) - {"float32"})
+    averaged = (trained.get("config.averaging", pd.Series(dtype=float)).fillna(0) > 0).any()
+    return "".join([f" in {name}" for name in reduced] + [", averaged weights"] * bool(averaged))
 
 
 def _plain(value: object) -> str:
