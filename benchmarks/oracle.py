@@ -2,11 +2,12 @@
 
     python benchmarks/oracle.py --model nano --system schnakenberg --data datasets
 
-Three ways to decode the same windows, each trained on one pool trajectory (K = 1, support seed 777) and measured on
+Three ways to decode the same windows, each trained on `--k` pool trajectories (support seed 777) and measured on
 validation trajectories: `oracle`, a decoder that gets the encoder's tokens of the true future frames; `frozen`, a
 decoder of the pretrained predictor's tokens, which are not trained; `rd-jepa`, predictor and decoder trained together,
 as in adaptation. If the oracle is poor, tokens do not hold the field or the decoder cannot read them; if it is good and
-the others are not, the predictor is the weak link. One line of JSON per way is appended to --out.
+the others are not, the predictor is the weak link. One that is poor with one trajectory and good with ten says that
+the tokens hold the field and a decoder has not seen enough to read them. One line of JSON per way is appended to --out.
 """
 
 import argparse
@@ -102,6 +103,7 @@ def main() -> None:
     parser.add_argument("--model", default="nano")
     parser.add_argument("--system", choices=systems.names(), default="schnakenberg")
     parser.add_argument("--data", type=Path, default=Path("datasets"))
+    parser.add_argument("--k", type=int, default=1)
     parser.add_argument("--ways", default="oracle,frozen,rd-jepa")
     parser.add_argument("--updates", default="100,400,1600")
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES["nano"].precision)
@@ -117,17 +119,18 @@ def main() -> None:
         return acquirer.get(Key(arguments.system, split, "id", index)).coarsened(grid).fields
 
     data = {
-        "learning": [get("pool", i) for i in support(1000, 1, SEED)],
+        "learning": [get("pool", i) for i in support(1000, arguments.k, SEED)],
         "unseen": [get("validation", i) for i in range(arguments.validation)],
         "normalizer": rdjepa.Normalizer.fit(get("pool", i) for i in range(arguments.statistics)),
     }
     fingerprint = rdjepa.load(arguments.model).fingerprint
     for way in arguments.ways.split(","):
         found = measure(way, arguments, data)
-        row = {"system": arguments.system, "way": way, "precision": arguments.precision, "relative_l2": found}
+        row = {"system": arguments.system, "k": arguments.k, "way": way, "precision": arguments.precision}
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         with arguments.out.open("a") as file:
-            file.write(json.dumps(row | {"validation": arguments.validation, "fingerprint": fingerprint}) + "\n")
+            rest = {"relative_l2": found, "validation": arguments.validation, "fingerprint": fingerprint}
+            file.write(json.dumps(row | rest) + "\n")
 
 
 if __name__ == "__main__":
