@@ -112,8 +112,8 @@ def test_kinds_of_adaptation_are_rates_of_the_forecaster_or_its_control():
     usual, control = RDJEPAForecaster.rates_of["nano"], Scratch.rates_of["nano"]
     assert contenders.rates(changes.get("reference"), "nano") == usual
     assert contenders.rates(changes.get("tuned-as-scratch"), "nano") == control
-    fast = contenders.rates(changes.get("predictor-fast"), "nano")
-    assert fast == replace(usual, predictor=usual.predictor * 10)
+    slow = contenders.rates(changes.get("predictor-slow"), "nano")
+    assert slow == replace(usual, predictor=usual.predictor * 0.1)
     assert contenders.rates(changes.get("predictor-frozen"), "nano") == replace(usual, predictor=0.0)
     assert contenders.rates(changes.get("encoder-tuned"), "nano") == replace(usual, encoder=usual.predictor)
 

@@ -1,8 +1,7 @@
 """RD-JEPA as a forecaster: frozen pretrained encoder, trained predictor and decoder (S2.6).
 
-Learning rates of the paper preset are the paper's. A narrower decoder needs a larger one, while a predictor that is
-tuned fast on one trajectory forgets what it brought along: the rates of nano were chosen on validation trajectories of
-a source that its pretraining left out (docs/baselines.md), those of small are not yet measured.
+Learning rates of the paper preset are the paper's. Narrower presets need larger ones: those of nano were chosen on
+validation trajectories of sources that pretraining left out (docs/baselines.md), those of small are not yet measured.
 """
 
 from collections.abc import Mapping
@@ -27,7 +26,7 @@ class LearningRates:
 
 
 PAPER_RATES = LearningRates(encoder=0.0, predictor=1e-5, decoder=2e-4)
-RATES = {"small": LearningRates(0.0, 1e-4, 5e-4), "nano": LearningRates(0.0, 3e-6, 1e-3)}
+RATES = {"small": LearningRates(0.0, 1e-4, 5e-4), "nano": LearningRates(0.0, 3e-4, 1e-3)}
 
 
 class RDJEPAForecaster(ForecastModel):

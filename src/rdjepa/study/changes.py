@@ -161,8 +161,8 @@ for _change in (
     Change("encoder-tuned", "Encoder tuned like the predictor", "adaptation", encoder=1.0),
     Change("tuned-as-scratch", "All tuned as from scratch", "adaptation", rates="scratch", encoder=1.0),
     Change("predictor-frozen", "Predictor not tuned", "adaptation", predictor=0.0),
-    Change("predictor-fast", "Predictor, ten times the rate", "adaptation", predictor=10.0),
-    Change("predictor-faster", "Predictor, a hundred times the rate", "adaptation", predictor=100.0),
+    Change("predictor-slow", "Predictor, a tenth of the rate", "adaptation", predictor=0.1),
+    Change("predictor-slower", "Predictor, a hundredth of the rate", "adaptation", predictor=0.01),
     Change("decoder-kept", "Direct forecast, decoder kept", "adaptation", keep_decoder=True, **_FIELDS),  # type: ignore[arg-type]
 ):  # fmt: skip
     register(_change)
