@@ -66,7 +66,7 @@ def test_a_failed_cell_is_status_1(monkeypatch, capsys, tmp_path, brief_nano):
         (("run", "ablation", "--phase", "end"), "a phase among choice, final, got 'end'"),
         (("run", "ablation", "--only", "change=tubs"), "without-tubes, without-same-time"),
         (("run", "ablation", "--only", "group=part"), "objectives, systems, seeds, parts, equations, adaptation"),
-        (("run", "ablation", "--only", "system=barkley"), "gray-scott, ginzburg-landau"),
+        (("run", "ablation", "--only", "system=barkley"), "brusselator, ginzburg-landau"),
         (("run", "ablation", "--profile", "nano"), "such as ablation, got nano"),
         (("run", "ablation", "--model", "nano"), "which pretrains its own, got nano"),
         (("status", "ablation", "--root", "nowhere"), "rdjepa study run"),
