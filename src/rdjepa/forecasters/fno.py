@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from rdjepa.forecasters.fourier import DenseSpectralConvolution
 from rdjepa.forecasters.joint import JointForecaster, coordinates
-from rdjepa.models.device import in_own_precision
+from rdjepa.models.device import ended_in_own_precision
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,4 @@ class FNO(JointForecaster):
             v = spectral(v) + local(v)
             if number < len(self.spectral):
                 v = F.gelu(v)
-        *body, last = self.head
-        for layer in body:
-            v = layer(v)
-        return in_own_precision(last, v)
+        return ended_in_own_precision(self.head, v)

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.joint import JointForecaster
 from rdjepa.models.attention import Attention, mlp
-from rdjepa.models.device import in_own_precision
+from rdjepa.models.device import ended_in_own_precision
 
 OCTAVES = 3  # of the position within a patch
 SMALLEST = 1e-7  # a shorter reference vector gives the frame of the grid
@@ -229,11 +229,7 @@ class ReViT(JointForecaster):
         angles = position[..., None] * (torch.pi * 2.0 ** torch.arange(OCTAVES, device=position.device))
         waves = torch.cat([angles.sin(), angles.cos()], dim=-1).flatten(-2)
         each = tokens[:, :, :, None].expand(-1, -1, -1, waves.shape[3], -1)
-        *body, last = self.decode
-        values = torch.cat([each, waves.to(each.dtype)], dim=-1)
-        for layer in body:
-            values = layer(values)
-        values = in_own_precision(last, values)
+        values = ended_in_own_precision(self.decode, torch.cat([each, waves.to(each.dtype)], dim=-1))
         batch, height, width, _, channels = values.shape
         p = self.config.patch
         values = values.reshape(batch, height, width, p, p, channels).permute(0, 5, 1, 3, 2, 4)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from rdjepa.errors import ArgumentError
 from rdjepa.models.borders import PERIODIC, ZEROS, Convolution
-from rdjepa.models.device import in_own_precision
+from rdjepa.models.device import ended_in_own_precision
 from rdjepa.models.encoder import to_grid
 from rdjepa.models.upsampling import double
 
@@ -131,7 +131,4 @@ class Decoder(nn.Module):
         x = self.fuse(to_grid(self.latent(latent).flatten(0, 1)).contiguous(), coarsest)
         for block, level in zip(self.up, reversed(finer), strict=True):
             x = block(x, level)
-        *body, last = self.head
-        for layer in body:
-            x = layer(x)
-        return in_own_precision(last, x).unflatten(0, latent.shape[:2])
+        return ended_in_own_precision(self.head, x).unflatten(0, latent.shape[:2])

@@ -31,6 +31,14 @@ def in_own_precision(layer: nn.Module, x: Tensor) -> Tensor:
         return layer(x.to(next(layer.parameters()).dtype))
 
 
+def ended_in_own_precision(layers: nn.Sequential, x: Tensor) -> Tensor:
+    """Apply layers one after the other, the last of them `in_own_precision`."""
+    *body, last = layers
+    for layer in body:
+        x = layer(x)
+    return in_own_precision(last, x)
+
+
 def device_named(name: str) -> torch.device:
     """Return the device of a name such as "cpu", "cuda" or "mps"; "auto" takes a CUDA GPU when there is one.
 
