@@ -7,7 +7,9 @@ validation trajectories: `oracle`, a decoder that gets the encoder's tokens of t
 decoder of the pretrained predictor's tokens, which are not trained; `rd-jepa`, predictor and decoder trained together,
 as in adaptation. If the oracle is poor, tokens do not hold the field or the decoder cannot read them; if it is good and
 the others are not, the predictor is the weak link. One that is poor with one trajectory and good with ten says that
-the tokens hold the field and a decoder has not seen enough to read them. One line of JSON per way is appended to --out.
+the tokens hold the field and a decoder has not seen enough to read them. `crossed` is the oracle's decoder, which has
+learned to rely on tokens, given the predictor's: where it is better than `frozen`, a decoder that learns from predicted
+tokens passes over what they say. One line of JSON per way is appended to --out.
 """
 
 import argparse
@@ -57,14 +59,14 @@ def tokens(model: RDJEPAForecaster, way: str, context: Tensor, future: Tensor) -
     """Return what a way of decoding is given, for windows of standardized frames."""
     if way == "rd-jepa":
         return model.features(context)
-    if way == "frozen":
+    if way in ("frozen", "crossed"):
         return model.predictor.full_grid(model.encoder(context), HORIZONS), context[:, -1]
     single = model.encoder(future.flatten(0, 1)[:, None])  # each frame alone, as the target encoder sees it
     return single.unflatten(0, future.shape[:2]), context[:, -1]
 
 
-def measure(way: str, arguments: argparse.Namespace, data: dict[str, Any]) -> dict[int, float]:
-    """Train one way of decoding; return number of updates -> error of averaged weights on the validation windows."""
+def measure(way: str, arguments: argparse.Namespace, data: dict[str, Any]) -> dict[str, dict[int, float]]:
+    """Train one way of decoding; return way -> number of updates -> error of averaged weights on validation windows."""
     pretrained, normalizer = with_fresh_decoder(rdjepa.load(arguments.model), SEED), data["normalizer"]
     model = (RDJEPAForecaster if way == "rd-jepa" else Decoded)(pretrained)
     # With a trained encoder the features of a window are its frames.
@@ -73,12 +75,12 @@ def measure(way: str, arguments: argparse.Namespace, data: dict[str, Any]) -> di
     given = zip(
         *(tokens(model, way, a, b) for a, b in zip(context.split(8), cut.targets.split(8), strict=True)), strict=True
     )
-    errors: dict[int, float] = {}
+    errors: dict[str, dict[int, float]] = {name: {} for name in ((way, "crossed") if way == "oracle" else (way,))}
 
     def observe(updates: int, weights: str, snapshot: Any) -> None:
-        if weights == "averaged":
-            errors[updates] = float(np.mean([error(snapshot, way, fields, normalizer) for fields in data["unseen"]]))
-            print(f"{arguments.system} {way} {updates}: {errors[updates]:.4f}", flush=True)
+        for name in errors if weights == "averaged" else ():
+            errors[name][updates] = float(np.mean([error(snapshot, name, each, normalizer) for each in data["unseen"]]))
+            print(f"{arguments.system} {name} {updates}: {errors[name][updates]:.4f}", flush=True)
 
     at = [int(n) for n in arguments.updates.split(",")]
     config = replace(PROFILES["nano"], steps=max(at), precision=arguments.precision)
@@ -125,12 +127,12 @@ def main() -> None:
     }
     fingerprint = rdjepa.load(arguments.model).fingerprint
     for way in arguments.ways.split(","):
-        found = measure(way, arguments, data)
-        row = {"system": arguments.system, "k": arguments.k, "way": way, "precision": arguments.precision}
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        with arguments.out.open("a") as file:
+        for name, found in measure(way, arguments, data).items():
+            row = {"system": arguments.system, "k": arguments.k, "way": name, "precision": arguments.precision}
             rest = {"relative_l2": found, "validation": arguments.validation, "fingerprint": fingerprint}
-            file.write(json.dumps(row | rest) + "\n")
+            with arguments.out.open("a") as file:
+                file.write(json.dumps(row | rest) + "\n")
 
 
 if __name__ == "__main__":

@@ -31,6 +31,15 @@ def test_means_are_over_selections(curve):
     assert set(found["n"]) == {2}
 
 
+def test_only_selections_that_all_forecasters_have_are_compared(curve, tmp_path):
+    behind = curve[(curve["forecaster"] == "rd-jepa") | (curve["support_seed"] == 777)]
+    found = learning.means(behind).set_index(["forecaster", "weights", "updates"])
+    assert set(found["n"]) == {1}
+    assert found["mean"]["rd-jepa", "last", 200] == pytest.approx(0.05)
+    apart = curve[(curve["forecaster"] == "rd-jepa") == (curve["support_seed"] == 777)]
+    assert learning.write_curve(apart, tmp_path, "Held out") == []
+
+
 def test_a_table_has_a_column_per_weights_and_updates_and_marks_the_lowest(curve):
     sheet = learning.table(learning.means(curve))
     assert sheet.columns == tuple((w, f"{n} updates") for w in ("averaged", "last") for n in (100, 200))

@@ -19,6 +19,10 @@ PLACE = ["system", "k", "forecaster", "weights", "updates"]
 def means(curve: pd.DataFrame) -> pd.DataFrame:
     """Return mean and sample deviation over support selections of relative L2, averaged over horizons.
 
+    While a study runs, forecasters have been computed for different selections, and those differ more than forecasters
+    do. At each system and K only the selections that all forecasters there share are taken; where they share none,
+    nothing is.
+
     Args:
         curve: what `rdjepa.study.collect.curve` returned.
 
@@ -26,7 +30,10 @@ def means(curve: pd.DataFrame) -> pd.DataFrame:
         Columns system, k, forecaster, weights, updates, mean, sd, n; errors as shares of one.
     """
     chosen = curve[curve["metric"] == METRIC].astype({"value": "float64"})
-    runs = chosen.groupby([*PLACE, "support_seed"], observed=True)["value"].mean()
+    setting = ["system", "k"]
+    names = chosen.groupby(setting, observed=True)["forecaster"].transform("nunique")
+    having = chosen.groupby([*setting, "support_seed"], observed=True)["forecaster"].transform("nunique")
+    runs = chosen[names == having].groupby([*PLACE, "support_seed"], observed=True)["value"].mean()
     return runs.groupby(level=PLACE, observed=True).agg(mean="mean", sd="std", n="size").reset_index()
 
 
@@ -46,7 +53,7 @@ def table(found: pd.DataFrame) -> Sheet:
             rows.append(((label("system", str(system)), str(k), label("forecaster", name)), texts))
     caption = (
         "Relative L² error on the way, times 100, mean over horizons, mean ± sample deviation over the support "
-        "selections; every few windows of every test trajectory."
+        "selections that all forecasters have; every few windows of every test trajectory."
     )
     heads = tuple((weights, f"{updates:,} updates") for weights, updates in columns)
     return Sheet(caption, ("PDE", "K", "Model"), heads, tuple(rows))
@@ -60,16 +67,18 @@ def _text(result: dict[Any, Any] | None, bold: bool) -> Text:
 
 
 def write_curve(curve: pd.DataFrame, out: Path, title: str) -> list[Path]:
-    """Write `curve.md`, `curve.csv` and a figure of the errors against the number of updates; nothing without rows.
+    """Write `curve.md`, `curve.csv` and a figure of the errors against the number of updates.
+
+    Nothing is written without rows, or where forecasters share no support selection.
 
     Args:
         curve: what `rdjepa.study.collect.curve` returned for one study and profile.
         out: directory, made if need be.
         title: heading of the table.
     """
-    if curve.empty:
+    found = means(curve) if len(curve) else curve
+    if found.empty:
         return []
-    found = means(curve)
     with style.print_style():
         pictures = style.save(_figure(found), out, "curve")
     return [

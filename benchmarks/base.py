@@ -1,0 +1,105 @@
+"""What a linear base is worth: networks alone and as corrections of a linear forecast, after equal updates.
+
+    python benchmarks/base.py run
+    python benchmarks/base.py table benchmarks/results/base.csv
+
+RD-JEPA and the same architecture from scratch learn from one pool trajectory, scaled with its own statistics as a
+user's is, once to forecast the field and once to correct a linear forecast of it (`rdjepa.forecasters.linear`: every
+value from the same point's last four, by least squares on that trajectory). Beside them stand the linear forecast alone
+and the two that learn nothing. `run` appends a line for each, and skips what the file has.
+"""
+
+import argparse
+from pathlib import Path
+
+import torch
+
+import rdjepa
+from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.data.fields import channels_first
+from rdjepa.data.splits import support
+from rdjepa.data.trajectory import Trajectory
+from rdjepa.evaluation.aggregate import horizon_average
+from rdjepa.evaluation.evaluate import Forecast, evaluate
+from rdjepa.forecasters.linear import Linear
+from rdjepa.forecasters.persistence import extrapolation, persistence
+from rows import append, read
+
+STRIDE = 4
+POOL = 1000
+TITLES = {
+    "persistence": "persistence",
+    "extrapolation": "extrapolation",
+    "linear": "linear",
+    "rd-jepa": "RD-JEPA",
+    "scratch": "from scratch",
+    "rd-jepa+linear": "RD-JEPA on it",
+    "scratch+linear": "scratch on it",
+}
+FIELDS = ("system", "support_seed", "forecaster", "updates", "relative_l2", "test")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    torch.set_num_threads(arguments.threads)
+    done = {(row["system"], int(row["support_seed"]), row["forecaster"]) for row in read(arguments.out)}
+    grid = rdjepa.load(arguments.model).config.grid
+    for system in arguments.systems.split(","):
+        test = [rdjepa.simulate(system, seed=i, split="test").coarsened(grid) for i in range(arguments.test)]
+        for seed in (int(text) for text in arguments.seeds.split(",")):
+            (index,) = support(POOL, 1, seed)
+            learning = rdjepa.simulate(system, seed=index).coarsened(grid)
+            for name in (name for name in TITLES if (system, seed, name) not in done):
+                forecast, updates = forecaster(name, learning, arguments)
+                rows = evaluate(forecast, test, metrics=("relative_l2",), stride=STRIDE)
+                error = horizon_average(rows, "relative_l2")
+                append(arguments.out, FIELDS, [(system, seed, name, updates, f"{error:.4f}", arguments.test)])
+                print(f"{system} {seed} {name}: {error:.4f}", flush=True)
+
+
+def forecaster(name: str, learning: Trajectory, arguments: argparse.Namespace) -> tuple[Forecast, int]:
+    """Return the forecast of one that has learned from the trajectory, and after how many updates."""
+    if name in ("persistence", "extrapolation"):
+        return {"persistence": persistence, "extrapolation": extrapolation}[name], 0
+    if name == "linear":
+        normalizer = rdjepa.Normalizer.fit([learning.fields], "support")
+        fields = torch.from_numpy(channels_first(normalizer.standardize(learning.fields)))
+        return Forecaster(Linear.fit([fields]), normalizer, {}).forecast, 0
+    network, _, base = name.partition("+")
+    preset = rdjepa.load(arguments.model).name
+    model = arguments.model if network == "rd-jepa" else rdjepa.forecasters.build(network, preset)
+    adapted = rdjepa.adapt(model, [learning], steps=arguments.updates, base=base or "none")
+    return adapted.forecast, arguments.updates
+
+
+def table(arguments: argparse.Namespace) -> None:
+    """Print a row for each system and support, a column for each forecaster, the lowest error in bold."""
+    rows = read(arguments.rows)
+    print(f"| system | support | {' | '.join(TITLES.values())} |\n|---|---{'|---' * len(TITLES)}|")
+    for system, seed in dict.fromkeys((row["system"], row["support_seed"]) for row in rows):
+        own = {r["forecaster"]: r["relative_l2"] for r in rows if (r["system"], r["support_seed"]) == (system, seed)}
+        lowest = min(own.values(), key=float)
+        texts = (own.get(name, "") for name in TITLES)
+        print(f"| {system} | {seed} | {' | '.join(f'**{t}**' if t == lowest else t for t in texts)} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(required=True)
+    go = verbs.add_parser("run")
+    go.set_defaults(function=run)
+    go.add_argument("--systems", default="lambda-omega,barkley,oregonator")
+    go.add_argument("--seeds", default="777", help="of the support")
+    go.add_argument("--model", default="nano")
+    go.add_argument("--updates", type=int, default=100)
+    go.add_argument("--test", type=int, default=4, help="test trajectories")
+    go.add_argument("--threads", type=int, default=1)
+    go.add_argument("--out", type=Path, default=Path("benchmarks/results/base.csv"))
+    show = verbs.add_parser("table")
+    show.set_defaults(function=table)
+    show.add_argument("rows", type=Path)
+    arguments = parser.parse_args()
+    arguments.function(arguments)
+
+
+if __name__ == "__main__":
+    main()
