@@ -67,7 +67,7 @@ def test_each_pretraining_is_computed_once():
     names = {change: start(change).name for change in changes.names()}
     adaptations = {changes.get(name) for name in changes.names() if changes.group(name) == "adaptation"}
     of_reference = {c.name for c in adaptations if c.objective == "predictive-latent"} | {"reference-encoder"}
-    of_forecast = {"decoder-kept", "field-forecast-encoder"}
+    of_forecast = {"decoder-kept", "decoder-kept-slow", "field-forecast-encoder"}
     assert {names[name] for name in of_reference} == {names["reference"]}
     assert {names[name] for name in of_forecast} == {names["field-forecast"]}
     assert len(set(names.values())) == len(names) - len(of_reference | of_forecast)
@@ -116,6 +116,8 @@ def test_kinds_of_adaptation_are_rates_of_the_forecaster_or_its_control():
     assert slow == replace(usual, predictor=usual.predictor * 0.1)
     assert contenders.rates(changes.get("predictor-frozen"), "nano") == replace(usual, predictor=0.0)
     assert contenders.rates(changes.get("encoder-tuned"), "nano") == replace(usual, encoder=usual.predictor)
+    kept = contenders.rates(changes.get("decoder-kept-slow"), "nano")
+    assert kept == replace(usual, predictor=usual.predictor * 0.1, decoder=usual.decoder * 0.1)
 
 
 def test_objectives_that_pretrain_no_predictor_meet_the_others_with_a_fresh_one_and_equal_rates():
@@ -151,7 +153,7 @@ def test_names_that_are_taken_and_unknown_groups_are_refused(change, words):
 
 
 def test_unknown_names_are_answered_with_the_known_ones():
-    with pytest.raises(StudyError, match=r"a change among reference, .*, decoder-kept, got 'tubs'"):
+    with pytest.raises(StudyError, match=r"a change among reference, .*, decoder-kept-slow, got 'tubs'"):
         changes.get("tubs")
     with pytest.raises(StudyError, match=r"expected change among scratch, reference, .*, got 'tubs'"):
         runner.cells("ablation", ["change=tubs"])

@@ -46,6 +46,7 @@ class Change:
         rates: forecaster whose learning rates the adaptation has, "rd-jepa" or its control "scratch".
         encoder: share of the predictor's rate with which the encoder is tuned; 0 freezes it.
         predictor: factor of the predictor's learning rate; 0 freezes it.
+        decoder: factor of the decoder's learning rate.
         fresh_predictor: whether the predictor starts from random weights, as where none was pretrained.
         keep_decoder: whether the adaptation goes on with the decoder of the pretraining instead of a fresh one.
     """
@@ -63,6 +64,7 @@ class Change:
     rates: Literal["rd-jepa", "scratch"] = "rd-jepa"
     encoder: float = 0.0
     predictor: float = 1.0
+    decoder: float = 1.0
     fresh_predictor: bool = False
     keep_decoder: bool = False
 
@@ -164,5 +166,7 @@ for _change in (
     Change("predictor-slow", "Predictor, a tenth of the rate", "adaptation", predictor=0.1),
     Change("predictor-slower", "Predictor, a hundredth of the rate", "adaptation", predictor=0.01),
     Change("decoder-kept", "Direct forecast, decoder kept", "adaptation", keep_decoder=True, **_FIELDS),  # type: ignore[arg-type]
+    Change("decoder-kept-slow", "Direct forecast, decoder kept, a tenth of both rates", "adaptation", keep_decoder=True,
+           predictor=0.1, decoder=0.1, **_FIELDS),  # type: ignore[arg-type]
 ):  # fmt: skip
     register(_change)

@@ -40,7 +40,7 @@ def rates(change: Change, preset: str) -> LearningRates:
     )  # fmt: skip
     base = control if change.rates == "scratch" else usual
     predictor = change.predictor * base.predictor
-    return LearningRates(change.encoder * predictor, predictor, base.decoder)
+    return LearningRates(change.encoder * predictor, predictor, change.decoder * base.decoder)
 
 
 def forecaster(name: str, profile: Profile, pretrained: Path | None = None) -> ForecastModel:
