@@ -10,7 +10,6 @@ and the two that learn nothing. `run` appends a line for each, and skips what th
 """
 
 import argparse
-from pathlib import Path
 
 import torch
 
@@ -23,7 +22,7 @@ from rdjepa.evaluation.aggregate import horizon_average
 from rdjepa.evaluation.evaluate import Forecast, evaluate
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
-from rows import append, read
+from rows import append, call, commands, read
 
 STRIDE = 4
 POOL = 1000
@@ -83,22 +82,13 @@ def table(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    verbs = parser.add_subparsers(required=True)
-    go = verbs.add_parser("run")
-    go.set_defaults(function=run)
+    parser, go, _ = commands(__doc__, run, table, "base.csv")
     go.add_argument("--systems", default="lambda-omega,barkley,oregonator")
     go.add_argument("--seeds", default="777", help="of the support")
     go.add_argument("--model", default="nano")
     go.add_argument("--updates", type=int, default=100)
     go.add_argument("--test", type=int, default=4, help="test trajectories")
-    go.add_argument("--threads", type=int, default=1)
-    go.add_argument("--out", type=Path, default=Path("benchmarks/results/base.csv"))
-    show = verbs.add_parser("table")
-    show.set_defaults(function=table)
-    show.add_argument("rows", type=Path)
-    arguments = parser.parse_args()
-    arguments.function(arguments)
+    call(parser)
 
 
 if __name__ == "__main__":

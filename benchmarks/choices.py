@@ -24,7 +24,7 @@ from rdjepa.models import spectral
 from rdjepa.models.rdjepa import with_fresh_decoder
 from rdjepa.pretraining.config import PROFILES, scaled
 from rdjepa.systems import SOURCES
-from rows import append, read
+from rows import append, call, commands, read
 
 CHOICE = ("first", "last", "modes")
 PLACE = ("left_out", "steps", "trajectories", "rates", "precision", "seed", "updates", "weights")
@@ -80,21 +80,14 @@ def table(arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     """Run one trial or print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    verbs = parser.add_subparsers(required=True)
-    go = verbs.add_parser("run")
-    go.set_defaults(function=run)
-    rates.common(go, Path("benchmarks/results/choices.csv"))
+    parser, go, _ = commands(__doc__, run, table, "choices.csv")
+    rates.common(go)
     go.add_argument("--ema", type=float, nargs=2, required=True, help="first and last averaging coefficient")
     go.add_argument("--quadrant", action="store_true", help="spectral branch of revision 1")
     go.add_argument("--steps", type=int, default=5_000)
     go.add_argument("--trajectories", type=int, default=300, help="pool trajectories of each source")
     go.add_argument("--work", type=Path, default=Path("runs"), help="directory of the runs")
-    show = verbs.add_parser("table")
-    show.set_defaults(function=table)
-    show.add_argument("rows", type=Path)
-    arguments = parser.parse_args()
-    arguments.function(arguments)
+    call(parser)
 
 
 if __name__ == "__main__":

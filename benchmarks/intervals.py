@@ -30,7 +30,7 @@ from rdjepa.data.trajectory import REGIMES, Key
 from rdjepa.data.windows import FORECASTING
 from rdjepa.forecasters.linear import Linear
 from rdjepa.models.rdjepa import RDJEPA
-from rows import append, read
+from rows import append, call, commands, read
 
 PLACE = ("forecaster", "system", "support", "calibration", "updates", "base", "level")
 FIELDS = (*PLACE, "blocks", "regime", "trajectory", "horizon", "coverage", "width", "fingerprint")
@@ -136,10 +136,7 @@ def table(arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     """Measure systems or print their table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    verbs = parser.add_subparsers(required=True)
-    go = verbs.add_parser("run")
-    go.set_defaults(function=run)
+    parser, go, _ = commands(__doc__, run, table, "intervals.csv")
     go.add_argument("--model", default="nano")
     go.add_argument("--forecaster", default="rd-jepa", choices=["linear", *rdjepa.forecasters.names()])
     go.add_argument("--systems", default=",".join(systems.names()))
@@ -154,13 +151,7 @@ def main() -> None:
     go.add_argument("--id", type=int, default=30)
     go.add_argument("--ood", type=int, default=30)
     go.add_argument("--stride", type=int, default=1, help="take every n-th window of a trajectory")
-    go.add_argument("--threads", type=int, default=1)
-    go.add_argument("--out", type=Path, default=Path("benchmarks/results/intervals.csv"))
-    show = verbs.add_parser("table")
-    show.set_defaults(function=table)
-    show.add_argument("rows", type=Path)
-    arguments = parser.parse_args()
-    arguments.function(arguments)
+    call(parser)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from rdjepa.data.acquire import Acquirer
 from rdjepa.data.trajectory import REGIMES, Key
 from rdjepa.data.windows import FORECASTING
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
-from rows import append, read
+from rows import append, call, commands, read
 
 FIELDS = ("system", "support", "calibration", "regime", "trajectory", "novelty", "alarms", "fingerprint")
 DEFAULT = [name for name in systems.names() if len(systems.get(name).regimes) > 1]
@@ -86,10 +86,7 @@ def table(arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     """Measure systems or print their table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    verbs = parser.add_subparsers(required=True)
-    go = verbs.add_parser("run")
-    go.set_defaults(function=run)
+    parser, go, _ = commands(__doc__, run, table, "novelty.csv")
     go.add_argument("--model", default="nano")
     go.add_argument("--systems", default=",".join(DEFAULT))
     go.add_argument("--data", type=Path, help="data set that is read first and never written")
@@ -99,13 +96,7 @@ def main() -> None:
     go.add_argument("--id", type=int, default=30)
     go.add_argument("--ood", type=int, default=30)
     go.add_argument("--stride", type=int, default=1, help="take every n-th window, of all but the support")
-    go.add_argument("--threads", type=int, default=1)
-    go.add_argument("--out", type=Path, default=Path("benchmarks/results/novelty.csv"))
-    show = verbs.add_parser("table")
-    show.set_defaults(function=table)
-    show.add_argument("rows", type=Path)
-    arguments = parser.parse_args()
-    arguments.function(arguments)
+    call(parser)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.metrics import relative_l2
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.models.borders import BORDERS
-from rows import append, read
+from rows import append, call, commands, read
 
 RING = 4  # points at the border, on the model's grid: one patch
 WALLS = ("barkley-neumann", "barkley-robin", "barkley-dirichlet")
@@ -136,10 +136,7 @@ def spread(means: list[float]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    verbs = parser.add_subparsers(required=True)
-    go = verbs.add_parser("run")
-    go.set_defaults(function=run)
+    parser, go, _ = commands(__doc__, run, table, "own-data.csv")
     go.add_argument("--questions", default=",".join(QUESTIONS))
     go.add_argument("--model", default="nano")
     go.add_argument("--updates", type=int, default=200)
@@ -147,15 +144,9 @@ def main() -> None:
     go.add_argument("--supports", type=int, default=2, help="number of trajectories that are adapted to, one by one")
     go.add_argument("--tests", type=int, default=4)
     go.add_argument("--stride", type=int, default=4, help="take every so many windows of a test trajectory")
-    go.add_argument("--threads", type=int, default=1)
     go.add_argument("--data", type=Path)
     go.add_argument("--cache", type=Path, default=Path("build/own-data"))
-    go.add_argument("--out", type=Path, default=Path("benchmarks/results/own-data.csv"))
-    show = verbs.add_parser("table")
-    show.set_defaults(function=table)
-    show.add_argument("rows", type=Path)
-    arguments = parser.parse_args()
-    arguments.function(arguments)
+    call(parser)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.models.rdjepa import PRESETS, with_fresh_decoder
 from rdjepa.systems import SOURCES
-from rows import append, read
+from rows import append, call, commands, read
 
 PRESET, SUPPORT_SEED, METRIC = "nano", 777, "relative_l2"
 TRIAL = ("left_out", "k", "forecaster", "rates", "precision", "seed")
@@ -147,7 +147,7 @@ def table(arguments: argparse.Namespace) -> None:
         print(f"| {' | '.join((*trial, *(errors.get(updates, '') for updates in at)))} |")
 
 
-def common(go: argparse.ArgumentParser, out: Path) -> None:
+def common(go: argparse.ArgumentParser) -> None:
     """Add the options of an adaptation to the source that is left out."""
     go.add_argument("--left-out", choices=SOURCES, required=True)
     go.add_argument("--data", type=Path, default=Path("datasets"))
@@ -157,27 +157,18 @@ def common(go: argparse.ArgumentParser, out: Path) -> None:
     go.add_argument("--statistics", type=int, default=1_000)
     go.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES[PRESET].precision)
     go.add_argument("--seed", type=int, default=SUPPORT_SEED, help="of fresh weights and the order of windows")
-    go.add_argument("--threads", type=int, default=1)
-    go.add_argument("--out", type=Path, default=out)
 
 
 def main() -> None:
     """Run trials or print their table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    verbs = parser.add_subparsers(required=True)
-    go = verbs.add_parser("run")
-    go.set_defaults(function=run)
-    common(go, Path("benchmarks/results/rates.csv"))
+    parser, go, show = commands(__doc__, run, table, "rates.csv")
+    common(go)
     go.add_argument("--model", help="directory of a model pretrained on the other sources")
     go.add_argument("--forecasters", default=",".join(n for n in forecasters.names() if forecasters.get(n).trained))
     go.add_argument("--factors", default="1,0.3,3")
     go.add_argument("--k", type=int, default=1)
-    shown = verbs.add_parser("table")
-    shown.set_defaults(function=table)
-    shown.add_argument("rows", type=Path)
-    shown.add_argument("--weights", choices=("averaged", "last"), default="averaged")
-    arguments = parser.parse_args()
-    arguments.function(arguments)
+    show.add_argument("--weights", choices=("averaged", "last"), default="averaged")
+    call(parser)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from rdjepa.data.acquire import Acquirer
 from rdjepa.data.trajectory import Key
 from rdjepa.evaluation.growth import Growth, growth
 from rdjepa.forecasters.base import CONTEXT
-from rows import append, read
+from rows import append, call, commands, read
 
 PLACE = ("system", "base", "support", "updates")
 FIELDS = (*PLACE, "trajectory", "stable", "frame", *Growth._fields)
@@ -100,10 +100,7 @@ def line(errors: list[np.ndarray]) -> str:
 
 def main() -> None:
     """Measure, or print the table of what was measured."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True)
-    go = commands.add_parser("run")
-    go.add_argument("--out", type=Path, default=Path("benchmarks/results/rollout.csv"))
+    parser, go, _ = commands(__doc__, run, table, "rollout.csv")
     go.add_argument("--data", type=Path)
     go.add_argument("--cache", type=Path, default=Path("build/own-data"))
     go.add_argument("--model", default="nano")
@@ -113,13 +110,7 @@ def main() -> None:
     go.add_argument("--tests", type=int, default=4)
     go.add_argument("--updates", type=int, default=200)
     go.add_argument("--precision", default="bfloat16")
-    go.add_argument("--threads", type=int, default=1)
-    go.set_defaults(function=run)
-    show = commands.add_parser("table")
-    show.add_argument("rows", type=Path)
-    show.set_defaults(function=table)
-    arguments = parser.parse_args()
-    arguments.function(arguments)
+    call(parser)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ are compared at equal times, in units of the system's own interval. `run` append
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -25,7 +24,7 @@ from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.systems import get
-from rows import append, read
+from rows import append, call, commands, read
 
 FINEST = 0.5  # of the system's interval
 STRIDES = (1, 2, 4)
@@ -93,20 +92,11 @@ def table(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    verbs = parser.add_subparsers(required=True)
-    go = verbs.add_parser("run")
-    go.set_defaults(function=run)
+    parser, go, _ = commands(__doc__, run, table, "stride.csv")
     go.add_argument("--systems", default="barkley,oregonator")
     go.add_argument("--model", default="nano")
     go.add_argument("--updates", type=int, default=100)
-    go.add_argument("--threads", type=int, default=1)
-    go.add_argument("--out", type=Path, default=Path("benchmarks/results/stride.csv"))
-    show = verbs.add_parser("table")
-    show.set_defaults(function=table)
-    show.add_argument("rows", type=Path)
-    arguments = parser.parse_args()
-    arguments.function(arguments)
+    call(parser)
 
 
 if __name__ == "__main__":
