@@ -7,11 +7,12 @@ RD-JEPA starts from a model that was pretrained on the other four sources; the o
 forecaster is adapted to `--k` pool trajectories of the fifth (support seed 777) with its preset's rates times a factor,
 the same factors for all, and evaluated on validation trajectories of it. With `--trunk`, the rates of what
 stands before the decoder (predictor, and encoder where it is trained) are multiplied once more: a slow trunk keeps what
-it brought along. Rows have the learning rates themselves, in the order of the parameter groups,
-the decoder last. `--seed` starts decoder (or all weights) and the order of windows anew, which shows how far two rows
-differ by chance. Forecasters that nothing trains, if named in `--forecasters`, have a row after 0 updates. No held-out
-system and no test trajectory is used. `run` appends a line per forecaster, rates, precision, seed, number of updates
-and kind of weights, and skips what the file has; `table` prints a row per trial.
+it brought along. With `--base linear` forecasters correct a linear forecast of every point from its own last four
+values, fitted to the same trajectories; `linear` among `--forecasters` is that forecast alone. Rows have the learning
+rates themselves, in the order of the parameter groups, the decoder last. `--seed` starts decoder (or all weights) and
+the order of windows anew, which shows how far two rows differ by chance. Forecasters that nothing trains have a row
+after 0 updates. No held-out system and no test trajectory is used. `run` appends a line per forecaster, base, rates,
+precision, seed, number of updates and kind of weights, and skips what the file has; `table` prints a row per trial.
 """
 
 import argparse
@@ -26,12 +27,14 @@ import rdjepa
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import PROFILES, train, windows
 from rdjepa.data.acquire import Acquirer
+from rdjepa.data.fields import channels_first
 from rdjepa.data.splits import support
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import ArgumentError, DivergenceError
 from rdjepa.evaluation.aggregate import horizon_average
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.linear import Corrected, Linear
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.models.rdjepa import PRESETS, with_fresh_decoder
@@ -39,7 +42,7 @@ from rdjepa.systems import SOURCES
 from rows import append, call, commands, read
 
 PRESET, SUPPORT_SEED, METRIC = "nano", 777, "relative_l2"
-TRIAL = ("left_out", "k", "forecaster", "rates", "precision", "seed")
+TRIAL = ("left_out", "k", "forecaster", "base", "rates", "precision", "seed")
 FIELDS = (*TRIAL, "updates", "weights", "relative_l2", "validation", "fingerprint")
 
 
@@ -51,13 +54,22 @@ def run(arguments: argparse.Namespace) -> None:
     learning, unseen, normalizer = material(arguments, arguments.k)
     for factor in (float(f) for f in arguments.factors.split(",")):
         for name in arguments.forecasters.split(","):
-            model, fingerprint = start(name, arguments)
+            model, fingerprint = start(name, learning, normalizer, arguments)
             groups = scaled(model, factor, arguments.trunk)
-            described = (system, str(arguments.k), name, text(groups), arguments.precision, str(arguments.seed))
+            settings = (text(groups), arguments.precision, str(arguments.seed))
+            described = (system, str(arguments.k), name, arguments.base, *settings)
             if described not in done:
+                if arguments.base == "linear" and groups:
+                    model = Corrected(model, fitted(learning, normalizer))
                 rows = trial(model, groups, learning, unseen, normalizer, arguments)
                 append(arguments.out, FIELDS, [(*described, *row, len(unseen), fingerprint) for row in rows])
-                print(f"{system} K = {arguments.k} {name} {text(groups)}: {rows[-1][-1]}", flush=True)
+                done.add(described)
+                print(" ".join(described), rows[-1][-1], flush=True)
+
+
+def fitted(learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer) -> Linear:
+    """Return the linear forecast that is fitted to the supports."""
+    return Linear.fit([torch.from_numpy(channels_first(normalizer.standardize(each.fields))) for each in learning])
 
 
 def material(
@@ -74,12 +86,16 @@ def material(
     return learning, unseen, rdjepa.Normalizer.fit(get("pool", i).fields for i in range(arguments.statistics))
 
 
-def start(name: str, arguments: argparse.Namespace) -> tuple[ForecastModel, str]:
-    """Return a fresh forecaster and the fingerprint of its pretrained weights.
+def start(
+    name: str, learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer, arguments: argparse.Namespace
+) -> tuple[ForecastModel, str]:
+    """Return a fresh forecaster and the fingerprint of its pretrained weights; "linear" is fitted to the supports.
 
     Raises:
         ArgumentError: the pretrained model has seen the source that is left out.
     """
+    if name == "linear":
+        return fitted(learning, normalizer), ""
     if not forecasters.get(name).pretrained:
         return forecasters.build(name, PRESET, seed=arguments.seed), ""
     seen = checkpoint.read_config(arguments.model)[1].pretraining["systems"]
@@ -167,6 +183,7 @@ def main() -> None:
     go.add_argument("--forecasters", default=",".join(n for n in forecasters.names() if forecasters.get(n).trained))
     go.add_argument("--factors", default="1,0.3,3")
     go.add_argument("--k", type=int, default=1)
+    go.add_argument("--base", choices=("none", "linear"), default="none", help="what the forecasters add to")
     show.add_argument("--weights", choices=("averaged", "last"), default="averaged")
     call(parser)
 
