@@ -27,7 +27,7 @@ from rdjepa.systems import SOURCES
 from rows import append, call, commands, read
 
 CHOICE = ("first", "last", "modes")
-PLACE = ("left_out", "steps", "trajectories", "rates", "precision", "seed", "updates", "weights")
+PLACE = ("left_out", "steps", "trajectories", "groups", "rates", "precision", "seed", "updates", "weights")
 FIELDS = (*CHOICE, *PLACE, rates.METRIC, "validation", "fingerprint")
 
 
@@ -44,9 +44,10 @@ def run(arguments: argparse.Namespace) -> None:
     system, (first, last) = arguments.left_out, arguments.ema
     choice = (f"{first:g}", f"{last:g}", "quadrant" if arguments.quadrant else "both diagonals")
     sizes = (system, str(arguments.steps), str(arguments.trajectories))
-    with torch.device("meta"):  # what the rates would be, before there is a model
-        groups = rates.scaled(RDJEPAForecaster.from_preset(rates.PRESET), 1.0, arguments.trunk)
-    settings = (rates.text(groups), arguments.precision, str(arguments.seed))
+    with torch.device("meta"):  # what groups and rates would be, before there is a model
+        fresh = RDJEPAForecaster.from_preset(rates.PRESET)
+        groups, learned = rates.regrouped(fresh, None), rates.scaled(fresh, 1.0, arguments.trunk)
+    settings = (groups, rates.text(learned), arguments.precision, str(arguments.seed))
     trial = (*choice, *sizes, *settings)
     if any(tuple(row[name] for name in FIELDS[: len(trial)]) == trial for row in read(arguments.out)):
         return
@@ -57,8 +58,8 @@ def run(arguments: argparse.Namespace) -> None:
     model = rdjepa.pretrain(rates.PRESET, arguments.data, out, config=config, device="cpu", resume=True, **seen)
     forecaster = RDJEPAForecaster(with_fresh_decoder(model, arguments.seed))
     learning, unseen, normalizer = rates.material(arguments)
-    groups = rates.scaled(forecaster, 1.0, arguments.trunk)
-    rows = rates.trial(forecaster, groups, learning, unseen, normalizer, arguments)
+    learned = rates.scaled(forecaster, 1.0, arguments.trunk)
+    rows = rates.trial(forecaster, learned, learning, unseen, normalizer, arguments)
     append(arguments.out, FIELDS, [(*trial, *row, len(unseen), model.fingerprint) for row in rows])
     print(f"{system} {' '.join(choice)}: {rows[-1][-1]}")
 

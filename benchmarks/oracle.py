@@ -9,7 +9,9 @@ as in adaptation. If the oracle is poor, tokens do not hold the field or the dec
 the others are not, the predictor is the weak link. One that is poor with one trajectory and good with ten says that
 the tokens hold the field and a decoder has not seen enough to read them. `crossed` is the oracle's decoder, which has
 learned to rely on tokens, given the predictor's: where it is better than `frozen`, a decoder that learns from predicted
-tokens passes over what they say. One line of JSON per way is appended to --out.
+tokens passes over what they say. Beside each error stands the one that is left when level and contrast of every
+forecast component are mended, by the best map a x + b of its field: what is not a matter of the pattern. One line of
+JSON per way is appended to --out.
 """
 
 import argparse
@@ -22,6 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+import rates
 import rdjepa
 from rdjepa import systems
 from rdjepa.adaptation.adapt import PROFILES, Windows, train, windows
@@ -37,6 +40,7 @@ from rdjepa.forecasters.rd_jepa import LearningRates, RDJEPAForecaster
 from rdjepa.models.rdjepa import with_fresh_decoder
 
 CPU, SEED, STRIDE = torch.device("cpu"), 777, 4
+KINDS = ("relative_l2", "mended")
 
 
 class Decoded(RDJEPAForecaster):
@@ -65,22 +69,24 @@ def tokens(model: RDJEPAForecaster, way: str, context: Tensor, future: Tensor) -
     return single.unflatten(0, future.shape[:2]), context[:, -1]
 
 
-def measure(way: str, arguments: argparse.Namespace, data: dict[str, Any]) -> dict[str, dict[int, float]]:
-    """Train one way of decoding; return way -> number of updates -> error of averaged weights on validation windows."""
+def measure(way: str, arguments: argparse.Namespace, data: dict[str, Any]) -> dict[str, dict[int, list[float]]]:
+    """Train one way of decoding; return way -> number of updates -> errors of averaged weights on unseen windows."""
     pretrained, normalizer = with_fresh_decoder(rdjepa.load(arguments.model), SEED), data["normalizer"]
     model = (RDJEPAForecaster if way == "rd-jepa" else Decoded)(pretrained)
+    rates.regrouped(model, arguments.groups)
     # With a trained encoder the features of a window are its frames.
     cut = windows(RDJEPAForecaster(pretrained, LearningRates(1.0, 1.0, 1.0)), data["learning"], normalizer, CPU)
     (context,) = cut.features
     given = zip(
         *(tokens(model, way, a, b) for a, b in zip(context.split(8), cut.targets.split(8), strict=True)), strict=True
     )
-    errors: dict[str, dict[int, float]] = {name: {} for name in ((way, "crossed") if way == "oracle" else (way,))}
+    errors: dict[str, dict[int, list[float]]] = {name: {} for name in ((way, "crossed") if way == "oracle" else (way,))}
 
     def observe(updates: int, weights: str, snapshot: Any) -> None:
         for name in errors if weights == "averaged" else ():
-            errors[name][updates] = float(np.mean([error(snapshot, name, each, normalizer) for each in data["unseen"]]))
-            print(f"{arguments.system} {name} {updates}: {errors[name][updates]:.4f}", flush=True)
+            found = np.mean([both_errors(snapshot, name, each, normalizer) for each in data["unseen"]], axis=0)
+            errors[name][updates] = found.tolist()
+            print(f"{arguments.system} {name} {updates}: {found[0]:.4f}, mended {found[1]:.4f}", flush=True)
 
     at = [int(n) for n in arguments.updates.split(",")]
     config = replace(PROFILES["nano"], steps=max(at), precision=arguments.precision)
@@ -90,13 +96,25 @@ def measure(way: str, arguments: argparse.Namespace, data: dict[str, Any]) -> di
 
 
 @torch.no_grad()
-def error(model: RDJEPAForecaster, way: str, fields: np.ndarray, normalizer: rdjepa.Normalizer) -> float:
-    """Return the relative L2 error of one trajectory, in physical units, mean over windows and horizons."""
+def both_errors(
+    model: RDJEPAForecaster, way: str, fields: np.ndarray, normalizer: rdjepa.Normalizer
+) -> tuple[float, float]:
+    """Return the relative L2 error of one trajectory, in physical units, as it is and mended; means over windows."""
     starts = FORECASTING.starts(len(fields))[::STRIDE]
     context, future = FORECASTING.stack(fields, starts)
     standard = [torch.from_numpy(channels_first(normalizer.standardize(part))) for part in (context, future)]
-    predicted = model.predict(*tokens(model, way, *standard)).numpy()
-    return float(relative_l2(normalizer.restore(channels_last(predicted)), future).mean())
+    predicted = normalizer.restore(channels_last(model.predict(*tokens(model, way, *standard)).numpy()))
+    return float(relative_l2(predicted, future).mean()), float(relative_l2(mended(predicted, future), future).mean())
+
+
+def mended(predicted: np.ndarray, true: np.ndarray) -> np.ndarray:
+    """Return fields (..., H, W, C), each component's after the map a x + b that brings it nearest to the true one."""
+    space = (-3, -2)
+    centered = predicted - predicted.mean(space, keepdims=True)
+    level = true.mean(space, keepdims=True)
+    square = np.square(centered).sum(space, keepdims=True)
+    contrast = (centered * (true - level)).sum(space, keepdims=True) / np.maximum(square, np.finfo(np.float32).tiny)
+    return level + contrast * centered
 
 
 def main() -> None:
@@ -106,6 +124,7 @@ def main() -> None:
     parser.add_argument("--system", choices=systems.names(), default="schnakenberg")
     parser.add_argument("--data", type=Path, default=Path("datasets"))
     parser.add_argument("--k", type=int, default=1)
+    parser.add_argument("--groups", type=int, help="of the decoder's normalizations; the model's when not given")
     parser.add_argument("--ways", default="oracle,frozen,rd-jepa")
     parser.add_argument("--updates", default="100,400,1600")
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES["nano"].precision)
@@ -130,9 +149,11 @@ def main() -> None:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         for name, found in measure(way, arguments, data).items():
             row = {"system": arguments.system, "k": arguments.k, "way": name, "precision": arguments.precision}
-            rest = {"relative_l2": found, "validation": arguments.validation, "fingerprint": fingerprint}
+            row |= {"groups": arguments.groups or rdjepa.load(arguments.model).config.decoder_groups}
+            row |= {kind: {n: errors[i] for n, errors in found.items()} for i, kind in enumerate(KINDS)}
+            row |= {"validation": arguments.validation, "fingerprint": fingerprint}
             with arguments.out.open("a") as file:
-                file.write(json.dumps(row | rest) + "\n")
+                file.write(json.dumps(row) + "\n")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ it brought along. With `--base linear` forecasters correct a linear forecast of 
 values, fitted to the same trajectories; `linear` among `--forecasters` is that forecast alone. Rows have the learning
 rates themselves, in the order of the parameter groups, the decoder last. `--seed` starts decoder (or all weights) and
 the order of windows anew, which shows how far two rows differ by chance. Forecasters that nothing trains have a row
-after 0 updates. No held-out system and no test trajectory is used. `run` appends a line per forecaster, base, rates,
-precision, seed, number of updates and kind of weights, and skips what the file has; `table` prints a row per trial.
+after 0 updates. No held-out system and no test trajectory is used. `run` appends a line per trial, number of updates
+and kind of weights, and skips what the file has; `table` prints a row per trial.
 """
 
 import argparse
@@ -22,6 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from torch import nn
 
 import rdjepa
 from rdjepa import forecasters
@@ -42,7 +43,7 @@ from rdjepa.systems import SOURCES
 from rows import append, call, commands, read
 
 PRESET, SUPPORT_SEED, METRIC = "nano", 777, "relative_l2"
-TRIAL = ("left_out", "k", "forecaster", "base", "rates", "precision", "seed")
+TRIAL = ("left_out", "k", "forecaster", "base", "groups", "rates", "precision", "seed")
 FIELDS = (*TRIAL, "updates", "weights", "relative_l2", "validation", "fingerprint")
 
 
@@ -57,7 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
             model, fingerprint = start(name, learning, normalizer, arguments)
             groups = scaled(model, factor, arguments.trunk)
             settings = (text(groups), arguments.precision, str(arguments.seed))
-            described = (system, str(arguments.k), name, arguments.base, *settings)
+            described = (system, str(arguments.k), name, arguments.base, regrouped(model, arguments.groups), *settings)
             if described not in done:
                 if arguments.base == "linear" and groups:
                     model = Corrected(model, fitted(learning, normalizer))
@@ -65,6 +66,14 @@ def run(arguments: argparse.Namespace) -> None:
                 append(arguments.out, FIELDS, [(*described, *row, len(unseen), fingerprint) for row in rows])
                 done.add(described)
                 print(" ".join(described), rows[-1][-1], flush=True)
+
+
+def regrouped(model: ForecastModel, groups: int | None) -> str:
+    """Give RD-JEPA's decoder, where a forecaster has it, other groups if asked for; return their number, or ""."""
+    norms = [m for m in model.modules() if isinstance(m, nn.GroupNorm)] if hasattr(model, "decoder") else []
+    for norm in norms:
+        norm.num_groups = groups or norm.num_groups  # any number has the same weights
+    return str(norms[0].num_groups) if norms else ""
 
 
 def fitted(learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer) -> Linear:
@@ -183,6 +192,7 @@ def main() -> None:
     go.add_argument("--forecasters", default=",".join(n for n in forecasters.names() if forecasters.get(n).trained))
     go.add_argument("--factors", default="1,0.3,3")
     go.add_argument("--k", type=int, default=1)
+    go.add_argument("--groups", type=int, help="of the decoder's normalizations; the preset's when not given")
     go.add_argument("--base", choices=("none", "linear"), default="none", help="what the forecasters add to")
     show.add_argument("--weights", choices=("averaged", "last"), default="averaged")
     call(parser)

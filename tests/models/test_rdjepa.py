@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -31,6 +32,7 @@ def test_presets_have_the_proportions_of_the_paper(preset):
     assert config.side == 16
     assert config.width >= 3 * values
     assert decoder.fuse.width >= 2 * values
+    assert config.decoder_width // config.decoder_groups >= 12
     assert len(decoder.down) == config.patch.bit_length() - 1
 
 
@@ -53,6 +55,13 @@ def test_a_model_of_the_first_revision_is_refused_with_the_version_that_reads_it
         ModelConfig.from_dict(former)
 
 
+def test_groups_divide_the_width_and_are_written_where_they_are_not_the_papers():
+    assert "decoder_groups" not in ModelConfig().to_dict()
+    assert replace(ModelConfig(), decoder_groups=4).to_dict()["decoder_groups"] == 4
+    with pytest.raises(ValueError, match="multiple of its groups, got 20 features and 8 groups"):
+        ModelConfig(decoder_width=20)
+
+
 def test_unknown_preset_lists_the_known_ones():
     with pytest.raises(ValueError, match="paper, small, nano"):
         build("huge")
@@ -63,6 +72,14 @@ def test_seeded_build_is_repeatable_and_leaves_the_global_stream_alone():
     a, b = build("nano", seed=1), build("nano", seed=1)
     assert torch.equal(before, torch.random.get_rng_state())
     assert all(torch.equal(x, y) for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))
+
+
+@pytest.mark.parametrize(("groups", "passes"), [(1, True), (8, False)])
+def test_the_level_of_a_field_passes_a_wide_group_and_is_lost_in_groups_of_one_feature(groups, passes):
+    decoder = Decoder(32, 8, groups=groups, patch=4, borders="periodic")
+    latent = torch.zeros(1, 1, 256, 32)
+    low, high = (decoder(latent, torch.full((1, 2, 64, 64), level)) for level in (-1.0, 1.0))
+    assert bool((low - high).abs().max() > 1e-3) is passes
 
 
 def test_decoder_treats_horizons_apart():

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from rdjepa.forecasters.base import HORIZONS, ForecastModel, preset_of
-from rdjepa.models.decoder import Decoder
+from rdjepa.models.decoder import GROUPS, Decoder
 from rdjepa.models.embeddings import LeadTimeEmbedding
 
 
@@ -23,6 +23,7 @@ class Config:
     Attributes:
         width: width of the lead-time embedding, RD-JEPA's latent width.
         decoder_width: decoder features at full resolution.
+        decoder_groups: groups of the decoder's group normalizations.
         patch: points per side of a patch of the latent grid.
         conditioner_rate: learning rate of the embedding (Table S5).
         decoder_rate: learning rate of the decoder.
@@ -37,12 +38,13 @@ class Config:
     decoder_rate: float = 2e-4
     grid: int = 128
     components: int = 2
+    decoder_groups: int = GROUPS
 
 
 PRESETS = {
     "paper": Config(),
-    "small": Config(384, 64, conditioner_rate=3e-4, decoder_rate=5e-4),
-    "nano": Config(128, 16, patch=4, conditioner_rate=5e-4, decoder_rate=1e-3, grid=64),
+    "small": Config(384, 64, conditioner_rate=3e-4, decoder_rate=5e-4, decoder_groups=4),
+    "nano": Config(128, 16, patch=4, conditioner_rate=5e-4, decoder_rate=1e-3, grid=64, decoder_groups=1),
 }
 
 
@@ -53,7 +55,9 @@ class NoLatent(ForecastModel):
         super().__init__()
         self.config, self.grid, self.components = config, config.grid, config.components
         self.conditioner = LeadTimeEmbedding(config.width)
-        self.decoder = Decoder(config.width, config.decoder_width, config.components, patch=config.patch)
+        self.decoder = Decoder(
+            config.width, config.decoder_width, config.components, config.decoder_groups, config.patch
+        )
 
     @classmethod
     def from_preset(cls, preset: str | Config) -> Self:

@@ -13,6 +13,8 @@ from rdjepa.models.device import ended_in_own_precision
 from rdjepa.models.encoder import to_grid
 from rdjepa.models.upsampling import double
 
+GROUPS = 8  # of a group normalization (S2.6)
+
 
 class ResidualBlock(nn.Module):
     """Twice a 3x3 convolution, group normalization and SiLU, added to the input (1x1 map where widths differ)."""
@@ -95,7 +97,7 @@ class Decoder(nn.Module):
         latent: int,
         width: int,
         components: int = 2,
-        groups: int = 8,
+        groups: int = GROUPS,
         patch: int = 8,
         borders: str = ZEROS,
     ) -> None:

@@ -10,7 +10,7 @@ from torch import nn
 from rdjepa.checks import Seed, Size, check, checked, of_class
 from rdjepa.errors import ArgumentError
 from rdjepa.models.borders import BORDERS, ZEROS
-from rdjepa.models.decoder import Decoder
+from rdjepa.models.decoder import GROUPS, Decoder
 from rdjepa.models.encoder import Encoder
 from rdjepa.models.predictor import BRANCHES, Predictor
 
@@ -30,7 +30,9 @@ class ModelConfig:
         modes: Fourier modes kept per direction.
         temporal_blocks: cross-attention blocks of the temporal aggregation.
         predictor_blocks: blocks of the latent predictor.
-        decoder_width: decoder features at full resolution, a multiple of 8.
+        decoder_width: decoder features at full resolution, a multiple of its groups.
+        decoder_groups: groups of the decoder's group normalizations. What all features of a group have in common, the
+            level and the contrast of a field among it, is lost in them, so groups should not be narrow.
         grid: points per side of the fields.
         patch: points per side of a patch.
         components: field components C.
@@ -46,6 +48,7 @@ class ModelConfig:
     temporal_blocks: Size = 3
     predictor_blocks: Size = 8
     decoder_width: Size = 96
+    decoder_groups: Size = GROUPS
     grid: Size = 128
     patch: Size = 8
     components: Size = 2
@@ -59,6 +62,11 @@ class ModelConfig:
             raise ArgumentError(f"expected branches among {', '.join(BRANCHES)}, got {unknown[0]!r}; name one of them")
         if self.borders not in BORDERS:
             raise ArgumentError(f"expected borders among {', '.join(BORDERS)}, got {self.borders!r}; name one of them")
+        if self.decoder_width % self.decoder_groups:
+            raise ArgumentError(
+                f"expected a decoder width that is a multiple of its groups, got {self.decoder_width} features and "
+                f"{self.decoder_groups} groups; change one of them"
+            )
         if self.grid % self.patch:
             raise ArgumentError(f"expected a grid of whole patches, got {self.grid} points and patches of {self.patch}")
 
@@ -70,11 +78,11 @@ class ModelConfig:
     def to_dict(self) -> dict:
         """Return the sizes and the revision of the architecture as JSON values.
 
-        What is left out, and other borders than the usual ones, are written only where they are, so a usual model has
-        the same values as before there was a choice.
+        What is left out, and other borders and groups than the paper's, are written only where they are, so a usual
+        model has the same values as before there was a choice.
         """
         values = asdict(self) | {"depths": list(self.depths), "without": list(self.without), "revision": REVISION}
-        usual = {"without": [], "borders": ZEROS}
+        usual = {"without": [], "borders": ZEROS, "decoder_groups": GROUPS}
         return {name: value for name, value in values.items() if name not in usual or value != usual[name]}
 
     @classmethod
@@ -94,7 +102,7 @@ class ModelConfig:
             )
         expected = set(cls.__dataclass_fields__)
         without = checked(values.setdefault("without", ()), tuple[str, ...], "without")
-        values.setdefault("borders", ZEROS)
+        values = {"borders": ZEROS, "decoder_groups": GROUPS} | values
         if set(values) != expected:
             raise ArgumentError(
                 f"expected the model configuration keys {sorted(expected)}, got {sorted(values)}; "
@@ -107,10 +115,19 @@ class ModelConfig:
 PRESETS = {
     "paper": ModelConfig(),
     # A patch of the paper has 128 values, its token 512 numbers and the decoder's coarsest level 384. The smaller
-    # presets keep three or four numbers and at least two features for each value of a patch.
-    "small": ModelConfig(384, 6, (1, 2, 3, 2, 1), predictor_blocks=6, decoder_width=64),
+    # presets keep three or four numbers and at least two features for each value of a patch. The paper's groups have 12
+    # features at full resolution, theirs 16.
+    "small": ModelConfig(384, 6, (1, 2, 3, 2, 1), predictor_blocks=6, decoder_width=64, decoder_groups=4),
     "nano": ModelConfig(
-        128, 4, (1, 1, 2, 1, 1), temporal_blocks=2, predictor_blocks=3, decoder_width=16, grid=64, patch=4
+        128,
+        4,
+        (1, 1, 2, 1, 1),
+        temporal_blocks=2,
+        predictor_blocks=3,
+        decoder_width=16,
+        decoder_groups=1,
+        grid=64,
+        patch=4,
     ),
 }
 
@@ -151,7 +168,9 @@ class RDJEPA(nn.Module):
 
 def decoder_of(config: ModelConfig) -> Decoder:
     """Return a decoder with fresh weights."""
-    return Decoder(config.width, config.decoder_width, config.components, patch=config.patch, borders=config.borders)
+    return Decoder(
+        config.width, config.decoder_width, config.components, config.decoder_groups, config.patch, config.borders
+    )
 
 
 def parameter_count(module: nn.Module) -> int:
