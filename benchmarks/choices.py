@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
     sizes = (system, str(arguments.steps), str(arguments.trajectories))
     with torch.device("meta"):  # what groups and rates would be, before there is a model
         fresh = RDJEPAForecaster.from_preset(rates.PRESET)
-        groups, learned = rates.regrouped(fresh, None), rates.scaled(fresh, 1.0, arguments.trunk)
+        groups, learned = rates.regrouped(fresh, arguments.groups), rates.scaled(fresh, 1.0, arguments.trunk)
     settings = (groups, rates.text(learned), arguments.precision, str(arguments.seed))
     trial = (*choice, *sizes, *settings)
     if any(tuple(row[name] for name in FIELDS[: len(trial)]) == trial for row in read(arguments.out)):
@@ -57,6 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
     seen = {"systems": systems, "trajectories": arguments.trajectories}
     model = rdjepa.pretrain(rates.PRESET, arguments.data, out, config=config, device="cpu", resume=True, **seen)
     forecaster = RDJEPAForecaster(with_fresh_decoder(model, arguments.seed))
+    rates.regrouped(forecaster, arguments.groups)
     learning, unseen, normalizer = rates.material(arguments)
     learned = rates.scaled(forecaster, 1.0, arguments.trunk)
     rows = rates.trial(forecaster, learned, learning, unseen, normalizer, arguments)
