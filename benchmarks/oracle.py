@@ -124,7 +124,9 @@ def main() -> None:
     parser.add_argument("--system", choices=systems.names(), default="schnakenberg")
     parser.add_argument("--data", type=Path, default=Path("datasets"))
     parser.add_argument("--k", type=int, default=1)
-    parser.add_argument("--groups", type=int, help="of the decoder's normalizations; the model's when not given")
+    parser.add_argument(
+        "--groups", type=int, help="of the decoder's normalizations, 0 for none; the model's when not given"
+    )
     parser.add_argument("--ways", default="oracle,frozen,rd-jepa")
     parser.add_argument("--updates", default="100,400,1600")
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES["nano"].precision)
@@ -145,11 +147,12 @@ def main() -> None:
         "normalizer": rdjepa.Normalizer.fit(get("pool", i) for i in range(arguments.statistics)),
     }
     fingerprint = rdjepa.load(arguments.model).fingerprint
+    groups = rdjepa.load(arguments.model).config.decoder_groups if arguments.groups is None else arguments.groups
     for way in arguments.ways.split(","):
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         for name, found in measure(way, arguments, data).items():
             row = {"system": arguments.system, "k": arguments.k, "way": name, "precision": arguments.precision}
-            row |= {"groups": arguments.groups or rdjepa.load(arguments.model).config.decoder_groups}
+            row |= {"groups": groups}
             row |= {kind: {n: errors[i] for n, errors in found.items()} for i, kind in enumerate(KINDS)}
             row |= {"validation": arguments.validation, "fingerprint": fingerprint}
             with arguments.out.open("a") as file:

@@ -20,6 +20,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import nn
@@ -38,6 +39,7 @@ from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.linear import Corrected, Linear
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint
+from rdjepa.models.decoder import Decoder, normalization
 from rdjepa.models.rdjepa import PRESETS, with_fresh_decoder
 from rdjepa.systems import SOURCES
 from rows import append, call, commands, read
@@ -69,11 +71,19 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def regrouped(model: ForecastModel, groups: int | None) -> str:
-    """Give RD-JEPA's decoder, where a forecaster has it, other groups if asked for; return their number, or ""."""
-    norms = [m for m in model.modules() if isinstance(m, nn.GroupNorm)] if hasattr(model, "decoder") else []
-    for norm in norms:
-        norm.num_groups = groups or norm.num_groups  # any number has the same weights
-    return str(norms[0].num_groups) if norms else ""
+    """Give RD-JEPA's decoder, where a forecaster has it, other groups if asked for; return their number, or "".
+
+    Normalizations have no random weights, so those of everything else are the same with any number.
+    """
+    if not isinstance(decoder := getattr(model, "decoder", None), Decoder):
+        return ""
+    layers = [layer for layer in decoder.modules() if isinstance(layer, nn.Sequential)]
+    for layer in layers if groups is not None else []:
+        for i, normalized in enumerate(layer[1:], start=1):
+            if isinstance(normalized, nn.GroupNorm | nn.Identity):
+                layer[i] = normalization(groups or 0, cast(nn.Conv2d, layer[i - 1]).out_channels)
+    norm = decoder.head[1]
+    return str(norm.num_groups) if isinstance(norm, nn.GroupNorm) else "0"
 
 
 def fitted(learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer) -> Linear:
@@ -178,7 +188,9 @@ def common(go: argparse.ArgumentParser) -> None:
     go.add_argument("--data", type=Path, default=Path("datasets"))
     go.add_argument("--trunk", type=float, default=1.0)
     go.add_argument("--updates", default="400,1600")
-    go.add_argument("--groups", type=int, help="of the decoder's normalizations; the preset's when not given")
+    go.add_argument(
+        "--groups", type=int, help="of the decoder's normalizations, 0 for none; the preset's when not given"
+    )
     go.add_argument("--validation", type=int, default=8)
     go.add_argument("--statistics", type=int, default=1_000)
     go.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES[PRESET].precision)

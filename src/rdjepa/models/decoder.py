@@ -16,6 +16,11 @@ from rdjepa.models.upsampling import double
 GROUPS = 8  # of a group normalization (S2.6)
 
 
+def normalization(groups: int, width: int) -> nn.Module:
+    """Return a group normalization of `width` features, or what changes nothing for 0 groups."""
+    return nn.GroupNorm(groups, width) if groups else nn.Identity()
+
+
 class ResidualBlock(nn.Module):
     """Twice a 3x3 convolution, group normalization and SiLU, added to the input (1x1 map where widths differ)."""
 
@@ -23,10 +28,10 @@ class ResidualBlock(nn.Module):
         super().__init__()
         self.branch = nn.Sequential(
             Convolution(width_in, width_out, 3, borders=borders),
-            nn.GroupNorm(groups, width_out),
+            normalization(groups, width_out),
             nn.SiLU(),
             Convolution(width_out, width_out, 3, borders=borders),
-            nn.GroupNorm(groups, width_out),
+            normalization(groups, width_out),
             nn.SiLU(),
         )
         self.skip = nn.Identity() if width_in == width_out else nn.Conv2d(width_in, width_out, 1)
@@ -84,7 +89,7 @@ class Decoder(nn.Module):
         latent: width d of the latent tokens.
         width: features at full resolution; a multiple of `groups`.
         components: field components C.
-        groups: groups of the group normalizations.
+        groups: groups of the group normalizations; 0 leaves these out.
         patch: points per side of a patch, a power of two.
         borders: what convolutions see beyond the borders of the fields (`rdjepa.models.borders`).
 
@@ -114,7 +119,7 @@ class Decoder(nn.Module):
         self.up = nn.ModuleList(Fusion(b, a, groups, borders) for a, b in reversed(steps))
         self.head = nn.Sequential(
             Convolution(width, width, 3, borders=borders),
-            nn.GroupNorm(groups, width),
+            normalization(groups, width),
             nn.SiLU(),
             nn.Conv2d(width, components, 1),
         )

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 import torch
 from torch import nn
 
-from rdjepa.checks import Seed, Size, check, checked, of_class
+from rdjepa.checks import Number, Seed, Size, check, checked, of_class
 from rdjepa.errors import ArgumentError
 from rdjepa.models.borders import BORDERS, ZEROS
 from rdjepa.models.decoder import GROUPS, Decoder
@@ -48,7 +48,7 @@ class ModelConfig:
     temporal_blocks: Size = 3
     predictor_blocks: Size = 8
     decoder_width: Size = 96
-    decoder_groups: Size = GROUPS
+    decoder_groups: Number = GROUPS
     grid: Size = 128
     patch: Size = 8
     components: Size = 2
@@ -62,7 +62,7 @@ class ModelConfig:
             raise ArgumentError(f"expected branches among {', '.join(BRANCHES)}, got {unknown[0]!r}; name one of them")
         if self.borders not in BORDERS:
             raise ArgumentError(f"expected borders among {', '.join(BORDERS)}, got {self.borders!r}; name one of them")
-        if self.decoder_width % self.decoder_groups:
+        if self.decoder_groups and self.decoder_width % self.decoder_groups:
             raise ArgumentError(
                 f"expected a decoder width that is a multiple of its groups, got {self.decoder_width} features and "
                 f"{self.decoder_groups} groups; change one of them"
