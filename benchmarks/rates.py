@@ -79,8 +79,8 @@ def regrouped(model: ForecastModel, groups: int | None) -> str:
         return ""
     layers = [layer for layer in decoder.modules() if isinstance(layer, nn.Sequential)]
     for layer in layers if groups is not None else []:
-        for i, normalized in enumerate(layer[1:], start=1):
-            if isinstance(normalized, nn.GroupNorm | nn.Identity):
+        for i in range(1, len(layer)):
+            if isinstance(layer[i], nn.GroupNorm | nn.Identity):
                 layer[i] = normalization(groups or 0, cast(nn.Conv2d, layer[i - 1]).out_channels)
     norm = decoder.head[1]
     return str(norm.num_groups) if isinstance(norm, nn.GroupNorm) else "0"

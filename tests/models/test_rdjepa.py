@@ -32,7 +32,7 @@ def test_presets_have_the_proportions_of_the_paper(preset):
     assert config.side == 16
     assert config.width >= 3 * values
     assert decoder.fuse.width >= 2 * values
-    assert config.decoder_width // config.decoder_groups >= 12
+    assert not config.decoder_groups or config.decoder_width // config.decoder_groups >= 12
     assert len(decoder.down) == config.patch.bit_length() - 1
 
 
@@ -80,6 +80,16 @@ def test_the_level_of_a_field_passes_a_wide_group_and_is_lost_in_groups_of_one_f
     latent = torch.zeros(1, 1, 256, 32)
     low, high = (decoder(latent, torch.full((1, 2, 64, 64), level)) for level in (-1.0, 1.0))
     assert bool((low - high).abs().max() > 1e-3) is passes
+
+
+@pytest.mark.parametrize(("groups", "local"), [(0, True), (1, False)])
+def test_a_forecast_depends_on_what_is_far_away_through_normalizations_alone(groups, local):
+    decoder = Decoder(32, 8, groups=groups, patch=4)
+    latent, frame = torch.randn(1, 1, 32 * 32, 32), torch.randn(1, 2, 128, 128)
+    changed = frame.clone()
+    changed[..., :8, :8] += 1
+    before, after = (decoder(latent, each)[..., -8:, -8:] for each in (frame, changed))
+    assert torch.equal(before, after) is local
 
 
 def test_decoder_treats_horizons_apart():

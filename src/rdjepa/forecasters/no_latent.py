@@ -23,7 +23,7 @@ class Config:
     Attributes:
         width: width of the lead-time embedding, RD-JEPA's latent width.
         decoder_width: decoder features at full resolution.
-        decoder_groups: groups of the decoder's group normalizations.
+        decoder_groups: groups of the decoder's group normalizations; 0 for none.
         patch: points per side of a patch of the latent grid.
         conditioner_rate: learning rate of the embedding (Table S5).
         decoder_rate: learning rate of the decoder.

@@ -31,8 +31,9 @@ class ModelConfig:
         temporal_blocks: cross-attention blocks of the temporal aggregation.
         predictor_blocks: blocks of the latent predictor.
         decoder_width: decoder features at full resolution, a multiple of its groups.
-        decoder_groups: groups of the decoder's group normalizations. What all features of a group have in common, the
-            level and the contrast of a field among it, is lost in them, so groups should not be narrow.
+        decoder_groups: groups of the decoder's group normalizations; 0 leaves these out. Their statistics are those of
+            the whole field, so a forecast here depends on how much happens elsewhere, and narrow groups lose level and
+            contrast.
         grid: points per side of the fields.
         patch: points per side of a patch.
         components: field components C.
