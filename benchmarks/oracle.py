@@ -136,25 +136,24 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/oracle.jsonl"))
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    acquirer, grid = Acquirer(arguments.data, arguments.data), rdjepa.load(arguments.model).config.grid
+    acquirer, pretrained = Acquirer(arguments.data, arguments.data), rdjepa.load(arguments.model)
 
     def get(split: str, index: int) -> np.ndarray:
-        return acquirer.get(Key(arguments.system, split, "id", index)).coarsened(grid).fields
+        return acquirer.get(Key(arguments.system, split, "id", index)).coarsened(pretrained.config.grid).fields
 
     data = {
         "learning": [get("pool", i) for i in support(1000, arguments.k, SEED)],
         "unseen": [get("validation", i) for i in range(arguments.validation)],
         "normalizer": rdjepa.Normalizer.fit(get("pool", i) for i in range(arguments.statistics)),
     }
-    fingerprint = rdjepa.load(arguments.model).fingerprint
-    groups = rdjepa.load(arguments.model).config.decoder_groups if arguments.groups is None else arguments.groups
+    groups = pretrained.config.decoder_groups if arguments.groups is None else arguments.groups
     for way in arguments.ways.split(","):
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         for name, found in measure(way, arguments, data).items():
             row = {"system": arguments.system, "k": arguments.k, "way": name, "precision": arguments.precision}
             row |= {"groups": groups}
             row |= {kind: {n: errors[i] for n, errors in found.items()} for i, kind in enumerate(KINDS)}
-            row |= {"validation": arguments.validation, "fingerprint": fingerprint}
+            row |= {"validation": arguments.validation, "fingerprint": pretrained.fingerprint}
             with arguments.out.open("a") as file:
                 file.write(json.dumps(row) + "\n")
 
