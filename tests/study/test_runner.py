@@ -18,6 +18,8 @@ from rdjepa.data.splits import coinciding_seeds
 from rdjepa.errors import CheckpointError, DataError, OutputError, StudyError
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.forecasters.persistence import persistence
+from rdjepa.io import checkpoint
+from rdjepa.models.rdjepa import PRESETS, RDJEPA
 from rdjepa.study import collect, protocol, registry
 from rdjepa.study import runner as study
 from rdjepa.study.cell import identifier, identity
@@ -269,6 +271,10 @@ def test_missing_checkpoints_and_data_name_the_command(tmp_path, brief):
         study.run(tmp_path / "root", cells, replace(brief, checkpoint="nowhere"))
     with pytest.raises(CheckpointError, match="of preset small, got one of 'nano'"):
         study.run(tmp_path / "root", cells, replace(brief, preset="small"))
+    model = RDJEPA(replace(PRESETS["nano"], width=64), "nano")
+    checkpoint.save(model, tmp_path / "narrow", {}, "")
+    with pytest.raises(CheckpointError, match="the sizes of preset nano, got another width"):
+        study.run(tmp_path / "root", cells, replace(brief, checkpoint=str(tmp_path / "narrow")))
     with pytest.raises(DataError, match="rdjepa data build"):
         study.run(tmp_path / "root", cells, brief, data=tmp_path / "nothing")
     assert not (tmp_path / "root").exists()

@@ -12,6 +12,7 @@ from rdjepa import systems
 from rdjepa.data.identity import digest
 from rdjepa.errors import StudyError
 from rdjepa.io import checkpoint
+from rdjepa.models.rdjepa import PRESETS
 from rdjepa.study.profiles import Profile
 
 
@@ -37,6 +38,13 @@ def checkpoint_fingerprint(profile: Profile) -> str:
         raise checkpoint.CheckpointError(
             f"expected a checkpoint of preset {profile.preset}, got one of {record.name!r} at {profile.checkpoint}; "
             "give another --model or another --profile"
+        )
+    # What a cell is named after are the sizes of the preset; another decoder would not be that of the controls.
+    if (sizes := PRESETS[profile.preset].to_dict()) != record.model:
+        unlike = sorted(name for name in {*sizes, *record.model} if sizes.get(name) != record.model.get(name))
+        raise checkpoint.CheckpointError(
+            f"expected a checkpoint with the sizes of preset {profile.preset}, got another {', '.join(unlike)} at "
+            f"{profile.checkpoint}; give another --model, or pretrain it again"
         )
     return record.sha256
 
