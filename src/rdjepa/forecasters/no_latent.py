@@ -44,7 +44,7 @@ class Config:
 PRESETS = {
     "paper": Config(),
     "small": Config(384, 64, conditioner_rate=3e-4, decoder_rate=5e-4, decoder_groups=4),
-    "nano": Config(128, 16, patch=4, conditioner_rate=5e-4, decoder_rate=1e-3, grid=64, decoder_groups=1),
+    "nano": Config(128, 16, patch=4, conditioner_rate=5e-4, decoder_rate=1e-3, grid=64, decoder_groups=0),
 }
 
 
