@@ -18,8 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rdjepa.adaptation.adapt import AdaptConfig
-from rdjepa.adaptation.loss import forecast_loss, log_magnitude
 from rdjepa.forecasters.base import HORIZONS
+from rdjepa.forecasters.loss import forecast_loss, log_magnitude
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.models.decoder import Decoder
 from rdjepa.models.device import autocast

@@ -16,8 +16,8 @@ from collections.abc import Callable
 import torch
 
 from rdjepa import forecasters
-from rdjepa.adaptation.loss import forecast_loss
 from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.loss import forecast_loss
 from rdjepa.models.device import device_named
 from roofline import Ceilings, Roofline, measure, timings
 

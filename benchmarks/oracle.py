@@ -28,7 +28,6 @@ import rates
 import rdjepa
 from rdjepa import systems
 from rdjepa.adaptation.adapt import PROFILES, Windows, train, windows
-from rdjepa.adaptation.loss import log_magnitude
 from rdjepa.data.acquire import Acquirer
 from rdjepa.data.fields import channels_first, channels_last
 from rdjepa.data.splits import support
@@ -36,6 +35,7 @@ from rdjepa.data.trajectory import Key
 from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.metrics import relative_l2
 from rdjepa.forecasters.base import HORIZONS
+from rdjepa.forecasters.loss import log_magnitude
 from rdjepa.forecasters.rd_jepa import LearningRates, RDJEPAForecaster
 from rdjepa.models.rdjepa import with_fresh_decoder
 

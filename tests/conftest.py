@@ -13,7 +13,7 @@ from jaxtyping import install_import_hook, jaxtyped
 
 # Every test checks the array shapes that these modules declare, so nothing of rdjepa may be imported before.
 install_import_hook(
-    ["rdjepa.models", "rdjepa.pretraining.loss", "rdjepa.adaptation.loss"],
+    ["rdjepa.models", "rdjepa.pretraining.loss", "rdjepa.forecasters.loss"],
     "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
 )
 

@@ -7,13 +7,16 @@ import torch
 import rdjepa
 from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.api import latent_error
+from rdjepa.api.adapting import forecaster_of
 from rdjepa.data.build import build
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import ArgumentError, CheckpointError, DataError
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.pretraining import config as profiles
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.objectives.field_forecast import ForecastOptions
+from rdjepa.study import leaks
 
 
 def trajectory(frames=10, seed=0):
@@ -228,6 +231,44 @@ def test_a_checkpoint_of_another_objective_says_so_and_is_adapted(tiny, tmp_path
         assert all(torch.equal(a.half().float(), b) for a, b in pairs)
     forecaster = rdjepa.adapt(loaded, trajectory(12), steps=1, device="cpu")
     assert np.isfinite(forecaster.forecast(trajectory(12)[:4])).all()
+
+
+def test_a_decoder_is_pretrained_after_the_rest_and_adapted_further(tiny, tmp_path, monkeypatch):
+    data, first, last = (tmp_path / name for name in ("data", "first", "last"))
+    build(data, [Key(name, split) for name in ("schnakenberg", "brusselator") for split in ("pool", "validation")])
+    config = PretrainConfig(steps=1, batch=1, warmup=1, peak=0.1)
+    monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
+    rdjepa.pretrain("tiny", data, first, config=config, systems=["schnakenberg"], device="cpu")
+    chosen: dict = {"config": config, "objective": "decoder", "systems": ["brusselator"], "device": "cpu"}
+    with pytest.raises(ArgumentError, match="expected a pretrained model to start the objective decoder from"):
+        rdjepa.pretrain("tiny", data, last, **chosen)
+    rdjepa.pretrain("tiny", data, last, start=first / "model", **chosen)
+    (_, before), (_, after) = (checkpoint.read_config(run / "model") for run in (first, last))
+    told, sources = after.pretraining, checkpoint.read_sources(last / "model")
+    assert told["start"]["fingerprint"] == before.sha256
+    assert told["summary"].startswith("predicting future states in latent space, then by forecasting fields with the d")
+    assert told["systems"] == sources.systems == ["brusselator", "schnakenberg"] == list(sources.normalizers)[::-1]
+    assert sorted(sources.trajectories) == ["brusselator/pool/id/00000", "schnakenberg/pool/id/00000"]
+    assert leaks.audit(str(last / "model"))[1] == []
+
+    loaded = rdjepa.load(last / "model")
+    kept, fresh = (forecaster_of(loaded, 777, decoder=name)[0] for name in ("pretrained", "fresh"))
+    assert isinstance(kept, RDJEPAForecaster) and isinstance(fresh, RDJEPAForecaster)
+    assert all(map(torch.equal, kept.decoder.parameters(), loaded.decoder.parameters()))
+    assert not any(map(torch.equal, fresh.decoder.parameters(), loaded.decoder.parameters()))
+    adapted = rdjepa.adapt(loaded, trajectory(12), steps=1, decoder="pretrained", borders="walls", device="cpu")
+    assert adapted.record["decoder"] == "pretrained" and adapted.model.settings()["model"]["borders"] == "walls"
+    for model, decoder, sentence in (
+        (
+            first / "model",
+            "pretrained",
+            "a model with a pretrained decoder, got one without; make it with: rdjepa pretrain",
+        ),
+        (loaded, "warm", "expected a decoder among fresh, pretrained, got 'warm'"),
+        (rdjepa.forecasters.build("no-latent", "nano"), "pretrained", "built already and trained as it is"),
+    ):
+        with pytest.raises(ArgumentError, match=sentence):
+            rdjepa.adapt(model, trajectory(12), steps=1, decoder=decoder, device="cpu")
 
 
 def test_pretraining_on_a_family_takes_statistics_of_each_equation_and_as_many_as_asked(tiny, tmp_path, monkeypatch):

@@ -15,13 +15,13 @@ from rdjepa.version import __version__
 if TYPE_CHECKING:
     from rdjepa import forecasters, systems
     from rdjepa.adaptation.forecaster import Forecaster, load_forecaster
-    from rdjepa.adaptation.loss import forecast_loss
     from rdjepa.api import adapt, evaluate, first_look, inspect, learning_curve, load, pretrain
     from rdjepa.data.readers import Reading
     from rdjepa.data.simulate import simulate
     from rdjepa.data.statistics import Normalizer
     from rdjepa.data.trajectory import Trajectory
     from rdjepa.evaluation import metrics
+    from rdjepa.forecasters.loss import forecast_loss
     from rdjepa.io.hub import push as push_to_hub
     from rdjepa.models.rdjepa import build
     from rdjepa.pretraining.loss import jepa_loss
@@ -56,7 +56,7 @@ _LOCATIONS = {
     "Reading": "rdjepa.data.readers:Reading",
     "Trajectory": "rdjepa.data.trajectory:Trajectory",
     "adapt": "rdjepa.api:adapt",
-    "forecast_loss": "rdjepa.adaptation.loss:forecast_loss",
+    "forecast_loss": "rdjepa.forecasters.loss:forecast_loss",
     "jepa_loss": "rdjepa.pretraining.loss:jepa_loss",
     "build": "rdjepa.models.rdjepa:build",
     "evaluate": "rdjepa.api:evaluate",

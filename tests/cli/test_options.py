@@ -27,6 +27,7 @@ PAPER_STUDIES = registry.names()
         (options.PRESETS, models.PRESETS),
         (options.BASES, api.BASES),
         (options.BORDERS, borders.BORDERS),
+        (options.DECODERS, api.DECODERS),
         (options.COMPILE_MODES, engine.MODES),
         (options.EXPORTS, export.FORMATS),
         (options.FRAME_PLACES, engine.PLACES),

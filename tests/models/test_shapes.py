@@ -4,8 +4,8 @@ import pytest
 import torch
 from jaxtyping import TypeCheckError
 
-from rdjepa.adaptation.loss import forecast_loss
 from rdjepa.forecasters.linear import Linear
+from rdjepa.forecasters.loss import forecast_loss
 from rdjepa.models.predictor import Predictor
 from rdjepa.models.tokenizer import Tokenizer
 from rdjepa.pretraining.loss import jepa_loss

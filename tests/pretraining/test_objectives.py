@@ -9,6 +9,9 @@ import torch.nn.functional as F
 from noise import CONFIG, source
 
 from rdjepa.errors import ArgumentError
+from rdjepa.forecasters.base import HORIZONS
+from rdjepa.forecasters.loss import forecast_loss
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io.tensors import load_tensors
 from rdjepa.models.encoder import AdaptiveNorm
 from rdjepa.models.jepa import JEPA
@@ -41,9 +44,21 @@ def tiny(tiny, monkeypatch):
     monkeypatch.setitem(PRESETS, "tiny", replace(tiny, patch=8))
 
 
+def pretrained(seed=5):
+    """A model that counts as pretrained, with weights unlike those of the runs."""
+    model = build("tiny", seed=seed)
+    model.name, model.fingerprint, model.pretrained = "tiny", f"seed {seed}", ("encoder", "predictor")
+    return model
+
+
+def needed(name):
+    """What an objective goes on from."""
+    return pretrained() if objectives.get(name).continues else None
+
+
 def started(name, **changes):
     """Begin a run, and draw a batch for it from smooth waves instead of noise."""
-    training = Pretraining("tiny", replace(CONFIG, objective=name, **changes), CPU)
+    training = Pretraining("tiny", replace(CONFIG, objective=name, **changes), CPU, start=needed(name))
     data, time = source(), torch.arange(28.0)[:, None, None]
     wave = torch.sin(2 * torch.pi * (torch.arange(64) / 32 - time / 10)).expand(-1, 64, -1)
     data.frames.table[:] = torch.stack([wave, wave.transpose(1, 2)], 1)
@@ -70,7 +85,9 @@ def test_gradients_reach_exactly_what_is_trained(tiny, name):
         assert (parameter.grad is not None) == (key in trained), key
         # softmax is blind to a shift of all keys, so a key bias has a zero gradient by construction
         assert key not in trained or parameter.grad.any() or key.endswith("key.bias"), key
-    assert {key.split(".")[0] for key in trained} >= set(training.objective.kept(training.config.options))
+    begun = needed(name)
+    kept = set(training.objective.kept(training.config.options)) - set(begun.pretrained if begun else ())
+    assert {key.split(".")[0] for key in trained} >= kept
 
 
 @pytest.mark.parametrize("name", objectives.names())
@@ -79,7 +96,7 @@ def test_stopped_and_resumed_run_ends_with_the_same_bits(tiny, tmp_path, name):
     states = []
     for run, stops in (("whole", (3,)), ("parts", (1, 3))):
         for stop in stops:
-            model = pretrain("tiny", source(), tmp_path / run, config, resuming=True, stop_at=stop)
+            model = pretrain("tiny", source(), tmp_path / run, config, resuming=True, stop_at=stop, start=needed(name))
         states.append(load_tensors(newest_state(tmp_path / run)[0]))
     (whole, _), (parts, record) = states
     assert record["config"]["objective"] == name
@@ -139,7 +156,7 @@ def test_a_state_from_before_there_were_objectives_is_the_default_one(tiny, tmp_
 def test_every_objective_sees_the_same_windows(tiny):
     data, seen = source(), []
     for name in objectives.names():
-        objective = Pretraining("tiny", replace(CONFIG, objective=name), CPU).objective
+        objective = Pretraining("tiny", replace(CONFIG, objective=name), CPU, start=needed(name)).objective
         batch = data.batch(5, 3, 2, 8, objective)
         seen.append(batch)
     assert all(torch.equal(batch.context, seen[0].context) and batch.systems == seen[0].systems for batch in seen)
@@ -160,6 +177,59 @@ def test_forecast_of_fields_is_compared_with_the_frames_at_its_leads(tiny):
     wanted = torch.stack([grid[i, batch.offsets[i] - 1] for i in range(2)])
     loss = F.mse_loss(objective.decoder(wanted, batch.context[:, -1]), answered)
     assert objective(batch).loss.item() == pytest.approx(loss.item(), rel=1e-5)
+
+
+def test_the_decoder_alone_has_the_loss_of_adaptation_and_leaves_the_others_as_they_were(tiny):
+    start = pretrained()
+    training, batch = started("decoder")
+    assert torch.equal(batch.offsets, torch.arange(1, HORIZONS + 1).expand(2, -1)) and not batch.mask.any()
+    wanted = forecast_loss(
+        RDJEPAForecaster(beginning(start, CONFIG.seed))(batch.context),
+        batch.futures[batch.frame_of_query],
+    )
+    assert training.update([batch])["loss"] == pytest.approx(wanted.item(), rel=1e-5)
+    model = training.finished()
+    for part in ("encoder", "predictor"):
+        assert all(map(torch.equal, getattr(model, part).parameters(), getattr(start, part).parameters()))
+    assert not any(map(torch.equal, model.decoder.parameters(), beginning(start, CONFIG.seed).decoder.parameters()))
+
+
+def beginning(start, seed):
+    """The model that a run begins with: the pretrained networks, and the decoder of its seed."""
+    model = build("tiny", seed=seed)
+    for part in start.pretrained:
+        getattr(model, part).load_state_dict(getattr(start, part).state_dict())
+    return model
+
+
+def test_a_run_goes_on_from_the_weights_of_a_model_and_is_resumed_with_the_same_ones_only(tiny, tmp_path):
+    start = pretrained()
+    training = Pretraining("tiny", CONFIG, CPU, start=start)
+    objective: Any = training.objective
+    for online in (objective.encoder, objective.target_encoder):
+        assert all(map(torch.equal, online.parameters(), start.encoder.parameters()))
+    pretrain("tiny", source(), tmp_path, CONFIG, stop_at=2, start=start)
+    for other in (None, pretrained(6)):
+        with pytest.raises(ArgumentError, match="other values of start in"):
+            pretrain("tiny", source(), tmp_path, CONFIG, resuming=True, start=other)
+    pretrain("tiny", source(), tmp_path, CONFIG, resuming=True, start=start)
+
+
+def test_a_start_that_is_missing_of_other_sizes_or_half_pretrained_is_refused(tiny):
+    config, half = replace(CONFIG, objective="decoder"), pretrained()
+    half.pretrained = ("encoder",)
+    other = build(replace(PRESETS["tiny"], decoder_groups=0))
+    other.pretrained = ("encoder", "predictor")
+    for start, sentence in (
+        (None, "expected a pretrained model to start the objective decoder from, got none"),
+        (
+            half,
+            "pretrained encoder and predictor to start the objective decoder from, got encoder; give",
+        ),
+        (other, "the sizes and parts of the run, got another decoder_groups"),
+    ):
+        with pytest.raises(ArgumentError, match=sentence):
+            Pretraining("tiny", config, CPU, start=start)
 
 
 def test_reconstruction_counts_hidden_patches_alone(tiny):
@@ -250,7 +320,7 @@ def test_random_weights_are_those_of_the_seed_and_are_measured(tiny, few, tmp_pa
 @pytest.mark.parametrize("name", TRAINED)
 def test_lines_have_the_diagnostics_that_the_networks_allow(tiny, few, tmp_path, name):
     config = replace(CONFIG, steps=1, warmup=1, objective=name)
-    pretrain("tiny", source(), tmp_path, config, validation=source(1))
+    pretrain("tiny", source(), tmp_path, config, validation=source(1), start=needed(name))
     line = json.loads((tmp_path / "metrics.jsonl").read_text())
     of = "target" if name == objectives.DEFAULT else "latent"
     assert {f"{of}_std", f"{of}_rank", f"{of}_cosine", "gradient_norms", "queue"} <= line.keys()

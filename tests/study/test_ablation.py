@@ -43,6 +43,7 @@ def brief(tiny, monkeypatch, registrations):
     monkeypatch.setitem(configs.PROFILES, "tiny", replace(configs.PROFILES["nano"], steps=4, batch=2, save_every=1))
     monkeypatch.setattr(loop, "VALIDATION_BATCHES", 1)
     changes.register(Change("random-one", "Random weights, one source", "objectives", objective="random", sources=1))
+    changes.register(Change("decoder-one", "Decoder, one source", "equations", sources=1, keep_decoder=True))
     adapt = replace(ABLATION.adapt, steps=1)
     return replace(ABLATION, preset="tiny", adapt=adapt, test=1, statistics=1, curve=(), pretraining=Sizes(4, 1, 1, 1))
 
@@ -152,6 +153,27 @@ def test_a_pretraining_that_failed_stops_only_the_cells_that_need_it(root, brief
     assert "in run" in Directory(root).traceback(failed.name).read_text()
     assert study.run(root, plan, brief).done == tuple(stopped)
     assert not list((root / "failed").iterdir())
+
+
+def test_what_a_pretraining_goes_on_from_is_made_first_and_once(root, brief, monkeypatch):
+    plan = cells("decoder-one")
+    first, last = study.missing_pretrainings(root, plan, brief)
+    assert last.start == first and (first.config.steps, last.config.steps) == (4, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(Pretraining, "run", lambda *_: 1 / 0)
+        ran = study.run(root, plan, brief)
+    assert ran.failed == dict.fromkeys((first, last), "ZeroDivisionError: division by zero") and len(ran.done) == 1
+    assert [cell.forecaster for cells in ran.stopped.values() for cell in cells] == ["one-equation", "decoder-one"]
+    assert study.run(root, plan, brief).pretrained == (first, last)
+
+    folders = [Directory(root).pretraining(each.name) / "model" for each in (first, last)]
+    before, after = (checkpoint.load(folder) for folder in folders)
+    assert after.pretrained == (*before.pretrained, "decoder") == ("encoder", "predictor", "decoder")
+    for part in before.pretrained:
+        assert all(map(torch.equal, getattr(before, part).parameters(), getattr(after, part).parameters()))
+    assert checkpoint.read_config(folders[1])[1].pretraining["start"]["fingerprint"] == before.fingerprint
+    shutil.rmtree(folders[0].parent)  # no longer needed
+    assert study.run(root, cells("decoder-one")[-1:], brief).pretrained == ()
 
 
 def test_a_pretraining_that_another_process_computes_is_left_to_it(root, brief):

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
 
-from rdjepa.adaptation.loss import forecast_loss, log_magnitude
 from rdjepa.checks import BelowOne, Count, NotNegative, Precision, Rate, Seed, check
 from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DivergenceError
 from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.loss import forecast_loss, log_magnitude
 from rdjepa.models.device import autocast
 from rdjepa.progress import Progress
 

@@ -36,6 +36,7 @@ from rdjepa.models.rdjepa import RDJEPA, with_fresh_decoder
 from rdjepa.progress import Progress
 
 BASES = ("none", "linear")
+FRESH, PRETRAINED = DECODERS = ("fresh", "pretrained")
 AUTO = "auto"
 
 
@@ -55,6 +56,7 @@ def adapt(
     calibrate: Any = None,
     hold_out: float | None = None,
     borders: str | None = None,
+    decoder: str = FRESH,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
     observe: Callable[[int, str, Forecaster], None] | None = None,
@@ -64,7 +66,7 @@ def adapt(
 
     Args:
         model: a pretrained RD-JEPA or its name or directory; its encoder is frozen, its predictor trained further, its
-            decoder starts from fresh weights. Or a forecaster from `rdjepa.forecasters.build`, trained as it is. The
+            decoder as `decoder` says. Or a forecaster from `rdjepa.forecasters.build`, trained as it is. The
             argument itself is not changed.
         trajectories: `Trajectory` objects, (T, H, W, 2) or (K, T, H, W, 2) arrays, objects of xarray, or a path of any
             known format, or a list of these.
@@ -87,6 +89,8 @@ def adapt(
             several the last ones, of a single one its last frames.
         borders: what decoder and predictor see beyond the borders of the fields: "zeros" as in pretraining,
             "periodic", or "walls" (`rdjepa.models.borders`); those of the pretrained model when None.
+        decoder: what a pretrained model's decoder starts from: "fresh" weights, as in the paper, or its "pretrained"
+            ones, which `rdjepa.pretrain` gives it with the objective "decoder" or a decoder that is kept.
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
         observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
@@ -98,8 +102,9 @@ def adapt(
         features and the updates took.
 
     Raises:
-        ArgumentError: no update, an unknown base, both `resample` and `tile`, both `calibrate` and `hold_out`, or
-            borders that are unknown or for a forecaster from `rdjepa.forecasters.build`, whose configuration has them.
+        ArgumentError: no update, an unknown base, both `resample` and `tile`, both `calibrate` and `hold_out`, unknown
+            borders, a decoder that is unknown or not pretrained, or either of these two for a forecaster from
+            `rdjepa.forecasters.build`, which has its own.
         DataError: trajectories that cannot be used (the message says why).
         CheckpointError: a missing or damaged checkpoint.
         DivergenceError: the loss is not finite.
@@ -120,7 +125,7 @@ def adapt(
         steps=settings.steps if steps is None else steps,
         seed=settings.seed if seed is None else seed,
     )
-    forecaster, pretrained = forecaster_of(start, settings.seed, borders)
+    forecaster, pretrained = forecaster_of(start, settings.seed, borders, decoder)
     if refusal := why_unsavable(forecaster):
         warnings.warn(refusal, UserWarning, stacklevel=2)
     given, taken = read_at_stride(trajectories, forecaster.grid, resample, reading, stride)
@@ -159,6 +164,7 @@ def adapt(
         "forecaster": forecaster.name,
         "preset": forecaster.preset,
         "fingerprint": pretrained,
+        "decoder": decoder,
         "settings": forecaster.settings(),
         "config": dataclasses.asdict(settings),
         "stride": taken,
@@ -265,17 +271,35 @@ def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list
     return support
 
 
-def forecaster_of(model: RDJEPA | ForecastModel, seed: int, borders: str | None = None) -> tuple[ForecastModel, str]:
+def forecaster_of(
+    model: RDJEPA | ForecastModel, seed: int, borders: str | None = None, decoder: str = FRESH
+) -> tuple[ForecastModel, str]:
     """Return a trainable forecaster and the fingerprint of its pretrained weights, empty where there are none.
 
     Raises:
-        ArgumentError: borders for a forecaster that is built already.
+        ArgumentError: a decoder that is unknown or not pretrained, or borders or a pretrained decoder for a forecaster
+            that is built already.
     """
+    if decoder not in DECODERS:
+        raise ArgumentError(f"expected a decoder among {', '.join(DECODERS)}, got {decoder!r}; name one of them")
     if isinstance(model, ForecastModel):
         if borders is not None:
             raise ArgumentError(
                 f"expected borders with a pretrained model, got {borders!r} with the forecaster {model.name}, which is "
                 "built already; build it from a ModelConfig with these borders"
             )
+        if decoder != FRESH:
+            raise ArgumentError(
+                f"expected a {decoder} decoder with a pretrained model, got it with the forecaster {model.name}, which "
+                "is built already and trained as it is; leave it out"
+            )
         return copy.deepcopy(model), ""
-    return RDJEPAForecaster(with_fresh_decoder(model, seed, borders)), model.fingerprint
+    start = with_fresh_decoder(model, seed, borders)
+    if decoder == PRETRAINED:
+        if "decoder" not in model.pretrained:
+            raise ArgumentError(
+                "expected a model with a pretrained decoder, got one without; make it with: "
+                f"rdjepa pretrain --objective decoder --start {model.name}, or leave the decoder fresh"
+            )
+        start.decoder.load_state_dict(model.decoder.state_dict())
+    return RDJEPAForecaster(start), model.fingerprint

@@ -16,7 +16,7 @@ from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import ArgumentError
-from rdjepa.io import cards, checkpoint
+from rdjepa.io import cards, checkpoint, sealed
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.provenance import fingerprint, software
 from rdjepa.models.device import device_named
@@ -36,6 +36,7 @@ from rdjepa.progress import Progress
 from rdjepa.systems import SOURCES, family_names, get
 from rdjepa.viz import figures
 
+CURVES = "curves.png"
 # systems of the error that is recorded with a checkpoint; one trajectory takes a fraction of a second to simulate
 CHECKED = ("gray-scott", "brusselator", "ginzburg-landau", "schnakenberg")
 
@@ -62,6 +63,7 @@ def pretrain(
     precision: str | None = None,
     ema: tuple[float, float] | None = None,
     objective: str | None = None,
+    start: str | Path | None = None,
     without: Collection[str] = (),
     trajectories: int | Mapping[str, int] | None = None,
     config: profiles.PretrainConfig | None = None,
@@ -88,6 +90,8 @@ def pretrain(
         ema: averaging coefficient of the target encoder, first and last; the preset's own when None.
         objective: what the encoder learns from, among `rdjepa.pretraining.objectives.names()`; that of `config` when
             None, which is the paper's unless said otherwise.
+        start: what `load` takes, a pretrained model of these sizes to go on from, in a run of its own; fresh weights
+            when None. Its data are listed with the new checkpoint's.
         without: parts of the method to leave out, among `rdjepa.pretraining.parts.PARTS`.
         trajectories: at most this many of each system's pool, the first ones, or how many by system; all when None.
         config: all optimization settings; those of the preset when None.
@@ -103,7 +107,9 @@ def pretrain(
 
     Raises:
         ArgumentError: unknown preset, precision, objective, part or system, systems without trajectories, coefficients
-            outside [0, 1), less than one trajectory, or a directory of another run.
+            outside [0, 1), less than one trajectory, a directory of another run, or a start that is missing or of other
+            sizes.
+        CheckpointError: a start that is damaged.
         DivergenceError: loss or gradient is not finite; the states saved before remain.
         InsufficientMemoryError: more memory is needed than there is; the message says what to lower.
     """
@@ -120,6 +126,7 @@ def pretrain(
     if objective is not None and objective != config.objective:
         config = dataclasses.replace(config, objective=objective, options=None)
     sizes, config = parts.without(without, PRESETS[preset], objectives.resolved(config))
+    begun = None if start is None else checkpoint.load(start)
     files = _systems(SOURCES if systems is None else systems)
     limit = _limits(trajectories, files)
     unknown = [name for name, _ in config.weights if name not in files]
@@ -155,11 +162,12 @@ def pretrain(
                 progress=progress,
                 line=board.write,
                 model=sizes,
+                start=begun,
             )
         if ranks.leads:
             setup = {"engine": dataclasses.asdict(engine), "processes": ranks.size, **_nearest(data, dataset.checksums)}
             setup["without"] = list(without)
-            _finish(model, preset, run, config, dataset, validation, started, setup, files)
+            _finish(model, preset, run, config, dataset, validation, started, setup, files, start)
         ranks.wait()
     return checkpoint.load(run / "model")
 
@@ -206,9 +214,11 @@ def _finish(
     started: float,
     setup: Mapping[str, Any],
     files: Mapping[str, str],
+    start: str | Path | None,
 ) -> None:
     """Write the folder `model` of a run: weights, configuration, data, curves and card."""
     metrics = read_metrics(run / METRICS)
+    sources = sealed.read(run / checkpoint.DATA, checkpoint.Sources, "pretrain again")
     pretrained = objectives.model_class(config.objective).kept(config.options)
     record = {
         "objective": config.objective,
@@ -223,17 +233,39 @@ def _finish(
         "diagnostics": next((m for m in reversed(metrics) if m.keys() & {"latent_loss", "latent_std"}), {}),
         "seconds_of_last_session": round(time.perf_counter() - started, 1),
         "software": software(),
-        "data": fingerprint(dataset.checksums),
         **setup,
     }
-    # the latent loss of the written weights, to be compared after loading
-    record["check"] = latent_error(model, dataset.normalizers, files)
     folder = run / "model"
     folder.mkdir(exist_ok=True)
-    for name in (checkpoint.DATA, METRICS):
-        write_bytes(folder / name, (run / name).read_bytes())
-    figures.curves(metrics, folder / "curves.png")
+    if start is not None:
+        sources = _went_on(record, sources, start, folder)
+    record["data"] = fingerprint(sources.trajectories)
+    # the latent loss of the written weights, to be compared after loading
+    record["check"] = latent_error(model, dataset.normalizers, files)
+    sealed.write(folder / checkpoint.DATA, dataclasses.asdict(sources))
+    write_bytes(folder / METRICS, (run / METRICS).read_bytes())
+    figures.curves(metrics, folder / CURVES)
     checkpoint.save(model, folder, record, cards.model_card(preset, record), decoder="decoder" in pretrained)
+
+
+def _went_on(
+    record: dict[str, Any], sources: checkpoint.Sources, start: str | Path, folder: Path
+) -> checkpoint.Sources:
+    """Enter into a record, and copy into a folder, what the run went on from; return the data of both runs."""
+    (place, before), earlier = checkpoint.read_config(start), checkpoint.read_sources(start)
+    told = before.pretraining
+    summary = told.get("summary", objectives.get(objectives.DEFAULT).summary)  # records of 0.1.0 have none
+    record["start"] = {"fingerprint": before.sha256, **told}
+    record["summary"] = f"{summary}, then by {record['summary']}"
+    record["systems"] = list(dict.fromkeys([*record["systems"], *told["systems"]]))
+    if nearest := told.get("nearest", {}) | record.get("nearest", {}):
+        record["nearest"] = nearest
+    for name in (METRICS, CURVES):
+        if (place / name).is_file():
+            write_bytes(folder / f"{checkpoint.START}-{name}", (place / name).read_bytes())
+    normalizers = earlier.normalizers | sources.normalizers
+    systems = list(dict.fromkeys([*sources.systems, *earlier.systems]))
+    return checkpoint.Sources(normalizers, earlier.trajectories | sources.trajectories, systems)
 
 
 def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer], files: Mapping[str, str] | None = None) -> float:

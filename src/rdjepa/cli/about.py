@@ -53,11 +53,12 @@ def _curve_table(curve: Mapping[str, Mapping[int, float]]) -> Table:
 
 
 def objective_of(run: Mapping) -> str:
-    """Return the title of the objective in the record of a run, and what was left out; records of 0.1.0 name none."""
+    """Return the titles of the objectives in the record of a run, and what was left out; records of 0.1.0 name none."""
     from rdjepa.pretraining import objectives
 
     name = run.get("objective", objectives.DEFAULT)
     title = objectives.get(name).title if name in objectives.names() else name
+    title = f"{objective_of(run['start'])}, then {title.lower()}" if "start" in run else title
     return f"{title} without {', '.join(run['without'])}" if run.get("without") else title
 
 

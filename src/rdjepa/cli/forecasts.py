@@ -9,6 +9,7 @@ import typer
 from rdjepa.cli.console import console, error_table, progress
 from rdjepa.cli.options import (
     BASES,
+    DECODERS,
     HORIZONS,
     Axes,
     Borders,
@@ -56,6 +57,9 @@ def adapt(
         typer.Option(help="Instead: share of the data to keep for that, the last trajectories, or of one its end."),
     ] = None,
     borders: Borders = None,
+    decoder: Annotated[
+        str, typer.Option(help=f"Weights that the decoder starts from: {' or '.join(DECODERS)} ones of the model.")
+    ] = "fresh",
     resample: Resample = False,
     tile: Tile = False,
     stride: Stride = "1",
@@ -90,6 +94,7 @@ def adapt(
             calibrate=calibrate or None,
             hold_out=hold_out,
             borders=borders,
+            decoder=decoder,
             device=device,
             progress=update,
         )

@@ -36,6 +36,7 @@ def pretrain(
     objective: Annotated[
         str, typer.Option(help=f"What the encoder learns from: {', '.join(OBJECTIVES)}.")
     ] = "predictive-latent",
+    start: Annotated[str | None, typer.Option(help="Pretrained model to go on from; fresh weights by default.")] = None,
     without: Annotated[
         str | None, typer.Option(help=f"Parts to leave out, separated by commas, among {', '.join(PARTS)}.")
     ] = None,
@@ -75,6 +76,7 @@ def pretrain(
             precision=precision,
             ema=ema,
             objective=objective,
+            start=start,
             without=() if without is None else names_in(without),
             trajectories=trajectories,
             engine=engine,

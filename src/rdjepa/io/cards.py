@@ -40,7 +40,7 @@ tags: [reaction-diffusion, pde, jepa, scientific-machine-learning]
 
 # RD-JEPA {preset}
 
-Encoder and predictor of RD-JEPA, pretrained by {summary}. {_networks(pretrained)} Half precision; float32 once loaded.
+{_parts(pretrained)} of RD-JEPA, pretrained by {summary}. {_networks(pretrained)} Half precision; float32 once loaded.
 
 ## Data
 
@@ -55,7 +55,7 @@ checksum of every trajectory, and the field statistics, are in `data.json`; the 
 
 {record["steps"]} steps of batch {config["batch"]}, seed {config["seed"]}, {config["precision"]}; learning rate
 {config["peak"]:g} after {config["warmup"]} warm-up steps, on a cosine to {config["minimum"]:g}; weight decay
-{config["weight_decay"]:g}{averaging}.{left_out}
+{config["weight_decay"]:g}{averaging}.{left_out}{_before(record.get("start"))}
 
 Made with {software}. Curves: `curves.png`, from `metrics.jsonl`.
 
@@ -84,14 +84,30 @@ _OF_FIELD = """\
 of complete contexts differ across samples. A collapsed encoder has `latent_std` near 0 and `latent_cosine` near 1."""
 
 
+def _parts(pretrained: Collection[str]) -> str:
+    """Name the networks of a checkpoint."""
+    return "Encoder, predictor and decoder" if "decoder" in pretrained else "Encoder and predictor"
+
+
+def _before(start: Mapping | None) -> str:
+    """Say what the run went on from, as a paragraph of its own."""
+    if start is None:
+        return ""
+    counts = ", ".join(f"{count} of {name}" for name, count in start["trajectories"].items())
+    return f"""
+
+It went on from the model {start["fingerprint"][:12]}: {start["steps"]} steps of batch {start["config"]["batch"]}, pool
+trajectories {counts}. The record of that run is under `start` in `config.json`, its curves are `start-curves.png`."""
+
+
 def _networks(pretrained: Collection[str]) -> str:
     """Say which networks of a checkpoint are fresh."""
     fresh = [name for name in ("encoder", "predictor") if name not in pretrained]
     said = [f"The {' and the '.join(fresh)} {'have' if len(fresh) > 1 else 'has'} random weights."] if fresh else []
     if "decoder" in pretrained:
         said.append(
-            "The decoder is part of it; `rdjepa.adapt` starts a fresh one all the same, unless it is given the whole "
-            "as a forecaster."
+            "The decoder is part of it; `rdjepa.adapt` starts a fresh one all the same, as in the paper, unless it is "
+            'asked for the pretrained one (`decoder="pretrained"`).'
         )
     else:
         said.append("The decoder is not part of it: `rdjepa.adapt` starts a fresh one for every new system.")

@@ -4,6 +4,7 @@
     config.json         sizes, pretraining settings and the run's versions
     data.json           field statistics, and key and checksum of every trajectory that pretraining used
     metrics.jsonl       the run's curves
+    start-metrics.jsonl those of the run that it went on from, if there is one, whose record config.json has too
     README.md           the model card
 
 A checkpoint is addressed by the name of a shipped one, by the path of a directory, or by a hub id "owner/name"; all
@@ -24,6 +25,7 @@ from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, ModelConfig
 
 WEIGHTS, CONFIG, DATA = "model.safetensors", "config.json", "data.json"
+START = "start"  # what a run went on from: its record in that of the run, and the beginning of its files' names
 _REMEDY = "fetch the whole directory again, or pretrain again"
 FORMAT, VERSION = "rdjepa-model", 1
 
@@ -182,4 +184,5 @@ def load(source: str | Path) -> RDJEPA:
         except RuntimeError as error:
             raise CheckpointError(f"expected the weights of its configuration, got others in {directory}") from error
     model.fingerprint = header["sha256"]
+    model.pretrained = tuple(record.pretraining.get("pretrained", ("encoder", "predictor")))  # early ones name none
     return model

@@ -12,7 +12,7 @@ from rdjepa.errors import CheckpointError
 
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 NEEDED = ("model.safetensors", "config.json", "data.json", "README.md")
-FILES = ("model.safetensors", "config.json", "data.json", "metrics.jsonl", "probes.json", "*.md", "*.png")
+FILES = ("model.safetensors", "config.json", "data.json", "*metrics.jsonl", "probes.json", "*.md", "*.png")
 
 
 def is_hub_id(source: str) -> bool:

@@ -143,6 +143,7 @@ class RDJEPA(nn.Module):
         config: the sizes.
         name: preset or checkpoint that it came from.
         fingerprint: SHA-256 of the pretrained weights, or "" for fresh ones.
+        pretrained: which of the three networks have pretrained weights.
     """
 
     def __init__(self, config: ModelConfig, name: str = "custom") -> None:
@@ -150,6 +151,7 @@ class RDJEPA(nn.Module):
         self.config = config
         self.name = name
         self.fingerprint = ""
+        self.pretrained: tuple[str, ...] = ()
         # Modules draw their weights as they are constructed: another order gives a seed other weights.
         self.encoder = Encoder(
             config.width,
@@ -217,4 +219,5 @@ def with_fresh_decoder(model: RDJEPA, seed: int, borders: str | None = None) -> 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         fresh.decoder = decoder_of(fresh.config)
+    fresh.pretrained = tuple(part for part in fresh.pretrained if part != "decoder")
     return fresh

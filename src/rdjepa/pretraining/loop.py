@@ -50,6 +50,7 @@ def pretrain(
     line: Line | None = None,
     stop_at: int | None = None,
     model: ModelConfig | None = None,
+    start: RDJEPA | None = None,
 ) -> RDJEPA:
     """Pretrain a preset, or resume a run.
 
@@ -72,13 +73,15 @@ def pretrain(
         line: called with every line that goes to `metrics.jsonl`.
         stop_at: end early at this step with the state saved; the schedules do not change.
         model: sizes and parts of the model; those of the preset when None.
+        start: a pretrained model to go on from; None begins with fresh weights.
 
     Returns:
-        The model with the networks that the objective keeps, of the last step: the online encoder, and the predictor
-        where it is trained. The others are fresh.
+        The model with the networks that the objective keeps, of the last step: the online encoder, and predictor and
+        decoder where they are trained. The others are fresh.
 
     Raises:
-        ArgumentError: unknown preset, a used directory without `resuming`, or a run of another configuration or data.
+        ArgumentError: unknown preset, a used directory without `resuming`, a run of another configuration or data, or
+            a start that is missing or of other sizes.
         DivergenceError: loss or gradient is not finite; the saved states are those before.
         InsufficientMemoryError: a `MemoryError`; the sentence says what to lower.
     """
@@ -87,7 +90,7 @@ def pretrain(
     device, engine, ranks = device or torch.device("cpu"), engine or Engine(), ranks or Ranks()
     parts = ranks.parts(config.batch, engine.accumulate)
     with explain_out_of_memory(), _alone(run) if ranks.leads else contextlib.nullcontext():
-        training = Pretraining(preset, config, device, engine, ranks, model)
+        training = Pretraining(preset, config, device, engine, ranks, model, start)
         if ranks.leads:
             _claim(run, dataset, resuming)
         if resuming:

@@ -38,6 +38,7 @@ class Pretraining:
         engine: choices of speed and memory.
         ranks: this process among those of the run.
         model: sizes and parts of the model; those of the preset when None.
+        start: a pretrained model of these sizes, with whose pretrained networks the run begins; none when None.
 
     Attributes:
         objective: the networks that are trained, and their loss.
@@ -54,13 +55,16 @@ class Pretraining:
         engine: Engine = Engine(),  # noqa: B008 - a frozen record
         ranks: Ranks = Ranks(),  # noqa: B008
         model: ModelConfig | None = None,
+        start: RDJEPA | None = None,
     ) -> None:
         config = objectives.resolved(config)
         self.preset, self.config, self.device, self.step = preset, config, device, 0
         self.engine, self.ranks, self.curves = engine, ranks, ""
+        self.start = start.fingerprint if start else ""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             fresh = build(model or preset)
+            _go_on(fresh, start, config.objective)
             made = objectives.model_class(config.objective)(fresh, config)
         self.model_config, self.side = fresh.config, fresh.config.side
         self.objective = made.to(device)
@@ -149,8 +153,9 @@ class Pretraining:
         save_tensors(path, self.tensors(), {"step": self.step, "curves": curves, **self._settings()})
 
     def _settings(self) -> dict[str, Any]:
-        """Return what a state belongs to: preset, sizes and optimization settings."""
-        return {"preset": self.preset, "model": self.model_config.to_dict(), "config": asdict(self.config)}
+        """Return what a state belongs to: preset, sizes, optimization settings and what the run began with."""
+        settings = {"preset": self.preset, "model": self.model_config.to_dict(), "config": asdict(self.config)}
+        return settings | ({"start": self.start} if self.start else {})
 
     def load(self, path: Path) -> None:
         """Restore a state written by `save`.
@@ -189,7 +194,33 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     A state of the first revision has no sizes, one from before there were other objectives or weights names none.
     """
     earlier: dict[str, Any] = {"objective": objectives.DEFAULT, "options": None, "weights": []}
-    return {"preset": settings["preset"], "model": settings.get("model"), **earlier, **settings["config"]}
+    own = {name: settings.get(name) for name in ("preset", "model", "start")}
+    return {**own, **earlier, **settings["config"]}
+
+
+def _go_on(fresh: RDJEPA, start: RDJEPA | None, objective: str) -> None:
+    """Give a model the pretrained networks of another one of its sizes."""
+    continues = objectives.get(objective).continues
+    if start is None:
+        if continues:
+            raise ArgumentError(
+                f"expected a pretrained model to start the objective {objective} from, got none; give one with --start"
+            )
+        return
+    if continues and not {"encoder", "predictor"} <= set(start.pretrained):
+        raise ArgumentError(
+            f"expected a model with pretrained encoder and predictor to start the objective {objective} from, got "
+            f"{' and '.join(start.pretrained) or 'neither'}; give another model"
+        )
+    if start.config != fresh.config:
+        sizes, given = fresh.config.to_dict(), start.config.to_dict()
+        unlike = sorted(name for name in {*sizes, *given} if sizes.get(name) != given.get(name))
+        raise ArgumentError(
+            f"expected a model to start from with the sizes and parts of the run, got another {', '.join(unlike)}; "
+            "give another model or another preset"
+        )
+    for part in start.pretrained:
+        getattr(fresh, part).load_state_dict(getattr(start, part).state_dict())
 
 
 def state_name(step: int) -> str:

@@ -48,7 +48,8 @@ class Change:
         predictor: factor of the predictor's learning rate; 0 freezes it.
         decoder: factor of the decoder's learning rate.
         fresh_predictor: whether the predictor starts from random weights, as where none was pretrained.
-        keep_decoder: whether the adaptation goes on with the decoder of the pretraining instead of a fresh one.
+        keep_decoder: whether the adaptation goes on with the decoder of the pretraining instead of a fresh one. Where
+            the objective trains none, a decoder alone is pretrained after it.
     """
 
     name: str
@@ -143,7 +144,7 @@ for _change in (
     *(
         Change(name, objectives.get(name).title, "objectives", objective=name, **_ENCODER)  # type: ignore[arg-type]
         for name in objectives.names()
-        if name not in (objectives.DEFAULT, "field-forecast")
+        if name not in (objectives.DEFAULT, "field-forecast") and not objectives.get(name).continues
     ),
     Change("family", "Random equations alone", "systems", sources=0, families=FAMILIES),
     Change("sources-and-family", "Sources and random equations", "systems", families=FAMILIES),
@@ -165,6 +166,7 @@ for _change in (
     Change("predictor-frozen", "Predictor not tuned", "adaptation", predictor=0.0),
     Change("predictor-slow", "Predictor, a tenth of the rate", "adaptation", predictor=0.1),
     Change("predictor-slower", "Predictor, a hundredth of the rate", "adaptation", predictor=0.01),
+    Change("decoder-pretrained", "Decoder pretrained after the rest", "adaptation", keep_decoder=True),
     Change("decoder-kept", "Direct forecast, decoder kept", "adaptation", keep_decoder=True, **_FIELDS),  # type: ignore[arg-type]
     Change("decoder-kept-slow", "Direct forecast, decoder kept, a tenth of both rates", "adaptation", keep_decoder=True,
            predictor=0.1, decoder=0.1, **_FIELDS),  # type: ignore[arg-type]

@@ -21,8 +21,13 @@ def identifier(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
 
 
-def checkpoint_fingerprint(profile: Profile) -> str:
+def checkpoint_fingerprint(profile: Profile, decoder: bool = False) -> str:
     """Return the SHA-256 of the weights that RD-JEPA starts from.
+
+    Args:
+        profile: names the checkpoint.
+        decoder: whether its decoder is among them. Otherwise a checkpoint whose decoder alone was pretrained after the
+            rest has the fingerprint of what it went on from: the weights are the same.
 
     Raises:
         CheckpointError: there is no such checkpoint, or it is of another size than the profile's.
@@ -46,7 +51,10 @@ def checkpoint_fingerprint(profile: Profile) -> str:
             f"expected a checkpoint with the sizes of preset {profile.preset}, got another {', '.join(unlike)} at "
             f"{profile.checkpoint}; give another --model, or pretrain it again"
         )
-    return record.sha256
+    run = record.pretraining
+    if decoder or run.get("objective") != "decoder":
+        return record.sha256
+    return run["start"]["fingerprint"]
 
 
 @cache

@@ -31,6 +31,8 @@ from rdjepa.study.directory import RECORD
 from rdjepa.study.fingerprints import code, identifier, recipe_fingerprint
 from rdjepa.study.profiles import Profile
 
+# A decoder is pretrained after encoder and predictor, in this share of their steps.
+DECODER, DECODER_SHARE = "decoder", 0.3
 VERSION = 1  # raised by whoever changes what a pretraining gives on purpose
 MODEL = "model"
 _REMEDY = "move the folder away to pretrain again"
@@ -46,6 +48,7 @@ class Pretraining:
         config: optimization settings, those of the objective among them.
         without: parts of the method that are left out.
         validation: validation trajectories of each system, for the diagnostics alone.
+        start: the pretraining that this one goes on from; None for one that begins with fresh weights.
     """
 
     preset: str
@@ -53,6 +56,7 @@ class Pretraining:
     config: PretrainConfig
     without: tuple[str, ...] = ()
     validation: int = 1
+    start: "Pretraining | None" = None
 
     def __str__(self) -> str:
         """Return "pretraining/objective/systems and their trajectories/parts left out/seed"."""
@@ -78,7 +82,12 @@ class Pretraining:
             "without": list(self.without),
             "systems": [list(each) for each in self.systems],
             "data": {name: recipe_fingerprint(name) for name, _ in self.systems},
+            **({"start": self.start.identity()} if self.start else {}),
         }
+
+    def stages(self) -> "list[Pretraining]":
+        """Return the pretrainings that it goes on from, the first one first, and itself."""
+        return [*(self.start.stages() if self.start else []), self]
 
     def reads(self) -> list[Key]:
         """Return the keys of the trajectories that it reads."""
@@ -88,8 +97,11 @@ class Pretraining:
     def run(self, folder: Path, data: Path, device: torch.device) -> None:
         """Pretrain in a folder, from its newest state where there is one, and record that it is finished.
 
+        What it goes on from lies in the folder beside it.
+
         Raises:
             DivergenceError, DataError: as `rdjepa.pretrain`.
+            StudyError: what it goes on from is damaged.
         """
         started = time.perf_counter()
         model = api.pretrain(
@@ -99,6 +111,7 @@ class Pretraining:
             systems=[name for name, _ in self.systems],
             trajectories=dict(self.systems),
             without=self.without,
+            start=None if self.start is None else weights(folder.parent / self.start.name),
             config=self.config,
             device=str(device),
             resume=True,
@@ -187,9 +200,13 @@ def _of(change: Change, system: str, profile: Profile) -> Pretraining:
         # as often as all sources together, as in the trial that made the family; it would be one system among them
         weights=tuple((name, len(change.equations(system))) for name in change.families if change.equations(system)),
     )
-    return Pretraining(profile.preset, tuple(seen), config, change.without, sizes.validation)
+    made = Pretraining(profile.preset, tuple(seen), config, change.without, sizes.validation)
+    if not change.keep_decoder or DECODER in objectives.model_class(config.objective).kept(config.options):
+        return made
+    steps = max(1, round(DECODER_SHARE * sizes.steps))
+    return replace(made, config=replace(configs.scaled(usual, steps), objective=DECODER), start=made)
 
 
 def distinct(found: Iterable[Pretraining | None]) -> list[Pretraining]:
-    """Return the pretrainings among some, each once, in their order."""
-    return list(dict.fromkeys(each for each in found if each is not None))
+    """Return the pretrainings among some and what they go on from, each once, in an order in which they can be made."""
+    return list(dict.fromkeys(each for last in found if last is not None for each in last.stages()))

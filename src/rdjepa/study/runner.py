@@ -40,8 +40,9 @@ def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile) -> l
 def missing_pretrainings(root: Path | str, missing: Sequence[Cell], profile: Profile) -> list[Pretraining]:
     """Return the pretrainings that some cells start from and that are not finished, in the order of their need."""
     directory = Directory(root)
-    found = pretrainings.distinct(cell.pretraining(profile) for cell in missing)
-    return [each for each in found if not directory.is_pretrained(each.name)]
+    last = dict.fromkeys(each for cell in missing if (each := cell.pretraining(profile)))
+    lacking = pretrainings.distinct(each for each in last if not directory.is_pretrained(each.name))
+    return [each for each in lacking if not directory.is_pretrained(each.name)]
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,15 @@ def run(
     for _, members in groupby(missing, key=lambda cell: cell.group):
         wave = list(members)
         wanted = [each for each in _starts(wave, profile) if each in starts and each not in outcomes]
-        compute_all(attempt_pretraining, {each: each.name for each in wanted})
+        for _, stage in groupby(sorted(wanted, key=_stage), key=_stage):
+            able: dict[Cell | Pretraining, str] = {}
+            for each in stage:
+                before = outcomes.get(each.start, KEPT) if each.start else KEPT
+                if before in (DONE, KEPT):
+                    able[each] = each.name
+                else:  # it has the outcome of what it goes on from
+                    outcomes[each] = before
+            compute_all(attempt_pretraining, able)
         ready: dict[Cell | Pretraining, str] = {}
         for cell in wave:
             start = cell.pretraining(profile)
@@ -188,6 +197,10 @@ def _report(
 def _starts(cells: Sequence[Cell], profile: Profile) -> list[Pretraining]:
     """Return the pretrainings that some cells start from, each once."""
     return pretrainings.distinct(cell.pretraining(profile) for cell in cells)
+
+
+def _stage(each: Pretraining) -> int:
+    return len(each.stages())
 
 
 def attempt_pretraining(supply: Supply, start: Pretraining, profile: Profile, device: str) -> str:

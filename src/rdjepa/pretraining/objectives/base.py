@@ -54,7 +54,7 @@ class ObjectiveModel(nn.Module, ABC):
 
     @classmethod
     def kept(cls, options: Any) -> tuple[str, ...]:
-        """Return the networks of RD-JEPA that the run trains for the checkpoint; the others there are fresh."""
+        """Return the networks of RD-JEPA whose weights go into the checkpoint; the others there are fresh."""
         return ("encoder",)
 
     @abstractmethod

@@ -20,6 +20,7 @@ class Objective:
         summary: what pretraining does, as the end of "pretrained by ...".
         model: its `rdjepa.pretraining.objectives.base.ObjectiveModel`, as "module:Class" or as the class itself.
         trained: whether a run makes steps.
+        continues: whether it needs a pretrained model to go on from.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Objective:
     summary: str
     model: str | type
     trained: bool = True
+    continues: bool = False
 
     @property
     def path(self) -> str:
@@ -100,6 +102,13 @@ for _entry in (
         "nothing: its weights are the random ones of its seed",
         f"{_HERE}.random_weights:RandomWeights",
         trained=False,
+    ),
+    Objective(
+        "decoder",
+        "Decoder alone",
+        "forecasting fields with the decoder alone",
+        f"{_HERE}.decoder_alone:DecoderAlone",
+        continues=True,
     ),
 ):
     register(_entry)

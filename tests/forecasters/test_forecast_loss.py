@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from rdjepa.adaptation.loss import forecast_loss
+from rdjepa.forecasters.loss import forecast_loss
 from rdjepa.pretraining.loss import jepa_loss
 
 
