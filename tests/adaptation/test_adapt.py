@@ -137,5 +137,5 @@ def test_loss_that_is_not_finite_stops_training(tiny):
 
 
 def test_unknown_forecaster_lists_the_known_ones():
-    with pytest.raises(ValueError, match="rd-jepa, scratch"):
+    with pytest.raises(ValueError, match="rd-jepa, rd-jepa-decoder, scratch"):
         forecasters.build("oracle")

@@ -16,8 +16,6 @@ from rdjepa.pretraining import engine, objectives, parts
 from rdjepa.study import profiles, registry
 from rdjepa.study.supply import Supply
 
-PAPER_STUDIES = registry.names()
-
 
 @pytest.mark.parametrize(
     ("shown", "known"),
@@ -33,7 +31,7 @@ PAPER_STUDIES = registry.names()
         (options.FRAME_PLACES, engine.PLACES),
         (options.OBJECTIVES, objectives.names()),
         (options.PARTS, parts.PARTS),
-        (options.STUDIES, PAPER_STUDIES),
+        (options.STUDIES, registry.names()),
         (options.PROFILES, profiles.PROFILES),
         (options.PHASES, registry.get("ablation").phases),
     ],

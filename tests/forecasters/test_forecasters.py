@@ -18,6 +18,7 @@ TINY = ModelConfig(
 )
 SMALL = {
     "rd-jepa": TINY,
+    "rd-jepa-decoder": TINY,
     "scratch": TINY,
     "no-latent": no_latent.Config(16, 8, conditioner_rate=3e-3, decoder_rate=3e-3, grid=64),
     "fno": fno.Config(8, 3, 6, readout=16, rate=3e-3, grid=64),
@@ -43,16 +44,16 @@ def context(batch=2, seed=0):
 
 def test_the_names_are_those_of_the_benchmark():
     assert NAMES == [
-        "rd-jepa", "scratch", "no-latent", "fno", "lno", "riesz-no", "revit", "cnext-unet", "persistence",
-        "extrapolation",
+        "rd-jepa", "rd-jepa-decoder", "scratch", "no-latent", "fno", "lno", "riesz-no", "revit", "cnext-unet",
+        "persistence", "extrapolation",
     ]  # fmt: skip
     assert set(SMALL) == set(NAMES)
 
 
 def test_tables_have_the_order_of_the_paper_and_users_stand_before_what_nothing_trains(registrations):
     assert registry.in_print() == [
-        "rd-jepa", "no-latent", "scratch", "fno", "lno", "revit", "riesz-no", "cnext-unet", "persistence",
-        "extrapolation",
+        "rd-jepa", "rd-jepa-decoder", "no-latent", "scratch", "fno", "lno", "revit", "riesz-no", "cnext-unet",
+        "persistence", "extrapolation",
     ]  # fmt: skip
     forecasters.register(forecasters.Baseline("mine", "Mine", "mine:Mine"))
     assert registry.in_print()[-3:] == ["mine", "persistence", "extrapolation"]

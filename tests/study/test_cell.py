@@ -66,7 +66,7 @@ def test_another_cell_has_another_name(brief, change):
 def test_the_name_follows_the_weights_the_data_and_the_sizes(brief, monkeypatch):
     ours = replace(CELL, forecaster="rd-jepa")
     before = {cell: name(cell, brief) for cell in (CELL, ours)}
-    monkeypatch.setattr(cells, "checkpoint_fingerprint", lambda profile: "0" * 64)
+    monkeypatch.setattr(cells, "checkpoint_fingerprint", lambda profile, decoder: "0" * 64)
     assert name(ours, brief) != before[ours] and name(CELL, brief) == before[CELL]
     monkeypatch.setattr(cells, "recipe_fingerprint", lambda system: "1" * 64)
     assert name(CELL, brief) != before[CELL]

@@ -87,3 +87,12 @@ class RDJEPAForecaster(ForecastModel):
             (self.decoder, self.rates.decoder),
         )
         return [{"params": list(module.parameters()), "lr": rate} for module, rate in modules if rate]
+
+
+class DecoderKept(RDJEPAForecaster):
+    """RD-JEPA whose decoder was pretrained too, after encoder and predictor; it is adapted with the same rates.
+
+    The paper has no such forecaster: there the decoder of every system is a fresh one.
+    """
+
+    name = "rd-jepa-decoder"

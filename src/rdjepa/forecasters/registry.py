@@ -26,6 +26,7 @@ class Baseline:
         short: shorter title for narrow columns and legends; the title by default.
         trained: whether adaptation trains it.
         pretrained: whether it starts from a pretrained checkpoint; its class then takes the loaded model.
+        keeps_decoder: whether it goes on with the checkpoint's pretrained decoder, not with a fresh one.
         sized_by_checkpoint: whether it is built at the preset of a study's checkpoint, not at that of the other models.
         place: position in tables, from 1; trained ones come first, equal places in the order of registration.
         color, marker, line: of its line in figures, as matplotlib names them; spare ones by default.
@@ -37,6 +38,7 @@ class Baseline:
     short: str = ""
     trained: bool = True
     pretrained: bool = False
+    keeps_decoder: bool = False
     sized_by_checkpoint: bool = False
     place: int = LAST
     color: str = ""
@@ -125,6 +127,19 @@ for _entry in (
         place=1,
         color="#0072B2",
         marker="o",
+        line="-",
+    ),
+    Baseline(
+        "rd-jepa-decoder",
+        "RD-JEPA, decoder pretrained",
+        f"{_HERE}.rd_jepa:DecoderKept",
+        short="RD-JEPA + decoder",
+        pretrained=True,
+        keeps_decoder=True,
+        sized_by_checkpoint=True,
+        place=1,
+        color="#332288",
+        marker="*",
         line="-",
     ),
     Baseline(

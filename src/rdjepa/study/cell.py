@@ -107,6 +107,7 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
     start = cell.pretraining(profile)
     kept = {"predictor": not change.fresh_predictor, "decoder": change.keep_decoder} if change else {}
     own = {"pretraining": start.identity(), **kept} if start and change else {}
+    weights = checkpoint_fingerprint(profile, found.keeps_decoder) if found.pretrained and not change else ""
     return (
         code(found.path, partial(forecasters.model_class, found.name))
         | own
@@ -122,7 +123,7 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
             "grid": profile.grid,
             "test": profile.test,
             "statistics": profile.statistics,
-            "checkpoint": checkpoint_fingerprint(profile) if found.pretrained and not change else "",
+            "checkpoint": weights,
             "data": recipe_fingerprint(cell.system),
         }
     )

@@ -57,7 +57,8 @@ def forecaster(name: str, profile: Profile, pretrained: Path | None = None) -> F
         return forecasters.build(name, profile.preset_of(name), seed=seed)
     if change is None:
         kind: Callable[[RDJEPA], ForecastModel] = forecasters.model_class(name)
-        model = kind(with_fresh_decoder(checkpoint.load(profile.checkpoint), seed))
+        loaded = checkpoint.load(profile.checkpoint)
+        model = kind(loaded if forecasters.get(name).keeps_decoder else with_fresh_decoder(loaded, seed))
     else:
         loaded = build(profile.preset, seed) if pretrained is None else checkpoint.load(pretrained)
         start = loaded if change.keep_decoder else with_fresh_decoder(loaded, seed)

@@ -30,7 +30,8 @@ def checkpoint_fingerprint(profile: Profile, decoder: bool = False) -> str:
             rest has the fingerprint of what it went on from: the weights are the same.
 
     Raises:
-        CheckpointError: there is no such checkpoint, or it is of another size than the profile's.
+        CheckpointError: there is no such checkpoint, it is of another size than the profile's, or it lacks a decoder
+            that is needed.
     """
     try:
         _, record = checkpoint.read_config(profile.checkpoint)
@@ -52,6 +53,11 @@ def checkpoint_fingerprint(profile: Profile, decoder: bool = False) -> str:
             f"{profile.checkpoint}; give another --model, or pretrain it again"
         )
     run = record.pretraining
+    if decoder and "decoder" not in run.get("pretrained", ()):
+        raise checkpoint.CheckpointError(
+            f"expected a checkpoint with a pretrained decoder, got one without at {profile.checkpoint}; make it with: "
+            f"rdjepa pretrain --preset {profile.preset} --objective decoder --start {profile.checkpoint}"
+        )
     if decoder or run.get("objective") != "decoder":
         return record.sha256
     return run["start"]["fingerprint"]

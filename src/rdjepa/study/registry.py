@@ -75,8 +75,9 @@ class Study:
         object.__setattr__(self, "cells", self.cells or self.name)
 
     def compared(self) -> tuple[str, ...]:
-        """Return the names of its forecasters and changes."""
-        named = tuple(forecasters.names()) if self.forecasters is None else self.forecasters
+        """Return the names of its forecasters and changes; a study that names none leaves out pretrained decoders."""
+        every = tuple(name for name in forecasters.names() if not forecasters.get(name).keeps_decoder)
+        named = every if self.forecasters is None else self.forecasters
         return (*named, *(changes.names() if self.changes else ()))
 
     def systems_in(self, phase: str | None) -> tuple[str, ...]:
@@ -131,7 +132,7 @@ def register(study: Study) -> Study:
 
 
 def names() -> list[str]:
-    """Return the registered names: the paper's four, the ablation, then the user's."""
+    """Return the registered names: the paper's four, those of this package, then the user's."""
     return list(_REGISTERED)
 
 
@@ -192,6 +193,17 @@ register(
         cells="heldout",
         figures=("scratch-fields", "scratch-errors"),
         published=("S14",),
+    )
+)
+register(
+    # The paper has no pretrained decoder, and not every checkpoint has one; the cells stand beside those of its study.
+    Study(
+        "decoder",
+        "A decoder that was pretrained too",
+        protocol.HELD_OUT,
+        ("rd-jepa", "rd-jepa-decoder", "scratch", "no-latent"),
+        cells="heldout",
+        subject="rd-jepa-decoder",
     )
 )
 register(

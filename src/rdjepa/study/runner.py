@@ -166,10 +166,10 @@ def _claimed(directory: Directory, plan: Sequence[Cell], profile: Profile) -> Pr
     names = dict.fromkeys(cell.forecaster for cell in plan)
     pretrained = [name for name in names if changes.find(name) is None and forecasters.get(name).pretrained]
     # The checkpoint is recorded by forecaster, not by profile: forecasters without pretraining run with any or none.
-    weights = {"checkpoint": checkpoint_fingerprint(profile)} if pretrained else {}
+    weights = {name: checkpoint_fingerprint(profile, forecasters.get(name).keeps_decoder) for name in pretrained}
     directory.claim(profile.name, profile.settings())
-    for name in pretrained:
-        directory.claim(f"{profile.name}/{name}", weights)
+    for name, fingerprint in weights.items():
+        directory.claim(f"{profile.name}/{name}", {"checkpoint": fingerprint})
     if pretrained and profile.checkpoint not in shipped():
         # a worker on a cluster may run in another working directory
         return replace(profile, checkpoint=str(Path(profile.checkpoint).resolve()))
