@@ -11,8 +11,9 @@ it brought along. With `--base linear` forecasters correct a linear forecast of 
 values, fitted to the same trajectories; `linear` among `--forecasters` is that forecast alone. Rows have the learning
 rates themselves, in the order of the parameter groups, the decoder last. `--seed` starts decoder (or all weights) and
 the order of windows anew, which shows how far two rows differ by chance. Forecasters that nothing trains have a row
-after 0 updates. No held-out system and no test trajectory is used. `run` appends a line per trial, number of updates
-and kind of weights, and skips what the file has; `table` prints a row per trial.
+after 0 updates; so has `rd-jepa-decoder` with 0 among `--updates`, whose `--model` needs a pretrained decoder. No
+held-out system and no test trajectory is used. `run` appends a line per trial, number of updates and kind of weights,
+and skips what the file has; `table` prints a row per trial.
 """
 
 import argparse
@@ -45,6 +46,7 @@ from rdjepa.systems import SOURCES
 from rows import append, call, commands, read
 
 PRESET, SUPPORT_SEED, METRIC = "nano", 777, "relative_l2"
+DEFAULT = [n for n in forecasters.names() if forecasters.get(n).trained and not forecasters.get(n).keeps_decoder]
 TRIAL = ("left_out", "k", "forecaster", "base", "groups", "rates", "precision", "seed")
 FIELDS = (*TRIAL, "updates", "weights", "relative_l2", "validation", "fingerprint")
 
@@ -111,7 +113,7 @@ def start(
     """Return a fresh forecaster and the fingerprint of its pretrained weights; "linear" is fitted to the supports.
 
     Raises:
-        ArgumentError: the pretrained model has seen the source that is left out.
+        ArgumentError: the pretrained model has seen the source that is left out, or has no decoder that could be kept.
     """
     if name == "linear":
         return fitted(learning, normalizer), ""
@@ -123,8 +125,13 @@ def start(
             f"expected a model pretrained without {arguments.left_out}, got one of {', '.join(seen)}; make one with: "
             "rdjepa pretrain --systems"
         )
-    model = with_fresh_decoder(rdjepa.load(arguments.model), arguments.seed)
-    return RDJEPAForecaster(model), model.fingerprint
+    loaded, kept = rdjepa.load(arguments.model), forecasters.get(name).keeps_decoder
+    if kept and "decoder" not in loaded.pretrained:
+        raise ArgumentError(
+            f"expected a model with a pretrained decoder for {name}, got one without; give another --model"
+        )
+    kind = cast(type[RDJEPAForecaster], forecasters.model_class(name))
+    return kind(loaded if kept else with_fresh_decoder(loaded, arguments.seed)), loaded.fingerprint
 
 
 def scaled(model: ForecastModel, factor: float, trunk: float) -> list[dict]:
@@ -160,6 +167,8 @@ def trial(
         return rows
     model.parameter_groups = lambda: groups  # type: ignore[method-assign]
     at = [int(n) for n in arguments.updates.split(",")]
+    if 0 in at:
+        observe(0, "last", model.eval())
     config = replace(PROFILES[PRESET], steps=max(at), precision=arguments.precision, seed=arguments.seed)
     data = windows(model, [each.fields for each in learning], normalizer, torch.device("cpu"))
     try:
@@ -202,7 +211,7 @@ def main() -> None:
     parser, go, show = commands(__doc__, run, table, "rates.csv")
     common(go)
     go.add_argument("--model", help="directory of a model pretrained on the other sources")
-    go.add_argument("--forecasters", default=",".join(n for n in forecasters.names() if forecasters.get(n).trained))
+    go.add_argument("--forecasters", default=",".join(DEFAULT))
     go.add_argument("--factors", default="1,0.3,3")
     go.add_argument("--k", type=int, default=1)
     go.add_argument("--base", choices=("none", "linear"), default="none", help="what the forecasters add to")

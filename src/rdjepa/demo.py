@@ -1,7 +1,7 @@
 """The demonstration: forecast a held-out system after adaptation to one trajectory.
 
-Simulate, adapt, train the control from scratch, evaluate on unseen trajectories after some and after all updates, draw.
-Every number is of this run.
+Simulate, adapt with a fresh decoder and with the pretrained one, train the control from scratch, evaluate on unseen
+trajectories after some and after all updates, draw. Every number is of this run.
 """
 
 import json
@@ -32,7 +32,7 @@ from rdjepa.study import protocol
 from rdjepa.viz import figures
 
 METRICS = ("relative_l2", "gradient_l1")
-RD_JEPA, SCRATCH, PERSISTENCE = "RD-JEPA", "from scratch", "persistence"
+RD_JEPA, KEPT, SCRATCH, PERSISTENCE = "RD-JEPA", "decoder pretrained", "from scratch", "persistence"
 STRIDE = 4  # on the way every fourth window is evaluated
 
 Bar = Callable[[str], AbstractContextManager[Progress]]
@@ -98,12 +98,14 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
     support_trajectories, unseen = data[: config.k], data[config.k :]
 
     adapted = {}
-    curve: dict[str, dict[int, float]] = {RD_JEPA: {}, SCRATCH: {}}
+    pretrained = api.load(config.model)
+    started_from: dict[str, tuple[Any, str]] = {RD_JEPA: (pretrained, "fresh")}
+    if "decoder" in pretrained.pretrained:
+        started_from[KEPT] = (pretrained, "pretrained")
+    started_from[SCRATCH] = (forecasters.build("scratch", preset, seed=config.seed), "fresh")
+    curve: dict[str, dict[int, float]] = {name: {} for name in started_from}
     weights = AVERAGED if PROFILES.get(preset, AdaptConfig()).averaging else LAST
-    for name, model in (
-        (RD_JEPA, api.load(config.model)),
-        (SCRATCH, forecasters.build("scratch", preset, seed=config.seed)),
-    ):
+    for name, (model, decoder) in started_from.items():
 
         def measure(updates: int, kind: str, snapshot: Forecaster, name: str = name) -> None:
             if kind == weights:
@@ -116,6 +118,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
                 support_trajectories,
                 steps=config.updates,
                 seed=config.seed,
+                decoder=decoder,
                 device=config.device,
                 progress=update,
                 observe=measure,
@@ -138,7 +141,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
     title = f"{config.system}, K = {config.k}, {config.test} unseen trajectories"
     figures.learning(curve, {PERSISTENCE: flat}, out / "curve.png", title=title)
     _draw(config, unseen[0].fields, adapted, out)
-    adapted[RD_JEPA].save(out / "forecaster.safetensors")
+    adapted[KEPT if KEPT in adapted else RD_JEPA].save(out / "forecaster.safetensors")
     result = {
         "config": vars(config),
         "support": [str(key) for key in keys[: config.k]],
