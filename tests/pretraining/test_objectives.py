@@ -218,15 +218,19 @@ def test_a_run_goes_on_from_the_weights_of_a_model_and_is_resumed_with_the_same_
 def test_a_start_that_is_missing_of_other_sizes_or_half_pretrained_is_refused(tiny):
     config, half = replace(CONFIG, objective="decoder"), pretrained()
     half.pretrained = ("encoder",)
-    other = build(replace(PRESETS["tiny"], decoder_groups=0))
-    other.pretrained = ("encoder", "predictor")
+    other, fresh = (
+        build(replace(PRESETS["tiny"], predictor_blocks=2)),
+        build(replace(PRESETS["tiny"], decoder_groups=0)),
+    )
+    other.pretrained = fresh.pretrained = ("encoder", "predictor")
+    Pretraining("tiny", config, CPU, start=fresh)  # its decoder, which is not pretrained, is not taken over
     for start, sentence in (
         (None, "expected a pretrained model to start the objective decoder from, got none"),
         (
             half,
             "pretrained encoder and predictor to start the objective decoder from, got encoder; give",
         ),
-        (other, "the sizes and parts of the run, got another decoder_groups"),
+        (other, "the sizes and parts of the run, got another predictor_blocks"),
     ):
         with pytest.raises(ArgumentError, match=sentence):
             Pretraining("tiny", config, CPU, start=start)

@@ -30,6 +30,7 @@ from rdjepa.pretraining.engine import Engine, explain_out_of_memory, fastest
 from rdjepa.pretraining.frames import Frames
 from rdjepa.pretraining.loop import METRICS, read_metrics
 from rdjepa.pretraining.loop import pretrain as _pretrain
+from rdjepa.pretraining.state import check_start
 from rdjepa.pretraining.targets import TargetConfig
 from rdjepa.pretraining.tensorboard import Board
 from rdjepa.progress import Progress
@@ -127,6 +128,7 @@ def pretrain(
         config = dataclasses.replace(config, objective=objective, options=None)
     sizes, config = parts.without(without, PRESETS[preset], objectives.resolved(config))
     begun = None if start is None else checkpoint.load(start)
+    check_start(begun, sizes, config.objective)
     files = _systems(SOURCES if systems is None else systems)
     limit = _limits(trajectories, files)
     unknown = [name for name, _ in config.weights if name not in files]

@@ -64,7 +64,9 @@ class Pretraining:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             fresh = build(model or preset)
-            _go_on(fresh, start, config.objective)
+            check_start(start, fresh.config, config.objective)
+            for part in start.pretrained if start else ():
+                getattr(fresh, part).load_state_dict(getattr(start, part).state_dict())
             made = objectives.model_class(config.objective)(fresh, config)
         self.model_config, self.side = fresh.config, fresh.config.side
         self.objective = made.to(device)
@@ -198,8 +200,14 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**own, **earlier, **settings["config"]}
 
 
-def _go_on(fresh: RDJEPA, start: RDJEPA | None, objective: str) -> None:
-    """Give a model the pretrained networks of another one of its sizes."""
+def check_start(start: RDJEPA | None, sizes: ModelConfig, objective: str) -> None:
+    """Refuse a model that a run cannot go on from, or none where the objective needs one.
+
+    Sizes of a decoder are compared only where it is pretrained; a fresh one has those of the run.
+
+    Raises:
+        ArgumentError: no start, one of other sizes, or one that lacks a pretrained network.
+    """
     continues = objectives.get(objective).continues
     if start is None:
         if continues:
@@ -212,15 +220,15 @@ def _go_on(fresh: RDJEPA, start: RDJEPA | None, objective: str) -> None:
             f"expected a model with pretrained encoder and predictor to start the objective {objective} from, got "
             f"{' and '.join(start.pretrained) or 'neither'}; give another model"
         )
-    if start.config != fresh.config:
-        sizes, given = fresh.config.to_dict(), start.config.to_dict()
-        unlike = sorted(name for name in {*sizes, *given} if sizes.get(name) != given.get(name))
+    own, given = sizes.to_dict(), start.config.to_dict()
+    unlike = [name for name in sorted({*own, *given}) if own.get(name) != given.get(name)]
+    if "decoder" not in start.pretrained:
+        unlike = [name for name in unlike if not name.startswith("decoder")]
+    if unlike:
         raise ArgumentError(
             f"expected a model to start from with the sizes and parts of the run, got another {', '.join(unlike)}; "
             "give another model or another preset"
         )
-    for part in start.pretrained:
-        getattr(fresh, part).load_state_dict(getattr(start, part).state_dict())
 
 
 def state_name(step: int) -> str:
