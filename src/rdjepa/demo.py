@@ -32,7 +32,7 @@ from rdjepa.study import protocol
 from rdjepa.viz import figures
 
 METRICS = ("relative_l2", "gradient_l1")
-RD_JEPA, KEPT, SCRATCH, PERSISTENCE = "RD-JEPA", "decoder pretrained", "from scratch", "persistence"
+RD_JEPA, KEPT, SCRATCH, PERSISTENCE = "RD-JEPA", "RD-JEPA, decoder pretrained", "from scratch", "persistence"
 STRIDE = 4  # on the way every fourth window is evaluated
 
 Bar = Callable[[str], AbstractContextManager[Progress]]
