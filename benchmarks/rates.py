@@ -29,6 +29,7 @@ from torch import nn
 import rdjepa
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import PROFILES, train, windows
+from rdjepa.api.adapting import FRESH, PRETRAINED, forecaster_of
 from rdjepa.data.acquire import Acquirer
 from rdjepa.data.fields import channels_first
 from rdjepa.data.splits import support
@@ -38,10 +39,9 @@ from rdjepa.evaluation.aggregate import horizon_average
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.linear import Corrected, Linear
-from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.models.decoder import Decoder, normalization
-from rdjepa.models.rdjepa import PRESETS, with_fresh_decoder
+from rdjepa.models.rdjepa import PRESETS
 from rdjepa.systems import SOURCES
 from rows import append, call, commands, read
 
@@ -125,13 +125,8 @@ def start(
             f"expected a model pretrained without {arguments.left_out}, got one of {', '.join(seen)}; make one with: "
             "rdjepa pretrain --systems"
         )
-    loaded, kept = rdjepa.load(arguments.model), forecasters.get(name).keeps_decoder
-    if kept and "decoder" not in loaded.pretrained:
-        raise ArgumentError(
-            f"expected a model with a pretrained decoder for {name}, got one without; give another --model"
-        )
-    kind = cast(type[RDJEPAForecaster], forecasters.model_class(name))
-    return kind(loaded if kept else with_fresh_decoder(loaded, arguments.seed)), loaded.fingerprint
+    decoder = PRETRAINED if forecasters.get(name).keeps_decoder else FRESH
+    return forecaster_of(rdjepa.load(arguments.model), arguments.seed, decoder=decoder)
 
 
 def scaled(model: ForecastModel, factor: float, trunk: float) -> list[dict]:

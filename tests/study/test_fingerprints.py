@@ -1,6 +1,7 @@
 """What the weights of a checkpoint are known by: with a decoder that was pretrained after the rest, and without it."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +13,8 @@ from rdjepa.study import contenders
 from rdjepa.study.fingerprints import checkpoint_fingerprint
 from rdjepa.study.profiles import PROFILES
 
+PARTS = ("encoder", "predictor", "decoder")
+
 
 @pytest.fixture
 def profiles(tiny, tmp_path, monkeypatch):
@@ -19,7 +22,7 @@ def profiles(tiny, tmp_path, monkeypatch):
     monkeypatch.setitem(PRESETS, "tiny", tiny)
     model, found = build("tiny", seed=3), []
     first = checkpoint.save(model, tmp_path / "first", {}, "")
-    run = {"objective": "decoder", "pretrained": ["encoder", "predictor", "decoder"], "start": {"fingerprint": first}}
+    run = {"objective": "decoder", "pretrained": [*PARTS], "start": {"fingerprint": first}}
     checkpoint.save(model, tmp_path / "last", run, "", decoder=True)
     for name in ("first", "last"):
         found.append(replace(PROFILES["nano"], preset="tiny", checkpoint=str(tmp_path / name)))
@@ -29,6 +32,11 @@ def profiles(tiny, tmp_path, monkeypatch):
 def test_a_fresh_decoder_starts_from_the_weights_of_the_model_before_and_a_kept_one_from_all(profiles):
     first, last = profiles
     known = checkpoint_fingerprint(first)
+    second = {"fingerprint": "of the second", "objective": "decoder", "start": {"fingerprint": known}}
+    again = {"objective": "decoder", "pretrained": [*PARTS], "start": second}
+    folder = Path(last.checkpoint).with_name("twice")
+    checkpoint.save(build("tiny", seed=4), folder, again, "", decoder=True)
+    assert checkpoint_fingerprint(replace(last, checkpoint=str(folder))) == known
     assert checkpoint_fingerprint(last) == known != checkpoint_fingerprint(last, decoder=True)
     with pytest.raises(CheckpointError, match=r"a pretrained decoder, got one without .* --objective decoder --start"):
         checkpoint_fingerprint(first, decoder=True)

@@ -43,7 +43,7 @@ CHECKED = ("gray-scott", "brusselator", "ginzburg-landau", "schnakenberg")
 
 
 def load(source: str | Path) -> RDJEPA:
-    """Load a pretrained RD-JEPA; its decoder has fresh weights until `adapt`.
+    """Load a pretrained RD-JEPA; its decoder has fresh weights where the checkpoint has none (`RDJEPA.pretrained`).
 
     Args:
         source: name of a shipped checkpoint ("nano"), a directory that `pretrain` wrote, or a hub id "owner/name".

@@ -113,6 +113,11 @@ class ModelConfig:
         return cls(**{**values, "depths": depths, "without": without})
 
 
+def unlike(one: Mapping, other: Mapping) -> list[str]:
+    """Return the sorted names of what differs between two configurations, as `ModelConfig.to_dict` returns them."""
+    return sorted(name for name in {*one, *other} if one.get(name) != other.get(name))
+
+
 PRESETS = {
     "paper": ModelConfig(),
     # A patch of the paper has 128 values, its token 512 numbers and the decoder's coarsest level 384. The smaller

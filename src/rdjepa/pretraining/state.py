@@ -15,7 +15,7 @@ from rdjepa.errors import ArgumentError, CheckpointError, DivergenceError
 from rdjepa.io import sealed
 from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.device import autocast
-from rdjepa.models.rdjepa import RDJEPA, ModelConfig, build
+from rdjepa.models.rdjepa import RDJEPA, ModelConfig, build, unlike
 from rdjepa.pretraining import objectives
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch
@@ -220,13 +220,12 @@ def check_start(start: RDJEPA | None, sizes: ModelConfig, objective: str) -> Non
             f"expected a model with pretrained encoder and predictor to start the objective {objective} from, got "
             f"{' and '.join(start.pretrained) or 'neither'}; give another model"
         )
-    own, given = sizes.to_dict(), start.config.to_dict()
-    unlike = [name for name in sorted({*own, *given}) if own.get(name) != given.get(name)]
+    differing = unlike(sizes.to_dict(), start.config.to_dict())
     if "decoder" not in start.pretrained:
-        unlike = [name for name in unlike if not name.startswith("decoder")]
-    if unlike:
+        differing = [name for name in differing if not name.startswith("decoder")]
+    if differing:
         raise ArgumentError(
-            f"expected a model to start from with the sizes and parts of the run, got another {', '.join(unlike)}; "
+            f"expected a model to start from with the sizes and parts of the run, got another {', '.join(differing)}; "
             "give another model or another preset"
         )
 

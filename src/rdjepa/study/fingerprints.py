@@ -12,7 +12,7 @@ from rdjepa import systems
 from rdjepa.data.identity import digest
 from rdjepa.errors import StudyError
 from rdjepa.io import checkpoint
-from rdjepa.models.rdjepa import PRESETS
+from rdjepa.models.rdjepa import PRESETS, unlike
 from rdjepa.study.profiles import Profile
 
 
@@ -27,7 +27,7 @@ def checkpoint_fingerprint(profile: Profile, decoder: bool = False) -> str:
     Args:
         profile: names the checkpoint.
         decoder: whether its decoder is among them. Otherwise a checkpoint whose decoder alone was pretrained after the
-            rest has the fingerprint of what it went on from: the weights are the same.
+            rest has the fingerprint of what it first went on from: the weights are the same.
 
     Raises:
         CheckpointError: there is no such checkpoint, it is of another size than the profile's, or it lacks a decoder
@@ -46,10 +46,9 @@ def checkpoint_fingerprint(profile: Profile, decoder: bool = False) -> str:
             "give another --model or another --profile"
         )
     # What a cell is named after are the sizes of the preset; another decoder would not be that of the controls.
-    if (sizes := PRESETS[profile.preset].to_dict()) != record.model:
-        unlike = sorted(name for name in {*sizes, *record.model} if sizes.get(name) != record.model.get(name))
+    if differing := unlike(PRESETS[profile.preset].to_dict(), record.model):
         raise checkpoint.CheckpointError(
-            f"expected a checkpoint with the sizes of preset {profile.preset}, got another {', '.join(unlike)} at "
+            f"expected a checkpoint with the sizes of preset {profile.preset}, got another {', '.join(differing)} at "
             f"{profile.checkpoint}; give another --model, or pretrain it again"
         )
     run = record.pretraining
@@ -58,9 +57,11 @@ def checkpoint_fingerprint(profile: Profile, decoder: bool = False) -> str:
             f"expected a checkpoint with a pretrained decoder, got one without at {profile.checkpoint}; make it with: "
             f"rdjepa pretrain --preset {profile.preset} --objective decoder --start {profile.checkpoint}"
         )
-    if decoder or run.get("objective") != "decoder":
-        return record.sha256
-    return run["start"]["fingerprint"]
+    fingerprint = record.sha256
+    while not decoder and run.get("objective") == "decoder":
+        run = run["start"]
+        fingerprint = run["fingerprint"]
+    return fingerprint
 
 
 @cache
