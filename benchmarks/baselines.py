@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=2)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--only", default=",".join(forecasters.names()))
+    parser.add_argument("--only", default=",".join(forecasters.usual()))
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     device = device_named(arguments.device)

@@ -91,7 +91,9 @@ def measure(way: str, arguments: argparse.Namespace, data: dict[str, Any]) -> di
     at = [int(n) for n in arguments.updates.split(",")]
     config = replace(PROFILES["nano"], steps=max(at), precision=arguments.precision)
     features = tuple(torch.cat(parts) for parts in given)
-    train(model, Windows(features, cut.targets, log_magnitude(cut.targets)), config, None, observe, at)
+    train(
+        model, Windows(len(cut.targets), features, cut.targets, log_magnitude(cut.targets)), config, None, observe, at
+    )
     return errors
 
 

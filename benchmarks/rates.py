@@ -11,9 +11,10 @@ it brought along. With `--base linear` forecasters correct a linear forecast of 
 values, fitted to the same trajectories; `linear` among `--forecasters` is that forecast alone. Rows have the learning
 rates themselves, in the order of the parameter groups, the decoder last. `--seed` starts decoder (or all weights) and
 the order of windows anew, which shows how far two rows differ by chance. Forecasters that nothing trains have a row
-after 0 updates; so has `rd-jepa-decoder` with 0 among `--updates`, whose `--model` needs a pretrained decoder. No
-held-out system and no test trajectory is used. `run` appends a line per trial, number of updates and kind of weights,
-and skips what the file has; `table` prints a row per trial.
+after 0 updates; so has `rd-jepa-decoder` with 0 among `--updates`, whose `--model` needs a pretrained decoder. Those
+that rehearse take trajectories that `--model` was pretrained on. No held-out system and no test trajectory is used.
+`run` appends a line per trial, number of updates and kind of weights, and skips what the file has; `table` prints a row
+per trial.
 """
 
 import argparse
@@ -23,12 +24,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+import numpy as np
 import torch
 from torch import nn
 
 import rdjepa
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import PROFILES, train, windows
+from rdjepa.api import rehearsing
 from rdjepa.api.adapting import FRESH, PRETRAINED, forecaster_of
 from rdjepa.data.acquire import Acquirer
 from rdjepa.data.fields import channels_first
@@ -46,15 +49,16 @@ from rdjepa.systems import SOURCES
 from rows import append, call, commands, read
 
 PRESET, SUPPORT_SEED, METRIC = "nano", 777, "relative_l2"
-DEFAULT = [n for n in forecasters.names() if forecasters.get(n).trained and not forecasters.get(n).keeps_decoder]
+DEFAULT = [name for name in forecasters.usual() if forecasters.get(name).trained]
 TRIAL = ("left_out", "k", "forecaster", "base", "groups", "rates", "precision", "seed")
 FIELDS = (*TRIAL, "updates", "weights", "relative_l2", "validation", "fingerprint")
+KEY = (*TRIAL, "fingerprint")  # of the pretrained weights
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the missing trials, in the order of the factors, so that an early stop leaves equal numbers of them."""
     torch.set_num_threads(arguments.threads)
-    done = {tuple(row[name] for name in TRIAL) for row in read(arguments.out)}
+    done = {tuple(row[name] for name in KEY) for row in read(arguments.out)}
     system = arguments.left_out
     learning, unseen, normalizer = material(arguments, arguments.k)
     for factor in (float(f) for f in arguments.factors.split(",")):
@@ -63,12 +67,12 @@ def run(arguments: argparse.Namespace) -> None:
             groups = scaled(model, factor, arguments.trunk)
             settings = (text(groups), arguments.precision, str(arguments.seed))
             described = (system, str(arguments.k), name, arguments.base, regrouped(model, arguments.groups), *settings)
-            if described not in done:
+            if (*described, fingerprint) not in done:
                 if arguments.base == "linear" and groups:
                     model = Corrected(model, fitted(learning, normalizer))
-                rows = trial(model, groups, learning, unseen, normalizer, arguments)
+                rows = trial(model, groups, learning, unseen, normalizer, arguments, rehearsed(name, arguments))
                 append(arguments.out, FIELDS, [(*described, *row, len(unseen), fingerprint) for row in rows])
-                done.add(described)
+                done.add((*described, fingerprint))
                 print(" ".join(described), rows[-1][-1], flush=True)
 
 
@@ -129,6 +133,15 @@ def start(
     return forecaster_of(rdjepa.load(arguments.model), arguments.seed, decoder=decoder)
 
 
+def rehearsed(name: str, arguments: argparse.Namespace) -> list[np.ndarray]:
+    """Return what a forecaster rehearses: trajectories that the model was pretrained on."""
+    if not forecasters.get(name).rehearses:
+        return []
+    acquirer, sources = Acquirer(arguments.data, arguments.data), checkpoint.read_sources(arguments.model)
+    keys = rehearsing.rehearsed_keys(sources, rehearsing.REHEARSED)
+    return rehearsing.standardized(sources, keys, lambda key: acquirer.get(key).coarsened(PRESETS[PRESET].grid))
+
+
 def scaled(model: ForecastModel, factor: float, trunk: float) -> list[dict]:
     """Return the parameter groups of a forecaster with its rates times a factor, all but the last times `trunk` too."""
     groups = model.parameter_groups()
@@ -148,6 +161,7 @@ def trial(
     unseen: list[rdjepa.Trajectory],
     normalizer: rdjepa.Normalizer,
     arguments: argparse.Namespace,
+    beside: Sequence[np.ndarray] = (),
 ) -> list[tuple[int, str, str]]:
     """Adapt the groups of parameters; return number of updates, kind of weights and error of every observation."""
     rows: list[tuple[int, str, str]] = []
@@ -164,8 +178,10 @@ def trial(
     at = [int(n) for n in arguments.updates.split(",")]
     if 0 in at:
         observe(0, "last", model.eval())
+    if not max(at):
+        return rows
     config = replace(PROFILES[PRESET], steps=max(at), precision=arguments.precision, seed=arguments.seed)
-    data = windows(model, [each.fields for each in learning], normalizer, torch.device("cpu"))
+    data = windows(model, [each.fields for each in learning], normalizer, torch.device("cpu"), beside)
     try:
         train(model, data, config, None, observe, at)
     except DivergenceError:
@@ -178,10 +194,11 @@ def table(arguments: argparse.Namespace) -> None:
     found: dict[tuple[str, ...], dict[int, str]] = defaultdict(dict)
     for row in read(arguments.rows):
         if row["weights"] == arguments.weights or row["updates"] == "0":
-            found[tuple(row[name] for name in TRIAL)][int(row["updates"])] = f"{float(row[METRIC]):.4f}"
+            trial = (*(row[name] for name in TRIAL), row["fingerprint"][:12])
+            found[trial][int(row["updates"])] = f"{float(row[METRIC]):.4f}"
     at = sorted({updates for errors in found.values() for updates in errors})
-    print(f"| {' | '.join(TRIAL)} | {' | '.join(f'{updates} updates' for updates in at)} |")
-    print("|" + "---|" * (len(TRIAL) + len(at)))
+    print(f"| {' | '.join(KEY)} | {' | '.join(f'{updates} updates' for updates in at)} |")
+    print("|" + "---|" * (len(KEY) + len(at)))
     for trial, errors in sorted(found.items()):
         print(f"| {' | '.join((*trial, *(errors.get(updates, '') for updates in at)))} |")
 

@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.api import latent_error
 from rdjepa.api.adapting import forecaster_of
 from rdjepa.data.build import build
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import ArgumentError, CheckpointError, DataError
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
@@ -242,12 +244,22 @@ def test_a_decoder_is_pretrained_after_the_rest_and_adapted_further(tiny, tmp_pa
     chosen: dict = {"config": config, "objective": "decoder", "systems": ["brusselator"], "device": "cpu"}
     with pytest.raises(ArgumentError, match="expected a pretrained model to start the objective decoder from"):
         rdjepa.pretrain("tiny", data, last, **chosen)
-    rdjepa.pretrain("tiny", data, last, start=first / "model", **chosen)
-    (_, before), (_, after) = (checkpoint.read_config(run / "model") for run in (first, last))
+    copied = tmp_path / "copied"
+    shutil.copytree(first / "model", copied)
+
+    def removed(*_):  # the run ends with what it began with
+        shutil.rmtree(first / "model", ignore_errors=True)
+
+    rdjepa.pretrain("tiny", data, last, start=first / "model", progress=removed, **chosen)
+    (_, before) = checkpoint.read_config(copied)
+    (_, after) = checkpoint.read_config(last / "model")
     told, sources = after.pretraining, checkpoint.read_sources(last / "model")
     assert told["start"]["fingerprint"] == before.sha256
     assert told["summary"].startswith("predicting future states in latent space, then by forecasting fields with the d")
-    assert told["systems"] == sources.systems == ["brusselator", "schnakenberg"] == list(sources.normalizers)[::-1]
+    assert told["systems"] == sources.systems == ["brusselator", "schnakenberg"] == list(sources.normalizers)
+    normalizers = {name: Normalizer.from_dict(values) for name, values in sources.normalizers.items()}
+    assert told["check"] == pytest.approx(latent_error(rdjepa.load(last / "model"), normalizers), rel=1e-2)
+    assert (last / "model" / "start-curves.png").is_file()
     assert sorted(sources.trajectories) == ["brusselator/pool/id/00000", "schnakenberg/pool/id/00000"]
     assert leaks.audit(str(last / "model"))[1] == []
 
@@ -260,15 +272,45 @@ def test_a_decoder_is_pretrained_after_the_rest_and_adapted_further(tiny, tmp_pa
     assert adapted.record["decoder"] == "pretrained" and adapted.model.settings()["model"]["borders"] == "walls"
     for model, decoder, sentence in (
         (
-            first / "model",
+            copied,
             "pretrained",
-            "a model with a pretrained decoder, got one without; make it with: rdjepa pretrain",
+            "got one with encoder and predictor; give it one with rdjepa pretrain --preset tiny --objective decoder",
         ),
         (loaded, "warm", "expected a decoder among fresh, pretrained, got 'warm'"),
         (rdjepa.forecasters.build("no-latent", "nano"), "pretrained", "built already and trained as it is"),
     ):
         with pytest.raises(ArgumentError, match=sentence):
             rdjepa.adapt(model, trajectory(12), steps=1, decoder=decoder, device="cpu")
+
+
+def test_a_start_that_a_run_could_not_tell_of_is_refused_before_the_first_step(tiny, tmp_path, monkeypatch, edit_json):
+    data, first, other = (tmp_path / name for name in ("data", "first", "other"))
+    build(data, [Key("brusselator", split) for split in ("pool", "validation")])
+    monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
+    chosen: dict = {"config": PretrainConfig(steps=1, batch=1, warmup=1), "systems": ["brusselator"], "device": "cpu"}
+    rdjepa.pretrain("tiny", data, first, **chosen)
+
+    def unlisted():
+        (other / "data.json").unlink()
+
+    def untold():
+        edit_json(other / "config.json", lambda values: values["pretraining"].clear())
+
+    def another():
+        edit_json(other / "data.json", lambda values: values["trajectories"].update({"brusselator/pool/id/00000": "0"}))
+
+    for change, error, sentence in (
+        (unlisted, CheckpointError, "expected the list of its data"),
+        (untold, CheckpointError, "in .*, got one without config; start from another"),
+        (another, DataError, "expected the trajectory brusselator/pool/id/00000 that the model was started with"),
+    ):
+        shutil.copytree(first / "model", other, dirs_exist_ok=True)
+        change()
+        with pytest.raises(error, match=sentence):
+            rdjepa.pretrain("tiny", data, tmp_path / "run", start=other, objective="decoder", **chosen)
+    with pytest.raises(ArgumentError, match="no model to start the objective random from, which trains nothing"):
+        rdjepa.pretrain("tiny", data, tmp_path / "run", start=first / "model", objective="random", **chosen)
+    assert not list((tmp_path / "run").rglob("*.safetensors"))
 
 
 def test_pretraining_on_a_family_takes_statistics_of_each_equation_and_as_many_as_asked(tiny, tmp_path, monkeypatch):
@@ -279,6 +321,32 @@ def test_pretraining_on_a_family_takes_statistics_of_each_equation_and_as_many_a
     sources = checkpoint.read_sources(tmp_path / "run" / "model")
     assert list(sources.normalizers) == list(sources.trajectories) == ["family/pool/id/00000"]
     assert sources.systems == ["family"] and sources.normalizers["family/pool/id/00000"]["source"] == "trajectory"
+
+
+def test_what_pretraining_saw_is_rehearsed_as_it_was_seen(tiny, tmp_path, monkeypatch):
+    names = ["schnakenberg", "family"]
+    build(tmp_path / "data", [Key(name, split) for name in names for split in ("pool", "validation")])
+    monkeypatch.setitem(profiles.PROFILES, "tiny", PretrainConfig(steps=1, batch=1, warmup=1))
+    monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
+    rdjepa.pretrain("tiny", tmp_path / "data", tmp_path / "run", systems=names, device="cpu")
+    path = tmp_path / "run" / "model"
+    read, simulated = rdjepa.rehearsal(path, data=tmp_path / "data"), rdjepa.rehearsal(path, 3)
+    assert [each.shape for each in read] == 2 * [(40, 64, 64, 2)]
+    for one, other in zip(read, simulated, strict=True):
+        assert np.array_equal(one, other)  # one trajectory, so its own statistics in a family or not
+        assert np.allclose(one.mean((0, 1, 2)), 0, atol=1e-3) and np.allclose(one.std((0, 1, 2)), 1, atol=1e-2)
+    adapted = rdjepa.adapt(path, trajectory(12), steps=2, rehearse=read, device="cpu")
+    assert adapted.record["rehearsed"] == 2 and adapted.record["frames"] == [12] and adapted.familiar is not None
+    changed: tuple[tuple[dict, type[Exception], str], ...] = (
+        ({"base": "linear"}, ArgumentError, "expected no base where others are rehearsed, got linear"),
+        ({"rehearse": [trajectory()[:, :32, :32]]}, DataError, "to rehearse on a 64 x 64 grid, got 32 x 32"),
+        ({"rehearse": [trajectory(5)]}, DataError, "got 5"),
+    )
+    for options, error, sentence in changed:
+        with pytest.raises(error, match=sentence):
+            rdjepa.adapt(path, trajectory(12), steps=1, **({"rehearse": read, "device": "cpu"} | options))
+    with pytest.raises(ArgumentError, match="count to be"):
+        rdjepa.rehearsal(path, 0)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from rdjepa.version import __version__
 if TYPE_CHECKING:
     from rdjepa import forecasters, systems
     from rdjepa.adaptation.forecaster import Forecaster, load_forecaster
-    from rdjepa.api import adapt, evaluate, first_look, inspect, learning_curve, load, pretrain
+    from rdjepa.api import adapt, evaluate, first_look, inspect, learning_curve, load, pretrain, rehearsal
     from rdjepa.data.readers import Reading
     from rdjepa.data.simulate import simulate
     from rdjepa.data.statistics import Normalizer
@@ -46,6 +46,7 @@ __all__ = [
     "metrics",
     "pretrain",
     "push_to_hub",
+    "rehearsal",
     "simulate",
     "systems",
 ]
@@ -69,6 +70,7 @@ _LOCATIONS = {
     "metrics": "rdjepa.evaluation.metrics",
     "pretrain": "rdjepa.api:pretrain",
     "push_to_hub": "rdjepa.io.hub:push",
+    "rehearsal": "rdjepa.api:rehearsal",
     "simulate": "rdjepa.data.simulate:simulate",
     "systems": "rdjepa.systems",
 }

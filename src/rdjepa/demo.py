@@ -17,6 +17,7 @@ import numpy as np
 from rdjepa import api, forecasters
 from rdjepa.adaptation.adapt import AVERAGED, LAST, PROFILES, AdaptConfig
 from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.api.adapting import FRESH, PRETRAINED
 from rdjepa.data.acquire import Acquirer
 from rdjepa.data.splits import support
 from rdjepa.data.trajectory import Key, Trajectory
@@ -99,10 +100,10 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
 
     adapted = {}
     pretrained = api.load(config.model)
-    started_from: dict[str, tuple[Any, str]] = {RD_JEPA: (pretrained, "fresh")}
+    started_from: dict[str, tuple[Any, str]] = {RD_JEPA: (pretrained, FRESH)}
     if "decoder" in pretrained.pretrained:
-        started_from[KEPT] = (pretrained, "pretrained")
-    started_from[SCRATCH] = (forecasters.build("scratch", preset, seed=config.seed), "fresh")
+        started_from[KEPT] = (pretrained, PRETRAINED)
+    started_from[SCRATCH] = (forecasters.build("scratch", preset, seed=config.seed), FRESH)
     curve: dict[str, dict[int, float]] = {name: {} for name in started_from}
     weights = AVERAGED if PROFILES.get(preset, AdaptConfig()).averaging else LAST
     for name, (model, decoder) in started_from.items():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -5,6 +7,7 @@ import torch
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, WindowOrder, train, windows
 from rdjepa.data.statistics import Normalizer
+from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.rd_jepa import LearningRates, RDJEPAForecaster
 from rdjepa.models.rdjepa import build
 
@@ -61,6 +64,28 @@ def test_cached_latents_give_the_forecast_of_the_whole_model(tiny):
     data = windows(model, [fields(9)], UNIT, CPU)
     context = torch.from_numpy(fields(9)[:4]).movedim(-1, 1)[None]
     assert torch.allclose(model.predict(*data.features), model(context), atol=1e-4)
+
+
+def test_half_of_every_batch_is_rehearsed_and_the_other_half_is_of_the_support(tiny, monkeypatch):
+    model, drawn = forecaster(), []
+    data = windows(model, [fields(12)], Normalizer((1.0, 1.0), (2.0, 2.0), "support"), CPU, [fields(10, 1)])
+    standard = windows(model, [fields(10, 1)], UNIT, CPU)
+    assert data.own == 4 and torch.equal(data.targets[4:], standard.targets)
+    assert all(
+        torch.allclose(all_[4:], own, atol=1e-5) for all_, own in zip(data.features, standard.features, strict=True)
+    )
+    numbered = replace(data, magnitudes=torch.arange(6.0).reshape(6, 1, 1, 1, 1) + 0 * data.magnitudes)
+
+    def loss(prediction, targets, magnitudes):
+        drawn.append(magnitudes[:, 0, 0, 0, 0].tolist())
+        return prediction.square().mean()
+
+    monkeypatch.setattr("rdjepa.adaptation.adapt.forecast_loss", loss)
+    train(model, numbered, AdaptConfig(steps=6, batch=4))
+    assert all(sorted(number >= data.own for number in batch) == [False, False, True, True] for batch in drawn)
+    assert {number for batch in drawn for number in batch} == set(range(6))
+    with pytest.raises(ArgumentError, match="a batch of two windows or more to rehearse in, got 1"):
+        train(model, data, AdaptConfig(steps=1, batch=1))
 
 
 def test_scratch_trains_its_encoder(tiny):

@@ -29,7 +29,7 @@ SMALL = {
     "persistence": None,
     "extrapolation": None,
 }
-NAMES = forecasters.names()
+NAMES = [name for name in forecasters.names() if not forecasters.get(name).rehearses]  # networks of the others
 TRAINED = [name for name in NAMES if forecasters.get(name).trained]
 CPU = torch.device("cpu")
 
@@ -43,17 +43,21 @@ def context(batch=2, seed=0):
 
 
 def test_the_names_are_those_of_the_benchmark():
-    assert NAMES == [
-        "rd-jepa", "rd-jepa-decoder", "scratch", "no-latent", "fno", "lno", "riesz-no", "revit", "cnext-unet",
-        "persistence", "extrapolation",
+    assert forecasters.names() == [
+        "rd-jepa", "rd-jepa-decoder", "scratch", "no-latent", "rd-jepa-rehearsal", "scratch-rehearsal",
+        "no-latent-rehearsal", "fno", "lno", "riesz-no", "revit", "cnext-unet", "persistence", "extrapolation",
     ]  # fmt: skip
     assert set(SMALL) == set(NAMES)
+    beside = {name for name in forecasters.names() if "-decoder" in name or "-rehearsal" in name}
+    assert set(forecasters.usual()) == set(forecasters.names()) - beside
+    for name in beside - {"rd-jepa-decoder", "rd-jepa-rehearsal"}:
+        assert forecasters.model_class(name) is forecasters.model_class(name.removesuffix("-rehearsal"))
 
 
 def test_tables_have_the_order_of_the_paper_and_users_stand_before_what_nothing_trains(registrations):
     assert registry.in_print() == [
-        "rd-jepa", "rd-jepa-decoder", "no-latent", "scratch", "fno", "lno", "revit", "riesz-no", "cnext-unet",
-        "persistence", "extrapolation",
+        "rd-jepa", "rd-jepa-decoder", "rd-jepa-rehearsal", "no-latent", "no-latent-rehearsal", "scratch",
+        "scratch-rehearsal", "fno", "lno", "revit", "riesz-no", "cnext-unet", "persistence", "extrapolation",
     ]  # fmt: skip
     forecasters.register(forecasters.Baseline("mine", "Mine", "mine:Mine"))
     assert registry.in_print()[-3:] == ["mine", "persistence", "extrapolation"]

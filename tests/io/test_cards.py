@@ -1,4 +1,4 @@
-from rdjepa.io.cards import model_card
+from rdjepa.io.cards import model_card, runs
 
 
 def record_of_a_run():
@@ -27,6 +27,18 @@ def test_card_states_data_seed_and_diagnostics():
         "64 x 64 points",
     ):
         assert fact in card
+
+
+def test_card_states_every_run_that_it_went_on_from_and_the_systems_of_all():
+    first = record_of_a_run() | {"systems": ["gray-scott"], "fingerprint": "a" * 64}
+    again = {"objective": "decoder", "pretrained": ["encoder", "predictor", "decoder"], "fingerprint": "b" * 64}
+    second = first | again | {"start": first, "steps": 5, "trajectories": {"brusselator": 4}}
+    last = second | {"start": second, "steps": 2, "systems": ["brusselator", "gray-scott"]}
+    card = model_card("nano", last | {"validation_trajectories": {}})
+    assert [run["steps"] for run in runs(last)] == [2, 5, 77]
+    assert "trajectories of brusselator, gray-scott, in all runs, only" in card
+    assert "bbbbbbbbbbbb, 5 steps of batch 8 on pool trajectories 4 of brusselator; that one from aaaaaaaaaaaa" in card
+    assert "It went on from" not in model_card("nano", first)
 
 
 def test_card_states_objective_fresh_networks_and_what_was_left_out():

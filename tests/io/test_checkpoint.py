@@ -26,13 +26,20 @@ def test_round_trip_in_half_precision(saved):
         assert all(torch.equal(a.half().float(), b) for a, b in pairs)
 
 
-def test_a_pretrained_decoder_is_written_and_read_if_asked_for(tiny, tmp_path):
+def test_a_decoder_is_written_and_read_where_it_was_pretrained(tiny, tmp_path, edit_json):
     model = build("tiny", seed=3)
-    for decoder in (True, False):
-        checkpoint.save(model, tmp_path / "m", {"steps": 1}, "card", decoder=decoder)
+    for decoder in (False, True):
+        parts = ["encoder", "predictor", *(["decoder"] if decoder else [])]
+        checkpoint.save(model, tmp_path / "m", {"pretrained": parts}, "card")
         loaded = checkpoint.load(tmp_path / "m")
+        assert loaded.pretrained == tuple(parts)
         pairs = zip(model.decoder.parameters(), loaded.decoder.parameters(), strict=True)
         assert all(torch.equal(a.half().float(), b) for a, b in pairs) == decoder
+    edit_json(tmp_path / "m" / "config.json", lambda record: record["pretraining"].pop("pretrained"))
+    with pytest.raises(
+        CheckpointError, match=r"the weights of encoder, predictor in .*, got those of decoder, encoder"
+    ):
+        checkpoint.load(tmp_path / "m")
 
 
 def test_unknown_name_lists_what_is_shipped():

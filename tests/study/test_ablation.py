@@ -164,6 +164,11 @@ def test_what_a_pretraining_goes_on_from_is_made_first_and_once(root, brief, mon
         ran = study.run(root, plan, brief)
     assert ran.failed == dict.fromkeys((first, last), "ZeroDivisionError: division by zero") and len(ran.done) == 1
     assert [cell.forecaster for cells in ran.stopped.values() for cell in cells] == ["one-equation", "decoder-one"]
+    found = study.status(root, plan, brief)
+    assert set(found.failed) == {first} and [cell.forecaster for cell in found.stopped[first]] == [
+        "one-equation",
+        "decoder-one",
+    ]
     assert study.run(root, plan, brief).pretrained == (first, last)
 
     folders = [Directory(root).pretraining(each.name) / "model" for each in (first, last)]
@@ -173,6 +178,7 @@ def test_what_a_pretraining_goes_on_from_is_made_first_and_once(root, brief, mon
         assert all(map(torch.equal, getattr(before, part).parameters(), getattr(after, part).parameters()))
     assert checkpoint.read_config(folders[1])[1].pretraining["start"]["fingerprint"] == before.fingerprint
     shutil.rmtree(folders[0].parent)  # no longer needed
+    assert study.status(root, [plan[-1]], brief).unpretrained == ()
     assert study.run(root, cells("decoder-one")[-1:], brief).pretrained == ()
 
 
@@ -246,6 +252,12 @@ def test_the_cost_has_the_steps_of_every_kind_of_pretraining(root, brief):
     [trained] = [start for start in starts if start.config.objective != "random"]
     longer = replace(trained, config=replace(trained.config, steps=8))
     assert cost.cost(plan, brief, supply, device, starts=[longer]).pretraining_seconds == 2 * found.pretraining_seconds
+    decoder = replace(trained, config=replace(trained.config, objective="decoder"), start=trained)
+    after = cost.cost(plan, brief, supply, device, starts=[trained, decoder])
+    step = after.pretraining_seconds - found.pretraining_seconds
+    twice = replace(decoder, config=replace(decoder.config, steps=2 * decoder.config.steps))
+    assert step > 0
+    assert cost.cost(plan, brief, supply, device, starts=[twice]).pretraining_seconds == pytest.approx(2 * step)
 
 
 SCRIPT = """

@@ -4,6 +4,7 @@ import io
 import json
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -14,6 +15,7 @@ from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data import store
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
+from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.forecasters.base import ForecastModel
@@ -24,6 +26,8 @@ from rdjepa.models.rdjepa import with_fresh_decoder
 from rdjepa.study import cell as cells
 from rdjepa.study import collect
 from rdjepa.study.cell import Cell, identifier, identity
+from rdjepa.study.supply import keys_of
+from rdjepa.systems import SOURCES
 
 CELL = Cell("heldout", "lambda-omega", 1, 777, "fno")
 
@@ -118,3 +122,31 @@ def test_the_example_is_the_middle_window(finished):
     assert shown is not None
     assert (shown["newest"] == fields[16 + 3]).all() and (shown["reference"] == fields[20:25]).all()
     assert (shown["forecast"] == fields[19]).all() and shown["forecast"].dtype == "float32"
+
+
+def test_a_cell_that_rehearses_reads_what_the_checkpoint_was_pretrained_on_and_is_named_after_it(brief, monkeypatch):
+    monkeypatch.setattr("rdjepa.api.rehearsing.REHEARSED", 2)
+    cell, read, given = replace(CELL, forecaster="no-latent-rehearsal"), [], []
+    fields_of: dict[Key, np.ndarray] = {}
+    beside = [Key(system, "pool", "id", i) for system in SOURCES for i in (0, 1)]
+
+    def get(key):
+        read.append(key)
+        fields = np.random.default_rng(len(read)).standard_normal((12, 64, 64, 2)).astype(np.float32)
+        fields_of.setdefault(key, fields)
+        return Trajectory(fields, np.arange(12.0), key=key)
+
+    def adapt(*arguments, rehearse, **options):
+        given.extend(rehearse)
+        return real(*arguments, rehearse=rehearse, **options)
+
+    real = cells.api.adapt
+    monkeypatch.setattr(cells.api, "adapt", adapt)
+    cells.compute(cell, brief, get, Normalizer((0.0, 0.0), (1.0, 1.0)), torch.device("cpu"))
+    assert read[:11] == [*cell.support(), *beside] and len(given) == 10
+    known = Normalizer.from_dict(checkpoint.read_sources(brief.checkpoint).normalizers["gray-scott"])
+    assert np.array_equal(given[0], known.standardize(fields_of[beside[0]]))
+    told = identity(cell, brief)["rehearsed"]
+    assert told["trajectories"] == [str(key) for key in beside] and set(told["data"]) == set(SOURCES)
+    assert "rehearsed" not in identity(replace(cell, forecaster="no-latent"), brief)
+    assert set(beside) <= set(keys_of([cell], brief)) and not set(beside) & set(keys_of([CELL], brief))

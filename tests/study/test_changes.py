@@ -127,9 +127,22 @@ def test_a_decoder_is_pretrained_after_the_rest_where_the_objective_trains_none(
     first, last = start("reference"), start("decoder-pretrained")
     assert last.stages() == [first, last] and (last.systems, last.without) == (first.systems, first.without)
     assert last.config.objective == "decoder" and last.config.steps == 0.3 * first.config.steps
-    assert last.config.seed == first.config.seed and last.identity()["start"] == first.identity()
+    assert last.identity()["start"] == first.identity()
+    wide, after = start("sources-and-family-decoder").stages()
+    assert wide == start("sources-and-family")
+    assert (after.systems, after.config.weights) == (wide.systems, wide.config.weights) and wide.config.weights
     assert start("decoder-kept").stages() == [start("decoder-kept")] == [start("field-forecast")]
     assert "start" not in first.identity()
+
+
+def test_a_decoder_after_the_rest_has_the_seed_and_the_branches_of_the_rest(registrations):
+    changes.register(Change("again", "Again", "seeds", seed=1, without=("masks", "reaction"), keep_decoder=True))
+    before, after = start("again").stages()
+    assert before.config.seed == after.config.seed == start("reference").config.seed + 1
+    assert (before.without, after.without) == (("masks", "reaction"), ("reaction",)) and after.identity()
+    changes.register(Change("masked", "Masked", "objectives", objective="masked-fields", keep_decoder=True))
+    with pytest.raises(StudyError, match="encoder and predictor where a decoder is kept, got masked-fields in the ch"):
+        start("masked")
 
 
 def test_objectives_that_pretrain_no_predictor_meet_the_others_with_a_fresh_one_and_equal_rates():

@@ -79,6 +79,15 @@ def test_the_scratch_study_is_a_view_of_the_held_out_cells(registrations, finish
     assert collect.collect(finished, "elsewhere").empty
 
 
+def test_a_study_that_names_no_forecasters_has_every_one_but_those_that_keep_a_pretrained_decoder():
+    cell = {"study": "heldout", "system": "barkley", "k": 1, "support_seed": 777}
+    heldout, decoder = registry.get("heldout"), registry.get("decoder")
+    for name in (*heldout.compared(), "of-another-session"):
+        assert heldout.has(cell | {"forecaster": name})
+    assert not heldout.has(cell | {"forecaster": "rd-jepa-decoder"})
+    assert decoder.has(cell | {"forecaster": "rd-jepa-decoder"}) and not decoder.has(cell | {"forecaster": "fno"})
+
+
 def test_exported_examples_are_those_of_the_cells_in_half_precision(tmp_path, finished):
     collect.export(finished, tmp_path)
     for record in collect.read_records(finished):

@@ -23,7 +23,7 @@ def profiles(tiny, tmp_path, monkeypatch):
     model, found = build("tiny", seed=3), []
     first = checkpoint.save(model, tmp_path / "first", {}, "")
     run = {"objective": "decoder", "pretrained": [*PARTS], "start": {"fingerprint": first}}
-    checkpoint.save(model, tmp_path / "last", run, "", decoder=True)
+    checkpoint.save(model, tmp_path / "last", run, "")
     for name in ("first", "last"):
         found.append(replace(PROFILES["nano"], preset="tiny", checkpoint=str(tmp_path / name)))
     return found
@@ -35,7 +35,7 @@ def test_a_fresh_decoder_starts_from_the_weights_of_the_model_before_and_a_kept_
     second = {"fingerprint": "of the second", "objective": "decoder", "start": {"fingerprint": known}}
     again = {"objective": "decoder", "pretrained": [*PARTS], "start": second}
     folder = Path(last.checkpoint).with_name("twice")
-    checkpoint.save(build("tiny", seed=4), folder, again, "", decoder=True)
+    checkpoint.save(build("tiny", seed=4), folder, again, "")
     assert checkpoint_fingerprint(replace(last, checkpoint=str(folder))) == known
     assert checkpoint_fingerprint(last) == known != checkpoint_fingerprint(last, decoder=True)
     with pytest.raises(CheckpointError, match=r"a pretrained decoder, got one without .* --objective decoder --start"):

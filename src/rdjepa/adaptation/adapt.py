@@ -1,4 +1,8 @@
-"""Adaptation to a few trajectories: one loop and one objective for every forecaster (S2.6, S3.3)."""
+"""Adaptation to a few trajectories: one loop and one objective for every forecaster (S2.6, S3.3).
+
+Windows of other systems may stand beside those of the support, so that a network does not forget what it was pretrained
+on while it learns one trajectory by heart: rehearsal, after Robins, Connection Science 7 (1995). The paper has none.
+"""
 
 import math
 from collections.abc import Callable, Collection, Sequence
@@ -14,7 +18,7 @@ from rdjepa.checks import BelowOne, Count, NotNegative, Precision, Rate, Seed, c
 from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
-from rdjepa.errors import DivergenceError
+from rdjepa.errors import ArgumentError, DivergenceError
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.loss import forecast_loss, log_magnitude
 from rdjepa.models.device import autocast
@@ -67,14 +71,16 @@ PROFILES = {
 
 @dataclass(frozen=True)
 class Windows:
-    """All forecasting windows of a support set, standardized.
+    """All forecasting windows of a support set, and after them those that are rehearsed; standardized.
 
     Attributes:
+        own: how many are of the support, the first ones.
         features: outputs of the forecaster's `features`, (n, ...) each, computed once.
         targets: (n, 5, C, H, W) future fields in standardized units.
         magnitudes: (n, 5, C, H, W // 2 + 1) logarithmic spectra of the targets, as the loss takes them.
     """
 
+    own: int
     features: tuple[Tensor, ...]
     targets: Tensor
     magnitudes: Tensor
@@ -85,19 +91,28 @@ def windows(
     support: Sequence[np.ndarray],
     normalizer: Normalizer,
     device: torch.device,
+    rehearsed: Sequence[np.ndarray] = (),
 ) -> Windows:
-    """Cut every window out of support trajectories (T, H, W, C) and compute the constant features of each."""
+    """Cut every window out of trajectories (T, H, W, C) and compute the constant features of each.
+
+    Args:
+        model: the forecaster.
+        support: trajectories of the support, in physical units.
+        normalizer: their field statistics.
+        device: where the windows are kept.
+        rehearsed: trajectories of other systems, standardized with their own statistics.
+    """
     features: list[tuple[Tensor, ...]] = []
     targets: list[Tensor] = []
-    for fields in support:
-        standard = torch.from_numpy(channels_first(normalizer.standardize(fields)))
-        window = FORECASTING.stack(standard)
+    own = sum(FORECASTING.count(len(fields)) for fields in support)
+    for fields in (*map(normalizer.standardize, support), *rehearsed):
+        window = FORECASTING.stack(torch.from_numpy(channels_first(fields)))
         targets.append(window.targets.to(device))
         # Features do not depend on trained parameters, so one pass over the windows serves all updates.
         with torch.no_grad():
             features.extend(model.features(part) for part in window.context.to(device).split(8))
     future = torch.cat(targets)
-    return Windows(tuple(torch.cat(parts) for parts in zip(*features, strict=True)), future, log_magnitude(future))
+    return Windows(own, tuple(torch.cat(parts) for parts in zip(*features, strict=True)), future, log_magnitude(future))
 
 
 class WindowOrder:
@@ -141,11 +156,11 @@ def train(
 ) -> list[float]:
     """Train a forecaster in place for `config.steps` updates.
 
-    With averaging, the model has the averaged weights in the end.
+    With averaging, the model has the averaged weights in the end. Where windows are rehearsed, half of every batch are.
 
     Args:
         model: any forecaster, on the device of `data`.
-        data: the support windows.
+        data: the windows of the support, and those to rehearse.
         config: optimization settings.
         progress: called after every update with its number, the total number and the loss as text.
         observe: called after the updates `at` with their number, "last" and the model; with averaging once more, with
@@ -156,6 +171,7 @@ def train(
         The loss of every update; empty for a model without parameters.
 
     Raises:
+        ArgumentError: windows to rehearse and a batch of one.
         DivergenceError: the loss is not finite; the weights are those before that update.
     """
     groups = model.parameter_groups()
@@ -163,12 +179,18 @@ def train(
         return []
     optimizer = torch.optim.AdamW(groups, betas=config.betas, weight_decay=config.weight_decay, fused=True)
     trained = [p for group in optimizer.param_groups for p in group["params"]]
-    order = WindowOrder(len(data.targets), config.batch, np.random.default_rng(config.seed))
+    others = len(data.targets) - data.own
+    if others and config.batch < 2:
+        raise ArgumentError(f"expected a batch of two windows or more to rehearse in, got {config.batch}; raise it")
+    rehearsed = config.batch // 2 if others else 0
+    order = WindowOrder(data.own, config.batch - rehearsed, np.random.default_rng(config.seed))
+    beside = WindowOrder(others, rehearsed, np.random.default_rng((config.seed, 1)))
     losses: list[float] = []
     average = average_of(model, config.averaging) if config.averaging else None
     model.train()
     for step in range(1, config.steps + 1):
-        index = torch.from_numpy(order.next()).to(data.targets.device)
+        drawn = np.concatenate([order.next(), data.own + beside.next()])
+        index = torch.from_numpy(drawn).to(data.targets.device)
         with autocast(data.targets.device, config.precision):  # the loss itself stays in float32
             prediction = model.predict(*(part[index] for part in data.features))
         loss = forecast_loss(prediction, data.targets[index], data.magnitudes[index])

@@ -4,6 +4,7 @@ from rdjepa.api.adapting import AUTO, BASES, DECODERS, adapt, checked_fields
 from rdjepa.api.evaluating import CURVE_DRAWS, CURVE_UPDATES, evaluate, inspect, learning_curve
 from rdjepa.api.looking import LOOK_BASE, LOOK_LEVEL, LOOK_SHARE, LOOK_UPDATES, FirstLook, first_look
 from rdjepa.api.pretraining import CHECKED, latent_error, load, pretrain
+from rdjepa.api.rehearsing import REHEARSED, rehearsal
 
 __all__ = [
     "AUTO",
@@ -16,6 +17,7 @@ __all__ = [
     "LOOK_LEVEL",
     "LOOK_SHARE",
     "LOOK_UPDATES",
+    "REHEARSED",
     "FirstLook",
     "adapt",
     "checked_fields",
@@ -26,4 +28,5 @@ __all__ = [
     "learning_curve",
     "load",
     "pretrain",
+    "rehearsal",
 ]

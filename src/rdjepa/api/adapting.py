@@ -57,6 +57,7 @@ def adapt(
     hold_out: float | None = None,
     borders: str | None = None,
     decoder: str = FRESH,
+    rehearse: Sequence[np.ndarray] = (),
     device: str | torch.device = "auto",
     progress: Progress | None = None,
     observe: Callable[[int, str, Forecaster], None] | None = None,
@@ -91,6 +92,8 @@ def adapt(
             "periodic", or "walls" (`rdjepa.models.borders`); those of the pretrained model when None.
         decoder: what a pretrained model's decoder starts from: "fresh" weights, as in the paper, or its "pretrained"
             ones, which `rdjepa.pretrain` gives it with the objective "decoder" or a decoder that is kept.
+        rehearse: trajectories (T, H, W, 2) of other systems, standardized, as `rehearsal` returns them: half of the
+            windows of every update are of these, so that the model does not forget what it was pretrained on.
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
         observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
@@ -102,9 +105,9 @@ def adapt(
         features and the updates took.
 
     Raises:
-        ArgumentError: no update, an unknown base, both `resample` and `tile`, both `calibrate` and `hold_out`, unknown
-            borders, a decoder that is unknown or not pretrained, or either of these two for a forecaster from
-            `rdjepa.forecasters.build`, which has its own.
+        ArgumentError: no update, an unknown base, a base and others to rehearse, both `resample` and `tile`, both
+            `calibrate` and `hold_out`, unknown borders, a decoder that is unknown or not pretrained, or either of these
+            two for a forecaster from `rdjepa.forecasters.build`, which has its own.
         DataError: trajectories that cannot be used (the message says why).
         CheckpointError: a missing or damaged checkpoint.
         DivergenceError: the loss is not finite.
@@ -117,6 +120,8 @@ def adapt(
         raise ArgumentError("expected trajectories to calibrate on or a share to hold out, got both; leave one out")
     if resample and tile:
         raise ArgumentError("expected fields to be resampled or tiled, got both; leave one out")
+    if rehearse and base != "none":
+        raise ArgumentError(f"expected no base where others are rehearsed, got {base}; leave one out")
     torch_device = device if isinstance(device, torch.device) else device_named(device)
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     settings = config or PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig())
@@ -151,7 +156,7 @@ def adapt(
         forecaster = Corrected(forecaster, Linear.fit(list(standard)))
     forecaster.to(torch_device)
     started = time.perf_counter()
-    data = windows(forecaster, learning, statistics, torch_device)
+    data = windows(forecaster, learning, statistics, torch_device, _rehearsed(rehearse, learning[0].shape[1]))
     prepared = time.perf_counter()
 
     def observed(updates: int, weights: str, model: ForecastModel) -> None:
@@ -164,13 +169,14 @@ def adapt(
         "forecaster": forecaster.name,
         "preset": forecaster.preset,
         "fingerprint": pretrained,
-        "decoder": decoder,
+        **({"decoder": decoder} if isinstance(start, RDJEPA) else {}),
         "settings": forecaster.settings(),
         "config": dataclasses.asdict(settings),
         "stride": taken,
         "support": [str(trajectory.key or "without a key") for trajectory in given],
         "checksums": checksums,
         "frames": [len(fields) for fields in support],
+        "rehearsed": len(rehearse),
         "held_out": [len(fields) for fields in others] if hold_out is not None else [],
         "range": [
             np.min([fields.min(axis=(0, 1, 2)) for fields in support], axis=0).tolist(),
@@ -193,12 +199,24 @@ def adapt(
     if tile:
         known = described(support)
     else:
-        latents = forecaster.latent_summary(*data.features)
+        latents = forecaster.latent_summary(*(part[: data.own] for part in data.features))
         known = None if latents is None else latents.float().cpu().numpy()
     if known is not None:
         counts = [FORECASTING.count(len(fields)) for fields in support]
         result.familiar = familiar(known, counts, described(others) if others else None)
     return result
+
+
+def _rehearsed(given: Sequence[np.ndarray], grid: int) -> list[np.ndarray]:
+    """Return the standardized trajectories of other systems after checking shape, values and grid."""
+    found = [validate(fields) for fields in given]
+    for fields in found:
+        if fields.shape[1:3] != (grid, grid):
+            raise DataError(
+                f"expected trajectories to rehearse on a {grid} x {grid} grid, got {fields.shape[1]} x "
+                f"{fields.shape[2]}; take those of a model of this grid"
+            )
+    return found
 
 
 def _refuse_seen(others: Sequence[np.ndarray], checksums: Collection[str]) -> None:
@@ -298,8 +316,9 @@ def forecaster_of(
     if decoder == PRETRAINED:
         if "decoder" not in model.pretrained:
             raise ArgumentError(
-                "expected a model with a pretrained decoder, got one without; make it with: "
-                f"rdjepa pretrain --objective decoder --start {model.name}, or leave the decoder fresh"
+                f"expected a model with a pretrained decoder, got one with {' and '.join(model.pretrained)}; give it "
+                f"one with rdjepa pretrain --preset {model.name} --objective decoder --start and the model's "
+                "directory, or leave the decoder fresh"
             )
         start.decoder.load_state_dict(model.decoder.state_dict())
     return RDJEPAForecaster(start), model.fingerprint

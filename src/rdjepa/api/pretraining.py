@@ -18,6 +18,7 @@ from rdjepa.data.trajectory import Key
 from rdjepa.errors import ArgumentError
 from rdjepa.io import cards, checkpoint, sealed
 from rdjepa.io.atomic import write_bytes
+from rdjepa.io.checkpoint import CURVES, METRICS
 from rdjepa.io.provenance import fingerprint, software
 from rdjepa.models.device import device_named
 from rdjepa.models.jepa import JEPA
@@ -28,16 +29,15 @@ from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.diagnostics import diagnose
 from rdjepa.pretraining.engine import Engine, explain_out_of_memory, fastest
 from rdjepa.pretraining.frames import Frames
-from rdjepa.pretraining.loop import METRICS, read_metrics
 from rdjepa.pretraining.loop import pretrain as _pretrain
-from rdjepa.pretraining.state import check_start
+from rdjepa.pretraining.loop import read_metrics
+from rdjepa.pretraining.start import Start, check_start
 from rdjepa.pretraining.targets import TargetConfig
 from rdjepa.pretraining.tensorboard import Board
 from rdjepa.progress import Progress
 from rdjepa.systems import SOURCES, family_names, get
 from rdjepa.viz import figures
 
-CURVES = "curves.png"
 # systems of the error that is recorded with a checkpoint; one trajectory takes a fraction of a second to simulate
 CHECKED = ("gray-scott", "brusselator", "ginzburg-landau", "schnakenberg")
 
@@ -110,7 +110,8 @@ def pretrain(
         ArgumentError: unknown preset, precision, objective, part or system, systems without trajectories, coefficients
             outside [0, 1), less than one trajectory, a directory of another run, or a start that is missing or of other
             sizes.
-        CheckpointError: a start that is damaged.
+        CheckpointError: a start that is damaged, or does not name its data.
+        DataError: trajectories that are other than those of the same keys that the start was pretrained on.
         DivergenceError: loss or gradient is not finite; the states saved before remain.
         InsufficientMemoryError: more memory is needed than there is; the message says what to lower.
     """
@@ -127,8 +128,8 @@ def pretrain(
     if objective is not None and objective != config.objective:
         config = dataclasses.replace(config, objective=objective, options=None)
     sizes, config = parts.without(without, PRESETS[preset], objectives.resolved(config))
-    begun = None if start is None else checkpoint.load(start)
-    check_start(begun, sizes, config.objective)
+    begun = None if start is None else Start.read(start)
+    check_start(begun.model if begun else None, sizes, config.objective)
     files = _systems(SOURCES if systems is None else systems)
     limit = _limits(trajectories, files)
     unknown = [name for name, _ in config.weights if name not in files]
@@ -146,6 +147,8 @@ def pretrain(
             grid = PRESETS[preset].grid
             dataset = Dataset.open(data, list(files), limit=limit, dtype=dtype, mapped=mapped, grid=grid)
             validation = Dataset.open(data, list(files), "validation", dtype=dtype, grid=grid)
+        if begun:
+            begun.check_data(dataset.checksums)
         # Only training data: validation is read for diagnostics, a few batches in all.
         if engine.frames == "device":
             dataset = Dataset(dataset.frames.to(torch_device), dataset.normalizers, dataset.checksums)
@@ -164,12 +167,12 @@ def pretrain(
                 progress=progress,
                 line=board.write,
                 model=sizes,
-                start=begun,
+                start=begun.model if begun else None,
             )
         if ranks.leads:
             setup = {"engine": dataclasses.asdict(engine), "processes": ranks.size, **_nearest(data, dataset.checksums)}
             setup["without"] = list(without)
-            _finish(model, preset, run, config, dataset, validation, started, setup, files, start)
+            _finish(model, preset, run, config, dataset, validation, started, setup, files, begun)
         ranks.wait()
     return checkpoint.load(run / "model")
 
@@ -216,7 +219,7 @@ def _finish(
     started: float,
     setup: Mapping[str, Any],
     files: Mapping[str, str],
-    start: str | Path | None,
+    start: Start | None,
 ) -> None:
     """Write the folder `model` of a run: weights, configuration, data, curves and card."""
     metrics = read_metrics(run / METRICS)
@@ -240,34 +243,18 @@ def _finish(
     folder = run / "model"
     folder.mkdir(exist_ok=True)
     if start is not None:
-        sources = _went_on(record, sources, start, folder)
+        record |= start.told(record)
+        sources = start.sources_with(sources)
+        for name, content in start.curves.items():
+            write_bytes(folder / name, content)
     record["data"] = fingerprint(sources.trajectories)
     # the latent loss of the written weights, to be compared after loading
-    record["check"] = latent_error(model, dataset.normalizers, files)
+    normalizers = {name: Normalizer.from_dict(each) for name, each in sources.normalizers.items()}
+    record["check"] = latent_error(model, normalizers, files)
     sealed.write(folder / checkpoint.DATA, dataclasses.asdict(sources))
     write_bytes(folder / METRICS, (run / METRICS).read_bytes())
     figures.curves(metrics, folder / CURVES)
-    checkpoint.save(model, folder, record, cards.model_card(preset, record), decoder="decoder" in pretrained)
-
-
-def _went_on(
-    record: dict[str, Any], sources: checkpoint.Sources, start: str | Path, folder: Path
-) -> checkpoint.Sources:
-    """Enter into a record, and copy into a folder, what the run went on from; return the data of both runs."""
-    (place, before), earlier = checkpoint.read_config(start), checkpoint.read_sources(start)
-    told = before.pretraining
-    summary = told.get("summary", objectives.get(objectives.DEFAULT).summary)  # records of 0.1.0 have none
-    record["start"] = {"fingerprint": before.sha256, **told}
-    record["summary"] = f"{summary}, then by {record['summary']}"
-    record["systems"] = list(dict.fromkeys([*record["systems"], *told["systems"]]))
-    if nearest := told.get("nearest", {}) | record.get("nearest", {}):
-        record["nearest"] = nearest
-    for name in (METRICS, CURVES):
-        if (place / name).is_file():
-            write_bytes(folder / f"{checkpoint.START}-{name}", (place / name).read_bytes())
-    normalizers = earlier.normalizers | sources.normalizers
-    systems = list(dict.fromkeys([*sources.systems, *earlier.systems]))
-    return checkpoint.Sources(normalizers, earlier.trajectories | sources.trajectories, systems)
+    checkpoint.save(model, folder, record, cards.model_card(preset, record))
 
 
 def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer], files: Mapping[str, str] | None = None) -> float:

@@ -65,6 +65,7 @@ def objective_of(run: Mapping) -> str:
 def info() -> None:
     """Show versions, device, model presets and shipped checkpoints."""
     from rdjepa.io import checkpoint
+    from rdjepa.io.cards import runs
     from rdjepa.io.provenance import software
     from rdjepa.models.rdjepa import PRESETS, build, parameter_count
     from rdjepa.study.leaks import audit
@@ -81,11 +82,12 @@ def info() -> None:
     for name, directory in checkpoint.shipped().items():
         _, record = checkpoint.read_config(name)
         run = record.pretraining
-        console.print(
-            f"checkpoint {name}: {record.sha256[:12]}, {objective_of(run)}, {run['steps']} steps of batch "
-            f"{run['config']['batch']} on {sum(run['trajectories'].values())} pool trajectories of "
-            f"{', '.join(run['trajectories'])}; {directory}"
-        )
+        console.print(f"checkpoint {name}: {record.sha256[:12]}, {objective_of(run)}; {directory}")
+        for each in reversed(runs(run)):
+            console.print(
+                f"{each['steps']} steps of batch {each['config']['batch']} on {sum(each['trajectories'].values())} "
+                f"pool trajectories of {', '.join(each['trajectories'])}"
+            )
         data_fingerprint, leaks = audit(name)
         verdict = "\n".join(leaks) or "no held-out system, no validation or test trajectory"
         console.print(f"its data: {data_fingerprint[:12]}, {verdict}", markup=False)

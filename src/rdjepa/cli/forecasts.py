@@ -60,6 +60,12 @@ def adapt(
     decoder: Annotated[
         str, typer.Option(help=f"Weights that the decoder starts from: {' or '.join(DECODERS)} ones of the model.")
     ] = "fresh",
+    rehearse: Annotated[
+        int,
+        typer.Option(
+            min=0, help="So many trajectories of each system of the pretraining are learned too, simulated again."
+        ),
+    ] = 0,
     resample: Resample = False,
     tile: Tile = False,
     stride: Stride = "1",
@@ -79,6 +85,10 @@ def adapt(
     )
     reading = reading_of(field, axes, components, interval, length)
     verb = "replaced" if out.exists() else "saved"
+    beside: list = []
+    if rehearse:
+        with progress("simulate") as update:
+            beside = api.rehearsal(model, rehearse, progress=update)
     with progress("adapt") as update:
         # `api.adapt` reads the data itself, after it has checked the cheaper arguments
         forecaster = api.adapt(
@@ -95,6 +105,7 @@ def adapt(
             hold_out=hold_out,
             borders=borders,
             decoder=decoder,
+            rehearse=beside,
             device=device,
             progress=update,
         )

@@ -25,7 +25,7 @@ DECODERS = ("fresh", "pretrained")
 OBJECTIVES = ("predictive-latent", "field-forecast", "masked-fields", "variance-covariance", "random", "decoder")
 PARTS = ("diffusion", "reaction", "masks", "blocks", "tubes", "same-time")
 FRAME_PLACES = ("memory", "mapped", "device")
-STUDIES = ("heldout", "source", "boundary", "scratch", "decoder", "ablation")
+STUDIES = ("heldout", "source", "boundary", "scratch", "decoder", "rehearsal", "ablation")
 PROFILES = ("paper", "small", "nano", "ablation", "ablation-long")
 PHASES = ("choice", "final")
 

@@ -7,12 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rdjepa.errors import ArgumentError
-from rdjepa.forecasters.registry import Baseline, get, names, register
+from rdjepa.forecasters.registry import Baseline, get, names, register, usual
 
 if TYPE_CHECKING:
     from rdjepa.forecasters.base import ForecastModel
 
-__all__ = ["Baseline", "build", "get", "model_class", "names", "register"]
+__all__ = ["Baseline", "build", "get", "model_class", "names", "register", "usual"]
 
 
 def build(name: str, preset: Any = "paper", seed: int | None = None) -> "ForecastModel":

@@ -10,8 +10,8 @@ from rdjepa.checks import of_class
 from rdjepa.errors import ArgumentError
 
 LAST = 1_000  # place of an entry without one
-SPARE_COLORS = ("#332288", "#117733", "#CC6677", "#661100", "#44AA99", "#6699CC")
-SPARE_MARKERS = (">", "p", "*", "h", "d", "8")
+SPARE_COLORS = ("#DDCC77", "#44AA99", "#6699CC", "#AA4466", "#4477AA")
+SPARE_MARKERS = (">", "8", "H", "1", "2")
 SPARE_LINES = ("-", "--", "-.", ":")
 
 
@@ -27,6 +27,7 @@ class Baseline:
         trained: whether adaptation trains it.
         pretrained: whether it starts from a pretrained checkpoint; its class then takes the loaded model.
         keeps_decoder: whether it goes on with the checkpoint's pretrained decoder, not with a fresh one.
+        rehearses: whether it is adapted with trajectories beside the support that the checkpoint was pretrained on.
         sized_by_checkpoint: whether it is built at the preset of a study's checkpoint, not at that of the other models.
         place: position in tables, from 1; trained ones come first, equal places in the order of registration.
         color, marker, line: of its line in figures, as matplotlib names them; spare ones by default.
@@ -39,6 +40,7 @@ class Baseline:
     trained: bool = True
     pretrained: bool = False
     keeps_decoder: bool = False
+    rehearses: bool = False
     sized_by_checkpoint: bool = False
     place: int = LAST
     color: str = ""
@@ -89,6 +91,15 @@ def get(name: str) -> Baseline:
             "register it with rdjepa.forecasters.register"
         )
     return _REGISTERED[name]
+
+
+def usual() -> list[str]:
+    """Return the names that a comparison takes which names none.
+
+    Forecasters that keep a pretrained decoder or rehearse are not among them: the paper has none, and not every
+    checkpoint has what they need.
+    """
+    return [name for name, entry in _REGISTERED.items() if not (entry.keeps_decoder or entry.rehearses)]
 
 
 def title(name: str) -> str:
@@ -161,6 +172,44 @@ for _entry in (
         place=2,
         color="#E69F00",
         marker="s",
+        line="--",
+    ),
+    Baseline(
+        "rd-jepa-rehearsal",
+        "RD-JEPA, decoder pretrained, sources rehearsed",
+        f"{_HERE}.rd_jepa:DecoderKept",
+        short="RD-JEPA + rehearsal",
+        pretrained=True,
+        keeps_decoder=True,
+        rehearses=True,
+        sized_by_checkpoint=True,
+        place=1,
+        color="#661100",
+        marker="h",
+        line="-",
+    ),
+    Baseline(
+        "scratch-rehearsal",
+        "Architecture-matched scratch, sources beside the support",
+        f"{_HERE}.scratch:Scratch",
+        short="Scratch + sources",
+        rehearses=True,
+        sized_by_checkpoint=True,
+        place=3,
+        color="#117733",
+        marker="p",
+        line="-.",
+    ),
+    Baseline(
+        "no-latent-rehearsal",
+        "No predictive latent, sources beside the support",
+        f"{_HERE}.no_latent:NoLatent",
+        short="No latent + sources",
+        rehearses=True,
+        sized_by_checkpoint=True,
+        place=2,
+        color="#CC6677",
+        marker="d",
         line="--",
     ),
     Baseline("fno", "FNO", f"{_HERE}.fno:FNO", place=4, color="#AA4499", marker="D", line=":"),

@@ -31,6 +31,7 @@ def model_card(preset: str, record: Mapping) -> str:
     averaging = f"; averaging coefficient {config['ema'][0]} to {config['ema'][1]}" if paper else ""
     left_out = f" Left out of the method: {', '.join(without)}." if without else ""
     measured = "\n".join(f"| {key} | {diagnostics[key]:.4g} |" for key in shown if key in diagnostics)
+    systems = "these systems" if "start" not in record else f"{', '.join(record['systems'])}, in all runs,"
     software = ", ".join(f"{name} {version}" for name, version in record["software"].items())
     return f"""---
 license: mit
@@ -44,7 +45,7 @@ tags: [reaction-diffusion, pde, jepa, scientific-machine-learning]
 
 ## Data
 
-Simulated by this package, in-distribution pool trajectories of these systems only, no test trajectory. The key and
+Simulated by this package, in-distribution pool trajectories of {systems} only, no test trajectory. The key and
 checksum of every trajectory, and the field statistics, are in `data.json`; the same keys make the same trajectories.
 
 | system | pool trajectories (training) | validation trajectories (diagnostics only) |
@@ -55,7 +56,7 @@ checksum of every trajectory, and the field statistics, are in `data.json`; the 
 
 {record["steps"]} steps of batch {config["batch"]}, seed {config["seed"]}, {config["precision"]}; learning rate
 {config["peak"]:g} after {config["warmup"]} warm-up steps, on a cosine to {config["minimum"]:g}; weight decay
-{config["weight_decay"]:g}{averaging}.{left_out}{_before(record.get("start"))}
+{config["weight_decay"]:g}{averaging}.{left_out}{_before(record)}
 
 Made with {software}. Curves: `curves.png`, from `metrics.jsonl`.
 
@@ -89,15 +90,26 @@ def _parts(pretrained: Collection[str]) -> str:
     return "Encoder, predictor and decoder" if "decoder" in pretrained else "Encoder and predictor"
 
 
-def _before(start: Mapping | None) -> str:
-    """Say what the run went on from, as a paragraph of its own."""
-    if start is None:
+def runs(record: Mapping) -> list[Mapping]:
+    """Return the record of a run and those of the runs that it went on from, the last one first."""
+    return [record, *(runs(record["start"]) if "start" in record else [])]
+
+
+def _before(record: Mapping) -> str:
+    """Say what the run went on from, and that run again, as a paragraph of its own."""
+    said = []
+    for start in runs(record)[1:]:
+        counts = ", ".join(f"{count} of {name}" for name, count in start["trajectories"].items())
+        said.append(
+            f"{start['fingerprint'][:12]}, {start['steps']} steps of batch {start['config']['batch']} on pool "
+            f"trajectories {counts}"
+        )
+    if not said:
         return ""
-    counts = ", ".join(f"{count} of {name}" for name, count in start["trajectories"].items())
     return f"""
 
-It went on from the model {start["fingerprint"][:12]}: {start["steps"]} steps of batch {start["config"]["batch"]}, pool
-trajectories {counts}. The record of that run is under `start` in `config.json`, its curves are `start-curves.png`."""
+It went on from the model {"; that one from ".join(said)}. The record of each run is under `start` in that of the next,
+in `config.json`; curves of the run before, where it had any, are in `start-metrics.jsonl` and `start-curves.png`."""
 
 
 def _networks(pretrained: Collection[str]) -> str:

@@ -3,7 +3,7 @@
     model.safetensors   encoder, predictor and now and then a decoder, half precision, with their own checksum
     config.json         sizes, pretraining settings and the run's versions
     data.json           field statistics, and key and checksum of every trajectory that pretraining used
-    metrics.jsonl       the run's curves
+    metrics.jsonl       the run's curves, drawn in curves.png
     start-metrics.jsonl those of the run that it went on from, if there is one, whose record config.json has too
     README.md           the model card
 
@@ -11,6 +11,7 @@ A checkpoint is addressed by the name of a shipped one, by the path of a directo
 have the same files, and none is a pickle.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -25,6 +26,7 @@ from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, ModelConfig
 
 WEIGHTS, CONFIG, DATA = "model.safetensors", "config.json", "data.json"
+METRICS, CURVES = "metrics.jsonl", "curves.png"
 START = "start"  # what a run went on from: its record in that of the run, and the beginning of its files' names
 _REMEDY = "fetch the whole directory again, or pretrain again"
 FORMAT, VERSION = "rdjepa-model", 1
@@ -104,22 +106,21 @@ def locate(source: str | Path) -> Path:
     )
 
 
-def save(model: RDJEPA, directory: Path, pretraining: dict, card: str, decoder: bool = False) -> str:
-    """Write a pretrained model; as a rule without the decoder, since adaptation starts a fresh one.
+def save(model: RDJEPA, directory: Path, pretraining: dict, card: str) -> str:
+    """Write a pretrained model; without the decoder unless that is pretrained, since adaptation starts a fresh one.
 
     Args:
         model: a pretrained model.
         directory: where to write; existing files of the same names are replaced.
-        pretraining: record of the pretraining run, as JSON values.
+        pretraining: record of the pretraining run, as JSON values; "pretrained" names the networks.
         card: Markdown text of the model card.
-        decoder: whether the decoder is pretrained and to be written.
 
     Returns:
         The fingerprint of the weights.
     """
     tensors = {
         f"{part}.{name}": value.half()
-        for part in ("encoder", "predictor", *(["decoder"] if decoder else []))
+        for part in _stored(pretraining)
         for name, value in getattr(model, part).state_dict().items()
     }
     fingerprint = save_tensors(directory / WEIGHTS, tensors, {"kind": "model"})
@@ -176,13 +177,28 @@ def load(source: str | Path) -> RDJEPA:
         model = RDJEPA(ModelConfig.from_dict(record.model), record.name)
     except ArgumentError as error:
         raise CheckpointError(f"{error}; the checkpoint is {directory}") from error
-    stored = {name.split(".")[0] for name in tensors}
-    for part in ("encoder", "predictor", *(["decoder"] if "decoder" in stored else [])):
+    stored = sorted({name.split(".")[0] for name in tensors})
+    if stored != sorted(_stored(record.pretraining)):
+        raise CheckpointError(
+            f"expected the weights of {', '.join(_stored(record.pretraining))} in {directory}, got those of "
+            f"{', '.join(stored) or 'nothing'}; {_REMEDY}"
+        )
+    for part in stored:
         state = {k.removeprefix(f"{part}."): v.float() for k, v in tensors.items() if k.startswith(f"{part}.")}
         try:
             getattr(model, part).load_state_dict(state)
         except RuntimeError as error:
             raise CheckpointError(f"expected the weights of its configuration, got others in {directory}") from error
     model.fingerprint = header["sha256"]
-    model.pretrained = tuple(record.pretraining.get("pretrained", ("encoder", "predictor")))  # early ones name none
+    model.pretrained = _pretrained(record.pretraining)
     return model
+
+
+def _pretrained(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the networks that a run pretrained; early records name none."""
+    return tuple(record.get("pretrained", ("encoder", "predictor")))
+
+
+def _stored(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the networks whose weights are in a checkpoint: a decoder only where it was pretrained."""
+    return ("encoder", "predictor", *(["decoder"] if "decoder" in _pretrained(record) else []))

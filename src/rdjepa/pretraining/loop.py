@@ -15,6 +15,7 @@ from filelock import FileLock, Timeout
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.io import checkpoint, sealed
 from rdjepa.io.atomic import write_bytes, writing
+from rdjepa.io.checkpoint import METRICS
 from rdjepa.models.device import autocast
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, ModelConfig
 from rdjepa.pretraining import objectives
@@ -28,7 +29,6 @@ from rdjepa.pretraining.processes import Ranks
 from rdjepa.pretraining.state import Pretraining, newest_state, resume, state_name
 from rdjepa.progress import Progress
 
-METRICS = "metrics.jsonl"
 VALIDATION_SEED = 4321
 VALIDATION_BATCHES, VALIDATION_BATCH = 8, 16
 

@@ -15,7 +15,7 @@ from rdjepa.errors import ArgumentError, CheckpointError, DivergenceError
 from rdjepa.io import sealed
 from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.device import autocast
-from rdjepa.models.rdjepa import RDJEPA, ModelConfig, build, unlike
+from rdjepa.models.rdjepa import RDJEPA, ModelConfig, build
 from rdjepa.pretraining import objectives
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch
@@ -23,6 +23,7 @@ from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.monitor import LatentQueue
 from rdjepa.pretraining.processes import Ranks
 from rdjepa.pretraining.schedules import learning_rate
+from rdjepa.pretraining.start import check_start
 
 FREE = ("save_every", "log_every", "diagnose_every")  # settings that a resumed run may change
 NETWORKS = "jepa."  # begins the names of weights in a state, whatever the objective
@@ -198,36 +199,6 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     earlier: dict[str, Any] = {"objective": objectives.DEFAULT, "options": None, "weights": []}
     own = {name: settings.get(name) for name in ("preset", "model", "start")}
     return {**own, **earlier, **settings["config"]}
-
-
-def check_start(start: RDJEPA | None, sizes: ModelConfig, objective: str) -> None:
-    """Refuse a model that a run cannot go on from, or none where the objective needs one.
-
-    Sizes of a decoder are compared only where it is pretrained; a fresh one has those of the run.
-
-    Raises:
-        ArgumentError: no start, one of other sizes, or one that lacks a pretrained network.
-    """
-    continues = objectives.get(objective).continues
-    if start is None:
-        if continues:
-            raise ArgumentError(
-                f"expected a pretrained model to start the objective {objective} from, got none; give one with --start"
-            )
-        return
-    if continues and not {"encoder", "predictor"} <= set(start.pretrained):
-        raise ArgumentError(
-            f"expected a model with pretrained encoder and predictor to start the objective {objective} from, got "
-            f"{' and '.join(start.pretrained) or 'neither'}; give another model"
-        )
-    differing = unlike(sizes.to_dict(), start.config.to_dict())
-    if "decoder" not in start.pretrained:
-        differing = [name for name in differing if not name.startswith("decoder")]
-    if differing:
-        raise ArgumentError(
-            f"expected a model to start from with the sizes and parts of the run, got another {', '.join(differing)}; "
-            "give another model or another preset"
-        )
 
 
 def state_name(step: int) -> str:

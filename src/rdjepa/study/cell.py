@@ -107,6 +107,13 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
     start = cell.pretraining(profile)
     kept = {"predictor": not change.fresh_predictor, "decoder": change.keep_decoder} if change else {}
     own = {"pretraining": start.identity(), **kept} if start and change else {}
+    if beside := contenders.rehearsed_keys(cell.forecaster, profile):
+        statistics = checkpoint.read_sources(profile.checkpoint).normalizers
+        own["rehearsed"] = {
+            "trajectories": [str(key) for key in beside],
+            "data": {key.system: recipe_fingerprint(key.system) for key in beside},
+            "statistics": identifier(statistics),
+        }
     weights = checkpoint_fingerprint(profile, found.keeps_decoder) if found.pretrained and not change else ""
     return (
         code(found.path, partial(forecasters.model_class, found.name))
@@ -249,6 +256,7 @@ def compute(
             support_trajectories,
             config=profile.adapt,
             normalizer=normalizer,
+            rehearse=contenders.rehearsed(cell.forecaster, profile, lambda key: read([key])[0]),
             device=device,
             observe=measure,
             at=profile.observed,

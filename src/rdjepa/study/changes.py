@@ -148,6 +148,8 @@ for _change in (
     ),
     Change("family", "Random equations alone", "systems", sources=0, families=FAMILIES),
     Change("sources-and-family", "Sources and random equations", "systems", families=FAMILIES),
+    Change("sources-and-family-decoder", "Sources and random equations, decoder too", "systems", families=FAMILIES,
+           keep_decoder=True),
     *(Change(f"seed-{n + 1}", f"Another pretraining seed ({n + 1})", "seeds", seed=n) for n in (1, 2)),
     Change("without-diffusion", "No diffusion branch", "parts", without=("diffusion",)),
     Change("without-reaction", "No reaction branch", "parts", without=("reaction",)),

@@ -5,11 +5,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from rdjepa import forecasters
 from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.api import rehearsing
 from rdjepa.data.statistics import Normalizer
+from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.evaluation.evaluate import Forecast
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.rd_jepa import LearningRates, RDJEPAForecaster
@@ -67,6 +70,23 @@ def forecaster(name: str, profile: Profile, pretrained: Path | None = None) -> F
         model = RDJEPAForecaster(start, rates(change, profile.preset))
     model.name = name
     return model
+
+
+def rehearsed_keys(name: str, profile: Profile) -> list[Key]:
+    """Return the keys of what a forecaster rehearses: trajectories that the profile's checkpoint was pretrained on.
+
+    Raises:
+        CheckpointError: there is no such checkpoint, or it does not name its data.
+    """
+    if not changes.baseline(name).rehearses:
+        return []
+    return rehearsing.rehearsed_keys(checkpoint.read_sources(profile.checkpoint), rehearsing.REHEARSED)
+
+
+def rehearsed(name: str, profile: Profile, get: Callable[[Key], Trajectory]) -> list[np.ndarray]:
+    """Return the standardized trajectories (T, H, W, 2) of these keys."""
+    keys = rehearsed_keys(name, profile)
+    return rehearsing.standardized(checkpoint.read_sources(profile.checkpoint), keys, get) if keys else []
 
 
 def untrained(name: str, profile: Profile, normalizer: Normalizer, device: torch.device) -> Forecast:

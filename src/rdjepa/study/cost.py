@@ -18,7 +18,7 @@ from rdjepa.evaluation.metrics import METRICS
 from rdjepa.evaluation.spectra import RadialSpectra
 from rdjepa.io import sealed
 from rdjepa.io.provenance import software
-from rdjepa.models.rdjepa import PRESETS
+from rdjepa.models.rdjepa import PRESETS, build
 from rdjepa.pretraining import objectives, parts
 from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.frames import Frames
@@ -177,7 +177,10 @@ def measure_pretraining(start: Pretraining, device: torch.device) -> dict[str, f
         return {"step": 0.0}
     fields = np.random.default_rng(0).standard_normal((FRAMES, sizes.components, sizes.grid, sizes.grid))
     frames = Frames.of({"noise": [fields.astype(np.float32)]})
-    training = Run(start.preset, config, device, model=sizes)
+    begun = build(sizes) if start.start else None
+    if begun:
+        begun.pretrained = ("encoder", "predictor")  # any weights take as long
+    training = Run(start.preset, config, device, model=sizes, start=begun)
 
     def step() -> None:
         dataset = Dataset(frames, {})

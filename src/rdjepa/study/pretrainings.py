@@ -20,6 +20,7 @@ from rdjepa.data.trajectory import Key
 from rdjepa.errors import StudyError
 from rdjepa.io import checkpoint, sealed
 from rdjepa.io.provenance import software
+from rdjepa.models.predictor import BRANCHES
 from rdjepa.models.rdjepa import PRESETS
 from rdjepa.pretraining import config as configs
 from rdjepa.pretraining import objectives, parts
@@ -31,8 +32,8 @@ from rdjepa.study.directory import RECORD
 from rdjepa.study.fingerprints import code, identifier, recipe_fingerprint
 from rdjepa.study.profiles import Profile
 
-# A decoder is pretrained after encoder and predictor, in this share of their steps.
-DECODER, DECODER_SHARE = "decoder", 0.3
+# The objective of a decoder that is pretrained after encoder and predictor, in this share of their steps.
+AFTER, DECODER_SHARE = "decoder", 0.3
 VERSION = 1  # raised by whoever changes what a pretraining gives on purpose
 MODEL = "model"
 _REMEDY = "move the folder away to pretrain again"
@@ -201,10 +202,18 @@ def _of(change: Change, system: str, profile: Profile) -> Pretraining:
         weights=tuple((name, len(change.equations(system))) for name in change.families if change.equations(system)),
     )
     made = Pretraining(profile.preset, tuple(seen), config, change.without, sizes.validation)
-    if not change.keep_decoder or DECODER in objectives.model_class(config.objective).kept(config.options):
+    kept = objectives.model_class(config.objective).kept(config.options)
+    if not change.keep_decoder or "decoder" in kept:
         return made
-    steps = max(1, round(DECODER_SHARE * sizes.steps))
-    return replace(made, config=replace(configs.scaled(usual, steps), objective=DECODER), start=made)
+    if not {"encoder", "predictor"} <= set(kept):
+        raise StudyError(
+            f"expected an objective that pretrains encoder and predictor where a decoder is kept, got "
+            f"{config.objective} in the change {change.name}; give it a fresh decoder"
+        )
+    shorter = configs.scaled(usual, max(1, round(DECODER_SHARE * sizes.steps)))
+    config = replace(shorter, seed=config.seed, objective=AFTER, weights=config.weights)
+    branches = tuple(name for name in change.without if name in BRANCHES)  # masks and targets it has none of
+    return replace(made, config=config, without=branches, start=made)
 
 
 def distinct(found: Iterable[Pretraining | None]) -> list[Pretraining]:

@@ -76,8 +76,7 @@ class Study:
 
     def compared(self) -> tuple[str, ...]:
         """Return the names of its forecasters and changes; a study that names none leaves out pretrained decoders."""
-        every = tuple(name for name in forecasters.names() if not forecasters.get(name).keeps_decoder)
-        named = every if self.forecasters is None else self.forecasters
+        named = tuple(forecasters.usual()) if self.forecasters is None else self.forecasters
         return (*named, *(changes.names() if self.changes else ()))
 
     def systems_in(self, phase: str | None) -> tuple[str, ...]:
@@ -105,12 +104,15 @@ class Study:
     def has(self, cell: Mapping[str, Any]) -> bool:
         """Return whether a cell (study, system, k, support_seed, forecaster) belongs to it.
 
-        Budgets, seeds and forecasters are free where the study names none.
+        Budgets, seeds and forecasters are free where the study names none; a forecaster that is not a usual one belongs
+        to studies that name it.
         """
+        name, every = cell["forecaster"], self.forecasters is None
+        apart = set(forecasters.names()) - set(forecasters.usual())
         return (
             cell["study"] == self.cells
             and cell["system"] in self.systems
-            and (self.forecasters is None or cell["forecaster"] in self.compared())
+            and (name not in apart if every else name in self.compared())
             and (self.budgets is None or cell["k"] in self.budgets)
             and (self.seeds is None or cell["support_seed"] in self.seeds)
         )
@@ -206,6 +208,18 @@ register(
         subject="rd-jepa-decoder",
     )
 )
+register(
+    # Nor does the paper rehearse. Both controls see the same trajectories, which tells pretraining from seeing them.
+    Study(
+        "rehearsal",
+        "Sources rehearsed beside the support",
+        protocol.HELD_OUT,
+        ("rd-jepa-rehearsal", "rd-jepa-decoder", "scratch-rehearsal", "no-latent-rehearsal", "rd-jepa", "scratch",
+         "no-latent"),
+        cells="heldout",
+        subject="rd-jepa-rehearsal",
+    )
+)  # fmt: skip
 register(
     # Choices are made by leaving one source out of the pretraining, of the two that change most between frames;
     # what the paper holds out is for the end.

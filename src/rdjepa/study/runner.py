@@ -23,7 +23,7 @@ from rdjepa.study.fingerprints import checkpoint_fingerprint, identifier
 from rdjepa.study.plan import cells, select
 from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
-from rdjepa.study.supply import Supply
+from rdjepa.study.supply import Supply, keys_of
 
 __all__ = ["RunReport", "Status", "cells", "missing_cells", "missing_pretrainings", "run", "select", "status"]
 
@@ -40,9 +40,7 @@ def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile) -> l
 def missing_pretrainings(root: Path | str, missing: Sequence[Cell], profile: Profile) -> list[Pretraining]:
     """Return the pretrainings that some cells start from and that are not finished, in the order of their need."""
     directory = Directory(root)
-    last = dict.fromkeys(each for cell in missing if (each := cell.pretraining(profile)))
-    lacking = pretrainings.distinct(each for each in last if not directory.is_pretrained(each.name))
-    return [each for each in lacking if not directory.is_pretrained(each.name)]
+    return [each for each in _needed(directory, missing, profile) if not directory.is_pretrained(each.name)]
 
 
 @dataclass(frozen=True)
@@ -104,6 +102,7 @@ def run(
     directory = Directory(root)
     supply = Supply(directory.root, None if data is None else Path(data).absolute(), limit, profile.grid)
     seen = [name for each in _starts(plan, profile) for name, _ in each.systems]
+    seen += [key.system for key in keys_of(plan, profile)]
     supply.check(dict.fromkeys([*(cell.system for cell in plan), *seen]))
     device_named(device)
     profile = _claimed(directory, plan, profile)
@@ -194,8 +193,15 @@ def _report(
     )
 
 
+def _needed(directory: Directory, cells: Sequence[Cell], profile: Profile) -> list[Pretraining]:
+    """Return the pretrainings of some cells; of those that one goes on from no more, once it is finished itself."""
+    last = dict.fromkeys(each for cell in cells if (each := cell.pretraining(profile)))
+    lacking = pretrainings.distinct(each for each in last if not directory.is_pretrained(each.name))
+    return list(dict.fromkeys([*lacking, *last]))
+
+
 def _starts(cells: Sequence[Cell], profile: Profile) -> list[Pretraining]:
-    """Return the pretrainings that some cells start from, each once."""
+    """Return the pretrainings that some cells start from and what these go on from, each once."""
     return pretrainings.distinct(cell.pretraining(profile) for cell in cells)
 
 
@@ -284,7 +290,7 @@ def status(root: Path | str, plan: Sequence[Cell], profile: Profile) -> Status:
     directory = Directory(root)
     directory.read()
     directory.check(profile.name, profile.settings())
-    starts = _starts(plan, profile)
+    starts = _needed(directory, plan, profile)
     names: dict[Cell | Pretraining, str] = {start: start.name for start in starts}
     names |= {cell: identifier(identity(cell, profile)) for cell in plan}
     done = [cell for cell in plan if directory.is_done(names[cell])]
@@ -301,7 +307,7 @@ def status(root: Path | str, plan: Sequence[Cell], profile: Profile) -> Status:
         [pretrainings.read_record(directory.pretraining(names[start])) for start in pretrained],
     )
     stopped = {
-        start: tuple(cell for cell in waiting if isinstance(cell, Cell) and cell.pretraining(profile) == start)
+        start: tuple(cell for cell in waiting if isinstance(cell, Cell) and start in _starts([cell], profile))
         for start in failed
         if isinstance(start, Pretraining)
     }

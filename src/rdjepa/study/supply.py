@@ -21,6 +21,7 @@ from rdjepa.io import sealed
 from rdjepa.progress import Progress
 from rdjepa.study import protocol
 from rdjepa.study.cell import Cell
+from rdjepa.study.contenders import rehearsed_keys
 from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
 
@@ -190,8 +191,14 @@ def pool_keys(system: str, count: int) -> list[Key]:
 
 
 def keys_of(cells: Iterable[Cell], profile: Profile) -> list[Key]:
-    """Return the keys of the support and test trajectories of some cells, each once."""
-    return list(dict.fromkeys(key for cell in cells for key in (*cell.support(), *cell.test(profile.test))))
+    """Return the keys of the trajectories of some cells, each once: support, test, and what is rehearsed."""
+    return list(
+        dict.fromkeys(
+            key
+            for cell in cells
+            for key in (*cell.support(), *cell.test(profile.test), *rehearsed_keys(cell.forecaster, profile))
+        )
+    )
 
 
 def moments(acquirer: Acquirer, key: Key, grid: int) -> Moments:

@@ -1,0 +1,114 @@
+"""What a pretraining goes on from: a pretrained model, and what its checkpoint says of the run that made it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rdjepa.errors import ArgumentError, CheckpointError, DataError
+from rdjepa.io import checkpoint
+from rdjepa.io.checkpoint import CURVES, METRICS
+from rdjepa.models.rdjepa import RDJEPA, ModelConfig, unlike
+from rdjepa.pretraining import objectives
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a run goes on from, read before it begins, since the files may be others when it ends.
+
+    Attributes:
+        model: the pretrained model.
+        record: of its pretraining, with its fingerprint.
+        sources: its data.
+        curves: content of the files of its curves, by the names that they have beside the new model.
+    """
+
+    model: RDJEPA
+    record: dict[str, Any]
+    sources: checkpoint.Sources
+    curves: dict[str, bytes]
+
+    @classmethod
+    def read(cls, source: str | Path) -> "Start":
+        """Read a checkpoint, given as to `load`.
+
+        Raises:
+            CheckpointError: damaged, or without data or the record of its run.
+        """
+        model, (place, written) = checkpoint.load(source), checkpoint.read_config(source)
+        told, sources = written.pretraining, checkpoint.read_sources(source)
+        missing = {"systems", "trajectories", "steps", "config"} - told.keys()
+        if missing or written.sha256 != model.fingerprint:
+            raise CheckpointError(
+                f"expected the record of the pretraining of {model.fingerprint[:12]} in {place}, got one "
+                f"{f'without {min(missing)}' if missing else f'of {written.sha256[:12]}'}; start from another model"
+            )
+        paths = {f"{checkpoint.START}-{name}": place / name for name in (METRICS, CURVES)}
+        curves = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
+        return cls(model, {"fingerprint": written.sha256, **told}, sources, curves)
+
+    def check_data(self, checksums: Mapping[str, str]) -> None:
+        """Refuse trajectories of the same keys as those of its own pretraining and other content.
+
+        Raises:
+            DataError: naming the first of them.
+        """
+        known = self.sources.trajectories
+        if others := [key for key, value in checksums.items() if known.get(key, value) != value]:
+            raise DataError(
+                f"expected the trajectory {others[0]} that the model was started with, got one of the same key and "
+                f"other content, with {len(others) - 1} more; make the data anew, or start from another model"
+            )
+
+    def told(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the record of a run that went on from here has instead, or beside."""
+        before = self.record
+        summary = before.get("summary", objectives.get(objectives.DEFAULT).summary)  # records of 0.1.0 have none
+        nearest = before.get("nearest", {}) | record.get("nearest", {})
+        return {
+            "start": before,
+            "summary": f"{summary}, then by {record['summary']}",
+            "systems": list(dict.fromkeys([*record["systems"], *before["systems"]])),
+            **({"nearest": nearest} if nearest else {}),
+        }
+
+    def sources_with(self, later: checkpoint.Sources) -> checkpoint.Sources:
+        """Return the data of both runs, with the field statistics that the encoder saw first."""
+        normalizers = later.normalizers | self.sources.normalizers
+        systems = list(dict.fromkeys([*later.systems, *self.sources.systems]))
+        return checkpoint.Sources(normalizers, later.trajectories | self.sources.trajectories, systems)
+
+
+def check_start(start: RDJEPA | None, sizes: ModelConfig, objective: str) -> None:
+    """Refuse a model that a run cannot go on from, or none where the objective needs one.
+
+    Sizes of a decoder are compared only where it is pretrained; a fresh one has those of the run.
+
+    Raises:
+        ArgumentError: no start, one of other sizes, one that lacks a pretrained network, or one that nothing is done
+            with.
+    """
+    continues = objectives.get(objective).continues
+    if start and not objectives.get(objective).trained:
+        raise ArgumentError(
+            f"expected no model to start the objective {objective} from, which trains nothing, got one; leave it out"
+        )
+    if start is None:
+        if continues:
+            raise ArgumentError(
+                f"expected a pretrained model to start the objective {objective} from, got none; give one with --start"
+            )
+        return
+    if continues and not {"encoder", "predictor"} <= set(start.pretrained):
+        raise ArgumentError(
+            f"expected a model with pretrained encoder and predictor to start the objective {objective} from, got "
+            f"{' and '.join(start.pretrained) or 'neither'}; give another model"
+        )
+    differing = unlike(sizes.to_dict(), start.config.to_dict())
+    if "decoder" not in start.pretrained:
+        differing = [name for name in differing if not name.startswith("decoder")]
+    if differing:
+        raise ArgumentError(
+            f"expected a model to start from with the sizes and parts of the run, got another {', '.join(differing)}; "
+            "give another model or another preset"
+        )
