@@ -108,6 +108,33 @@ def test_exported_rows_read_the_same(tmp_path, finished):
     assert pd.read_parquet(tmp_path / "rows.parquet").metric.dtype == "category"
 
 
+def test_a_study_that_was_computed_in_parts_is_exported_whole(tmp_path, finished, copied):
+    first, second = sorted((copied / "cells").iterdir())
+    collect.export(finished, tmp_path / "whole")
+    shutil.copytree(copied, tmp_path / "other")
+    shutil.rmtree(second)
+    shutil.rmtree(tmp_path / "other" / "cells" / first.name)
+    collect.export(copied, tmp_path / "first")
+    collect.export([tmp_path / "first", copied, tmp_path / "other"], tmp_path / "joined")  # twice the first cell
+    whole, joined = tmp_path / "whole", tmp_path / "joined"
+    for read in (collect.collect, collect.curve, collect.spectra):
+        tables = [read(root).pipe(lambda found: found.sort_values(list(found))) for root in (whole, joined)]
+        pd.testing.assert_frame_equal(*(table.reset_index(drop=True) for table in tables))
+    assert {record["id"] for record in collect.read_records(joined)} == {first.name, second.name}
+    for run in (first.name, second.name):
+        kept, small = (collect.example(root, run) for root in (whole, joined))
+        assert kept is not None and small is not None
+        np.testing.assert_array_equal(kept["forecast"], small["forecast"])
+
+
+def test_an_export_is_not_written_over_what_it_reads(tmp_path, finished):
+    collect.export(finished, tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(StudyError, match="that is not read too"):
+        collect.export([finished, tmp_path], tmp_path)
+    assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+
 @pytest.mark.parametrize("name", ["rows.parquet", "spectra.parquet", "curve.parquet", "example.npz"])
 def test_files_of_another_cell_are_refused(copied, name):
     first, second = sorted((copied / "cells").iterdir())

@@ -155,12 +155,15 @@ def status(
 
 
 @app.command()
-def export(root: Root = ROOT, out: Out = Path("results")) -> None:
-    """Write all rows, curves, spectra, records and example fields of a study directory as a few small files."""
+def export(
+    root: Annotated[list[Path] | None, typer.Option(help="Study directory or export; several are joined.")] = None,
+    out: Out = Path("results"),
+) -> None:
+    """Write all rows, curves, spectra, records and example fields of study directories as a few small files."""
     _need_packages()
     from rdjepa.study import collect
 
-    collect.export(root, out)
+    collect.export(root or [ROOT], out)
     names = (collect.ROWS, collect.CURVE, collect.SPECTRA, collect.RECORDS, collect.EXAMPLES)
     console.print(f"{', '.join(names)} in {out}")
 

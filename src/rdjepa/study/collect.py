@@ -136,20 +136,35 @@ def _read_export(root: Path) -> Export:
     return found if isinstance(found, Export) else Export(found)
 
 
-def export(root: Path | str, out: Path | str) -> None:
+def export(roots: Path | str | Sequence[Path | str], out: Path | str) -> None:
     """Write the rows, curves, spectra, records and example fields of a study as five small files.
 
     Names are stored as categories, values in single precision, and of the example fields, in half precision, those of
     the first support selection, which figures show.
 
     Args:
-        root: study directory.
-        out: directory for rows.parquet, curve.parquet, spectra.parquet, records.json and examples.npz.
+        roots: study directory, or directory that `export` wrote; several, as of several machines, are joined, and a
+            cell that two of them have is taken from the first.
+        out: directory for rows.parquet, curve.parquet, spectra.parquet, records.json and examples.npz; none of those
+            that are read, so that a crash costs no rows.
+
+    Raises:
+        StudyError: see `collect`, which holds for the cells of all roots together; a root that is written to.
     """
     out = Path(out)
-    files, found = {}, read_records(root)
+    places = [Path(roots)] if isinstance(roots, str | Path) else [Path(root) for root in roots]
+    if out.resolve() in [root.resolve() for root in places]:
+        raise StudyError(f"expected a directory that is not read too, got {out}; write to a new one, then replace it")
+    known = {root: read_records(root) for root in places}
+    origin = {record["id"]: root for root in reversed(places) for record in known[root]}
+    found = [record for root in places for record in known[root] if origin[record["id"]] == root]
+    _refuse_mixtures(found)
+    files = {}
     for name, columns in ((ROWS, ROW_COLUMNS), (CURVE, CURVE_COLUMNS), (SPECTRA, SPECTRUM_COLUMNS)):
-        table = _table(root, found, name, columns, None, None)
+        parts = [_table(root, known[root], name, columns, None, None) for root in places]
+        table = pd.concat(
+            [part[part["run"].map(origin) == root] for root, part in zip(places, parts, strict=True)], ignore_index=True
+        )
         kinds = {column: "category" for column in CATEGORIES if column in table}
         kinds |= {column: "float32" for column in ("value", "error", "reference") if column in table}
         kinds |= {column: "int16" for column in ("k", "support_seed", "updates", "horizon", "trajectory", "wavenumber")}
@@ -157,18 +172,18 @@ def export(root: Path | str, out: Path | str) -> None:
         stream = io.BytesIO()
         small.to_parquet(stream, index=False, compression="zstd")
         files[name] = write_bytes(out / name, stream.getvalue())
-    files[EXAMPLES] = write_arrays(out / EXAMPLES, **_examples(root, found))
+    files[EXAMPLES] = write_arrays(out / EXAMPLES, **_examples(found, origin))
     checksums = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
     sealed.write(out / RECORDS, {"records": found, "files": checksums})
 
 
-def _examples(root: Path | str, found: Sequence[Record]) -> dict[str, np.ndarray]:
+def _examples(found: Sequence[Record], origin: Mapping[str, Path]) -> dict[str, np.ndarray]:
     """Return the fields of the first support selection of every setting, what its cells share once."""
     arrays: dict[str, np.ndarray] = {}
     shown = set()
     for record in sorted(found, key=lambda record: record["support_seed"]):
         setting = tuple(value for key, value in _cell_of(record).items() if key != "support_seed")
-        fields = None if setting in shown else example(root, record["id"])
+        fields = None if setting in shown else example(origin[record["id"]], record["id"])
         if fields is not None:
             shown.add(setting)
             arrays[f"{record['id']} forecast"] = fields["forecast"].astype(np.float16)
