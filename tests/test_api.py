@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import rdjepa
+from rdjepa import forecasters
 from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.api import latent_error
 from rdjepa.api.adapting import forecaster_of
@@ -185,9 +186,25 @@ def test_unfit_contexts_are_refused(forecaster):
         forecaster.forecast(np.full((4, 64, 64, 2), np.inf, np.float32))
 
 
-def test_no_updates_are_refused(tiny):
-    with pytest.raises(ValueError, match="expected steps to be a whole number of at least 1"):
-        rdjepa.adapt(rdjepa.build("tiny"), trajectory(), steps=0)
+@pytest.mark.parametrize("options", [{}, {"decoder": "pretrained", "base": "linear"}])
+def test_no_updates_of_what_has_to_learn_are_refused(tiny, options):
+    with pytest.raises(ArgumentError, match="expected at least one update of a fresh decoder, a base or a forecaster"):
+        rdjepa.adapt(rdjepa.build("tiny"), trajectory(), steps=0, **options)
+    with pytest.raises(ValueError, match="expected steps to be a whole number of at least 0"):
+        rdjepa.adapt(rdjepa.build("tiny"), trajectory(), steps=-1)
+
+
+def test_a_zero_shot_forecaster_is_the_pretrained_model_and_the_field_statistics(tiny, tmp_path):
+    model, fields = rdjepa.build("tiny", seed=0), trajectory(25)
+    model.pretrained = ("encoder", "predictor", "decoder")
+    zero = rdjepa.adapt(model, fields, steps=0, decoder="pretrained", hold_out=0.4, device="cpu")
+    assert zero.losses == [] and zero.record["config"]["steps"] == 0 and zero.calibration is not None
+    kept = Normalizer.fit([fields[: zero.record["frames"][0]]], "support")
+    network = forecasters.model_class("rd-jepa-zero-shot")(model)
+    expected = rdjepa.Forecaster(network, kept, {}).forecast(fields[:4])
+    np.testing.assert_array_equal(zero.forecast(fields[:4]), expected)
+    again = rdjepa.load_forecaster(zero.save(tmp_path / "zero.safetensors"))
+    np.testing.assert_array_equal(again.forecast(fields[:4]), expected)
 
 
 def test_evaluation_gives_a_row_per_metric_horizon_and_trajectory(forecaster):

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
 
-from rdjepa.checks import BelowOne, Count, NotNegative, Precision, Rate, Seed, check
+from rdjepa.checks import BelowOne, Count, NotNegative, Number, Precision, Rate, Seed, check
 from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
@@ -34,7 +34,8 @@ class AdaptConfig:
     """Optimization of adaptation; the defaults are the paper's (Table S5). Learning rates belong to the forecaster.
 
     Attributes:
-        steps: number of parameter updates; the weights after the last one are kept, without early stopping.
+        steps: number of parameter updates, of which there may be none; the weights after the last one are kept, without
+            early stopping.
         batch: windows per update.
         weight_decay: of AdamW, on every trained parameter.
         betas: of AdamW.
@@ -48,7 +49,7 @@ class AdaptConfig:
         ArgumentError: a value of another type or outside its range.
     """
 
-    steps: Count = 5_000
+    steps: Number = 5_000
     batch: Count = 4
     weight_decay: NotNegative = 1e-4
     betas: tuple[BelowOne, BelowOne] = (0.9, 0.95)

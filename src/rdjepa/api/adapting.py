@@ -71,7 +71,8 @@ def adapt(
             argument itself is not changed.
         trajectories: `Trajectory` objects, (T, H, W, 2) or (K, T, H, W, 2) arrays, objects of xarray, or a path of any
             known format, or a list of these.
-        steps: updates; those of `config` when None.
+        steps: updates; those of `config` when None. 0 with a pretrained decoder is a zero-shot forecaster: of the
+            trajectories it has the field statistics alone.
         seed: of the fresh weights and of the order of windows; that of `config` when None.
         config: all optimization settings; those of the preset when None.
         normalizer: field statistics; taken from the trajectories themselves when None.
@@ -105,9 +106,10 @@ def adapt(
         features and the updates took.
 
     Raises:
-        ArgumentError: no update, an unknown base, a base and others to rehearse, both `resample` and `tile`, both
-            `calibrate` and `hold_out`, unknown borders, a decoder that is unknown or not pretrained, or either of these
-            two for a forecaster from `rdjepa.forecasters.build`, which has its own.
+        ArgumentError: no update of anything but a model with its pretrained decoder, an unknown base, a base and others
+            to rehearse, both `resample` and `tile`, both `calibrate` and `hold_out`, unknown borders, a decoder that is
+            unknown or not pretrained, or either of these two for a forecaster from `rdjepa.forecasters.build`, which
+            has its own.
         DataError: trajectories that cannot be used (the message says why).
         CheckpointError: a missing or damaged checkpoint.
         DivergenceError: the loss is not finite.
@@ -130,6 +132,11 @@ def adapt(
         steps=settings.steps if steps is None else steps,
         seed=settings.seed if seed is None else seed,
     )
+    if not settings.steps and (decoder != PRETRAINED or base != "none"):
+        raise ArgumentError(
+            "expected at least one update of a fresh decoder, a base or a forecaster without pretraining, got 0; raise "
+            'the updates, or take a pretrained decoder (--decoder pretrained, decoder="pretrained") and no base'
+        )
     forecaster, pretrained = forecaster_of(start, settings.seed, borders, decoder)
     if refusal := why_unsavable(forecaster):
         warnings.warn(refusal, UserWarning, stacklevel=2)

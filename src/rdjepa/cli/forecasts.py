@@ -41,7 +41,10 @@ def adapt(
     data: Data,
     model: Annotated[str, typer.Option(help="Shipped checkpoint, directory of one, or hub id.")] = "nano",
     out: Annotated[Path, typer.Option(help="File for the forecaster.")] = Path("forecaster.safetensors"),
-    steps: Annotated[int | None, typer.Option(min=1, help="Updates; the preset's own by default.")] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(min=0, help="Updates; the preset's own by default, 0 with a pretrained decoder is zero-shot."),
+    ] = None,
     seed: Seed = 777,
     base: Annotated[
         str, typer.Option(help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast (slow fields).")
@@ -109,11 +112,9 @@ def adapt(
             device=device,
             progress=update,
         )
-    count = len(forecaster.record["frames"])
-    console.print(
-        f"{count} {'trajectory' if count == 1 else 'trajectories'}, loss {forecaster.losses[0]:.4f} to "
-        f"{forecaster.losses[-1]:.4f}; {verb} {forecaster.save(out)}"
-    )
+    count, losses = len(forecaster.record["frames"]), forecaster.losses
+    learned = f"loss {losses[0]:.4f} to {losses[-1]:.4f}" if losses else "no update, only their field statistics"
+    console.print(f"{count} {'trajectory' if count == 1 else 'trajectories'}, {learned}; {verb} {forecaster.save(out)}")
     say_calibration(forecaster)
 
 

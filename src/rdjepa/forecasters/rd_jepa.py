@@ -96,3 +96,13 @@ class DecoderKept(RDJEPAForecaster):
     """
 
     name = "rd-jepa-decoder"
+
+
+class ZeroShot(RDJEPAForecaster):
+    """RD-JEPA with a pretrained decoder and no adaptation at all; of a system it is told the field statistics alone.
+
+    The paper has no such forecaster. Beside the adapted ones it says what adaptation adds.
+    """
+
+    name = "rd-jepa-zero-shot"
+    rates_of: ClassVar[Mapping[str, LearningRates]] = {"paper": LearningRates(0.0, 0.0, 0.0)}

@@ -155,7 +155,7 @@ def get(name: str) -> Study:
 # The studies of the paper (S3.1).
 PAPER = ("rd-jepa", "no-latent", "fno")
 CONTROL = ("rd-jepa", "scratch")
-UNTRAINED = tuple(name for name in forecasters.names() if not forecasters.get(name).trained)
+UNTRAINED = tuple(name for name in forecasters.usual() if not forecasters.get(name).trained)
 register(
     Study(
         "heldout",
@@ -203,7 +203,7 @@ register(
         "decoder",
         "A decoder that was pretrained too",
         protocol.HELD_OUT,
-        ("rd-jepa", "rd-jepa-decoder", "scratch", "no-latent"),
+        ("rd-jepa", "rd-jepa-decoder", "scratch", "no-latent", "rd-jepa-zero-shot"),
         cells="heldout",
         subject="rd-jepa-decoder",
     )
