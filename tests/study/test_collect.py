@@ -127,6 +127,18 @@ def test_a_study_that_was_computed_in_parts_is_exported_whole(tmp_path, finished
         np.testing.assert_array_equal(kept["forecast"], small["forecast"])
 
 
+def test_an_export_of_some_cells_has_these_alone(tmp_path, finished):
+    every = collect.collect(finished)
+    name = str(every.forecaster.iloc[0])
+    collect.export(finished, tmp_path / "some", [f"forecaster={name}"])
+    some = collect.collect(tmp_path / "some")
+    assert set(some.forecaster) == {name} != set(every.forecaster)
+    assert len(some) == (every.forecaster == name).sum()
+    with pytest.raises(StudyError, match="expected forecaster among .*, got 'nobody'"):
+        collect.export(finished, tmp_path / "none", ["forecaster=nobody"])
+    assert not (tmp_path / "none").exists()
+
+
 def test_an_export_is_not_written_over_what_it_reads(tmp_path, finished):
     collect.export(finished, tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}

@@ -158,12 +158,13 @@ def status(
 def export(
     root: Annotated[list[Path] | None, typer.Option(help="Study directory or export; several are joined.")] = None,
     out: Out = Path("results"),
+    only: Only = None,
 ) -> None:
     """Write all rows, curves, spectra, records and example fields of study directories as a few small files."""
     _need_packages()
     from rdjepa.study import collect
 
-    collect.export(root or [ROOT], out)
+    collect.export(root or [ROOT], out, _conditions(only))
     names = (collect.ROWS, collect.CURVE, collect.SPECTRA, collect.RECORDS, collect.EXAMPLES)
     console.print(f"{', '.join(names)} in {out}")
 

@@ -26,6 +26,7 @@ from rdjepa.io.atomic import write_arrays, write_bytes
 from rdjepa.study import registry
 from rdjepa.study.cell import CURVE, EXAMPLE, ROWS, SPECTRA, Cell, Record, checked, read_record
 from rdjepa.study.directory import RECORD, Directory
+from rdjepa.study.plan import select
 
 CELL = ["study", "profile", "system", "k", "support_seed", "forecaster"]
 RECORDS, EXAMPLES = "records.json", "examples.npz"
@@ -136,7 +137,7 @@ def _read_export(root: Path) -> Export:
     return found if isinstance(found, Export) else Export(found)
 
 
-def export(roots: Path | str | Sequence[Path | str], out: Path | str) -> None:
+def export(roots: Path | str | Sequence[Path | str], out: Path | str, only: Sequence[str] = ()) -> None:
     """Write the rows, curves, spectra, records and example fields of a study as five small files.
 
     Names are stored as categories, values in single precision, and of the example fields, in half precision, those of
@@ -147,18 +148,18 @@ def export(roots: Path | str | Sequence[Path | str], out: Path | str) -> None:
             cell that two of them have is taken from the first.
         out: directory for rows.parquet, curve.parquet, spectra.parquet, records.json and examples.npz; none of those
             that are read, so that a crash costs no rows.
+        only: conditions on cells, as those of `rdjepa.study.plan.cells`; all cells by default.
 
     Raises:
-        StudyError: see `collect`, which holds for the cells of all roots together; a root that is written to.
+        StudyError: see `collect`, which holds for the chosen cells of all roots together; a condition that no cell
+            meets, or a root that is written to.
     """
     out = Path(out)
     places = [Path(roots)] if isinstance(roots, str | Path) else [Path(root) for root in roots]
     if out.resolve() in [root.resolve() for root in places]:
         raise StudyError(f"expected a directory that is not read too, got {out}; write to a new one, then replace it")
     known = {root: read_records(root) for root in places}
-    origin = {record["id"]: root for root in reversed(places) for record in known[root]}
-    found = [record for root in places for record in known[root] if origin[record["id"]] == root]
-    _refuse_mixtures(found)
+    origin, found = _joined(known, only)
     files = {}
     for name, columns in ((ROWS, ROW_COLUMNS), (CURVE, CURVE_COLUMNS), (SPECTRA, SPECTRUM_COLUMNS)):
         parts = [_table(root, known[root], name, columns, None, None) for root in places]
@@ -175,6 +176,20 @@ def export(roots: Path | str | Sequence[Path | str], out: Path | str) -> None:
     files[EXAMPLES] = write_arrays(out / EXAMPLES, **_examples(found, origin))
     checksums = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
     sealed.write(out / RECORDS, {"records": found, "files": checksums})
+
+
+def _joined(known: Mapping[Path, list[Record]], only: Sequence[str]) -> tuple[dict[str, Path], list[Record]]:
+    """Return where the chosen cells of several roots are, each in the first root that has it, and their records."""
+    every: dict[str, tuple[Path, Record]] = {}
+    for root, found in known.items():
+        for record in found:
+            every.setdefault(record["id"], (root, record))
+    cells = {run: Cell(**record["identity"]["cell"]) for run, (_, record) in every.items()}
+    chosen = set(select(list(cells.values()), only))
+    kept = {run: place for run, place in every.items() if cells[run] in chosen}
+    records = [record for _, record in kept.values()]
+    _refuse_mixtures(records)
+    return {run: root for run, (root, _) in kept.items()}, records
 
 
 def _examples(found: Sequence[Record], origin: Mapping[str, Path]) -> dict[str, np.ndarray]:
