@@ -134,7 +134,7 @@ def test_an_export_of_some_cells_has_these_alone(tmp_path, finished):
     some = collect.collect(tmp_path / "some")
     assert set(some.forecaster) == {name} != set(every.forecaster)
     assert len(some) == (every.forecaster == name).sum()
-    with pytest.raises(StudyError, match="expected forecaster among .*, got 'nobody'"):
+    with pytest.raises(StudyError, match=r"expected forecaster among .*, got 'nobody'"):
         collect.export(finished, tmp_path / "none", ["forecaster=nobody"])
     assert not (tmp_path / "none").exists()
 
