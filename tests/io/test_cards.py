@@ -29,6 +29,13 @@ def test_card_states_data_seed_and_diagnostics():
         assert fact in card
 
 
+def test_card_states_how_often_a_system_is_drawn():
+    record = record_of_a_run()
+    assert "times as often" not in model_card("nano", record)
+    drawn = record | {"config": record["config"] | {"weights": [["family", 5]]}}
+    assert "family is drawn 5 times as often as another." in model_card("nano", drawn)
+
+
 def test_card_states_every_run_that_it_went_on_from_and_the_systems_of_all():
     first = record_of_a_run() | {"systems": ["gray-scott"], "fingerprint": "a" * 64}
     again = {"objective": "decoder", "pretrained": ["encoder", "predictor", "decoder"], "fingerprint": "b" * 64}

@@ -29,6 +29,7 @@ def model_card(preset: str, record: Mapping) -> str:
         for name, count in record["trajectories"].items()
     )
     averaging = f"; averaging coefficient {config['ema'][0]} to {config['ema'][1]}" if paper else ""
+    drawn = "".join(f" {name} is drawn {times} times as often as another." for name, times in config.get("weights", ()))
     left_out = f" Left out of the method: {', '.join(without)}." if without else ""
     measured = "\n".join(f"| {key} | {diagnostics[key]:.4g} |" for key in shown if key in diagnostics)
     systems = "these systems" if "start" not in record else f"{', '.join(record['systems'])}, in all runs,"
@@ -56,7 +57,7 @@ checksum of every trajectory, and the field statistics, are in `data.json`; the 
 
 {record["steps"]} steps of batch {config["batch"]}, seed {config["seed"]}, {config["precision"]}; learning rate
 {config["peak"]:g} after {config["warmup"]} warm-up steps, on a cosine to {config["minimum"]:g}; weight decay
-{config["weight_decay"]:g}{averaging}.{left_out}{_before(record)}
+{config["weight_decay"]:g}{averaging}.{drawn}{left_out}{_before(record)}
 
 Made with {software}. Curves: `curves.png`, from `metrics.jsonl`.
 
