@@ -118,6 +118,17 @@ def test_a_first_look_measures_on_what_it_held_out_and_forecasts_beyond_the_end(
         assert look.errors["persistence"] == per_horizon_of(held)
 
 
+def test_a_first_look_has_the_pretrained_model_beside_it(tiny):
+    model = rdjepa.build("tiny", seed=0)
+    model.pretrained = ("encoder", "predictor", "decoder")
+    fields = np.random.default_rng(0).standard_normal((2, 12, 64, 64, 2)).astype(np.float32)
+    look = rdjepa.first_look(fields, model=model, steps=1)
+    assert list(look.errors) == ["rd-jepa", "rd-jepa-zero-shot", "persistence", "extrapolation"]
+    zero = rdjepa.Forecaster(forecasters.model_class("rd-jepa-zero-shot")(model), look.forecaster.normalizer, {})
+    rows = rdjepa.evaluate(zero.forecast, fields[-1:], metrics=("relative_l2",))
+    assert look.errors["rd-jepa-zero-shot"] == pytest.approx(per_horizon(rows, "relative_l2"))
+
+
 def per_horizon_of(held):
     rows = rdjepa.evaluate(persistence, held, metrics=("relative_l2",))
     return per_horizon(rows, "relative_l2")

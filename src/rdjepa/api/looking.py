@@ -1,5 +1,6 @@
 """The public function for a first look: from a source of trajectories to a forecast with its interval."""
 
+import copy
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,8 @@ from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import Forecast, evaluate
 from rdjepa.forecasters.base import CONTEXT, ForecastModel
 from rdjepa.forecasters.persistence import extrapolation, persistence
+from rdjepa.forecasters.rd_jepa import ZeroShot
+from rdjepa.io import checkpoint
 from rdjepa.models.rdjepa import RDJEPA
 from rdjepa.progress import Progress
 
@@ -38,8 +41,8 @@ class FirstLook:
 
     Attributes:
         forecaster: adapted to a part of the trajectories and calibrated on the rest.
-        errors: "rd-jepa" (or the name of the model), "persistence" and "extrapolation" -> horizon -> relative L2 error
-            on that rest.
+        errors: "rd-jepa" (or the name of the model), "rd-jepa-zero-shot" where the model has a pretrained decoder,
+            "persistence" and "extrapolation" -> horizon -> relative L2 error on that rest.
         level: of the intervals, at most what the calibration can give.
         context: (4, H, W, C), the last frames of the last trajectory.
         times: (5,), of the frames that follow it.
@@ -103,8 +106,9 @@ def first_look(
         ArgumentError, DataError, CheckpointError, DivergenceError: as for `adapt`.
     """
     intervals.check_level(level)
+    loaded = checkpoint.load(model) if isinstance(model, str | Path) else model
     forecaster = adapt(
-        model,
+        loaded,
         source,
         steps=steps,
         seed=seed,
@@ -129,7 +133,7 @@ def first_look(
         forecaster=forecaster,
         errors={
             name: per_horizon(evaluate(forecast, kept, metrics=("relative_l2",)), "relative_l2")
-            for name, forecast in _rivals(forecaster).items()
+            for name, forecast in _rivals(forecaster, loaded).items()
         },
         level=possible,
         context=last.fields[-CONTEXT:],
@@ -140,9 +144,13 @@ def first_look(
     )
 
 
-def _rivals(forecaster: Forecaster) -> dict[str, Forecast]:
+def _rivals(forecaster: Forecaster, loaded: RDJEPA | ForecastModel) -> dict[str, Forecast]:
     """Return the forecaster and what it is compared with."""
-    return {forecaster.model.name: forecaster.forecast, "persistence": persistence, "extrapolation": extrapolation}
+    rivals: dict[str, Forecast] = {forecaster.model.name: forecaster.forecast}
+    if isinstance(loaded, RDJEPA) and "decoder" in loaded.pretrained:
+        model = ZeroShot(copy.deepcopy(loaded)).to(forecaster.device)
+        rivals[model.name] = Forecaster(model, forecaster.normalizer, {}).forecast
+    return rivals | {"persistence": persistence, "extrapolation": extrapolation}
 
 
 def _stride(source: Any, share: float, reading: Reading | None) -> int:
