@@ -4,7 +4,7 @@ import pytest
 
 from rdjepa.study import registry
 from rdjepa.study.report import summary, tables
-from rdjepa.study.report.layouts import paper_tables
+from rdjepa.study.report.layouts import further_tables, paper_tables
 from rdjepa.study.report.sheet import MISSING
 
 PLACE = ("barkley", 5, "rd-jepa", "relative_l2", "mean", "all")
@@ -47,6 +47,15 @@ def test_a_missing_cell_is_a_dash_and_stops_no_other(values, layouts):
     assert texts[("Barkley", "LNO"), ("Relative L²", "K = 5")].text == MISSING
     assert sum(text.text == MISSING for text in texts.values()) == 2
     assert texts[("Barkley", "RD-JEPA"), ("Relative L²", "K = 5")].bold
+
+
+def test_what_nothing_trains_needs_no_selection_of_its_own(values):
+    layout = next(each for each in further_tables(registry.get("heldout"), values) if each.title == "All forecasters")
+    fewer = values[~((values["forecaster"] == "persistence") & (values["support_seed"] != 777))]
+    lowest = [
+        {place for place, result in tables.results(each, layout).items() if result.lowest} for each in (values, fewer)
+    ]
+    assert lowest[0] == lowest[1] != set()
 
 
 def test_nothing_is_bold_where_the_selections_differ(values, layouts):

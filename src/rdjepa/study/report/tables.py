@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from rdjepa.forecasters import registry
 from rdjepa.study.report import summary
 from rdjepa.study.report.labels import heading, label
 from rdjepa.study.report.layouts import Layout, Place
@@ -149,7 +150,10 @@ def finding(title: str, found: dict[Place, Result], paper: dict[Place, Result], 
 
 
 def _marked(found: dict[Place, Result]) -> dict[Place, Result]:
-    """Mark the lowest error of every setting in which all forecasters have the same support seeds."""
+    """Mark the lowest error of every setting in which all forecasters that learn have the same support seeds.
+
+    What nothing trains takes nothing from a support, so its errors are the same whatever its seeds are.
+    """
     settings: dict[Place, list[Place]] = {}
     for place in found:
         # a reduction is no error; lower would be worse
@@ -157,7 +161,7 @@ def _marked(found: dict[Place, Result]) -> dict[Place, Result]:
             settings.setdefault(_setting(place), []).append(place)
     best = set()
     for places in settings.values():
-        if len(places) > 1 and len({found[place].seeds for place in places}) == 1:
+        if len(places) > 1 and len({found[place].seeds for place in places if _learns(place)}) <= 1:
             best.add(min(places, key=lambda place: found[place].mean))
     return {place: Result(each.mean, each.sd, each.seeds, each.runs, place in best) for place, each in found.items()}
 
@@ -168,6 +172,12 @@ def _relevant(values: pd.DataFrame, layout: Layout) -> pd.DataFrame:
     for name in ("k", "metric", "horizon", "regime"):
         needed &= values[name].isin(_axis(layout, name))
     return values[needed & values["forecaster"].isin("/".join(_axis(layout, "forecaster")).split("/"))]
+
+
+def _learns(place: Place) -> bool:
+    """Return whether a place is that of a forecaster that is trained; an unknown one is taken to be."""
+    name = str(place[_FORECASTER])
+    return name not in registry.names() or registry.get(name).trained
 
 
 def _setting(place: Place) -> Place:
