@@ -11,23 +11,25 @@ from rdjepa.io import checkpoint
 from rdjepa.systems import SOURCES
 
 NAMES = sorted(checkpoint.shipped())
+SYSTEMS = {"nano": {*SOURCES}, "nano-wide": {*SOURCES, "family"}}
 
 
 def manifest(name):
     return json.loads((checkpoint.shipped()[name] / "data.json").read_text())
 
 
-def test_nano_is_shipped_and_small_enough():
-    assert "nano" in NAMES
-    assert sum(p.stat().st_size for p in checkpoint.shipped()["nano"].iterdir()) <= 15e6
+def test_they_are_shipped_and_small_enough():
+    assert set(NAMES) >= set(SYSTEMS)
+    assert all(sum(p.stat().st_size for p in checkpoint.shipped()[name].iterdir()) <= 15e6 for name in SYSTEMS)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_held_out_system_and_no_test_or_validation_trajectory_was_trained_on(name):
     keys = [key.split("/") for key in manifest(name)["trajectories"]]
-    assert {system for system, *_ in keys} == set(SOURCES)
+    assert {system for system, *_ in keys} == SYSTEMS[name]
     assert {(split, regime) for _, split, regime, _ in keys} == {("pool", "id")}
-    assert set(manifest(name)["normalizers"]) == set(SOURCES)
+    single = {key for key in manifest(name)["trajectories"] if key.startswith("family/")}  # an equation each
+    assert set(manifest(name)["normalizers"]) == {*SOURCES, *single}
 
 
 @pytest.mark.parametrize("name", NAMES)

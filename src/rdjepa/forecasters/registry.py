@@ -222,7 +222,7 @@ for _entry in (
         sized_by_checkpoint=True,
         place=1,
         color="#88CCEE",
-        marker="*",
+        marker="+",
         line=":",
     ),
     Baseline("fno", "FNO", f"{_HERE}.fno:FNO", place=4, color="#AA4499", marker="D", line=":"),
