@@ -1,11 +1,14 @@
-"""Learning rates of the nano forecasters, chosen by leaving one source out.
+"""Learning rates of the nano forecasters, chosen by leaving one source out, or on random equations.
 
     python benchmarks/rates.py run --left-out gray-scott --model runs/without-gray-scott/model --data datasets
+    python benchmarks/rates.py run --left-out family/validation/id/00020 --model nano-wide --statistics 20
     python benchmarks/rates.py table benchmarks/results/rates.csv
 
-RD-JEPA starts from a model that was pretrained on the other four sources; the others start from random weights. Each
+RD-JEPA starts from a model that was pretrained on the other four sources; the others start from random weights. A model
+that has seen all sources is tried on a random equation that it has not seen: the key is that of a trajectory of the
+family, and its equation becomes a system whose coefficients are drawn within 10 % of those of that trajectory. Each
 forecaster is adapted to `--k` pool trajectories of the fifth (support seed 777) with its preset's rates times a factor,
-the same factors for all, and evaluated on validation trajectories of it. With `--trunk`, the rates of what
+the same factors for all, and evaluated on validation trajectories of that system. With `--trunk`, the rates of what
 stands before the decoder (predictor, and encoder where it is trained) are multiplied once more: a slow trunk keeps what
 it brought along. With `--base linear` forecasters correct a linear forecast of every point from its own last four
 values, fitted to the same trajectories; `linear` among `--forecasters` is that forecast alone. Rows have the learning
@@ -29,12 +32,13 @@ import torch
 from torch import nn
 
 import rdjepa
-from rdjepa import forecasters
+from rdjepa import forecasters, systems
 from rdjepa.adaptation.adapt import PROFILES, train, windows
 from rdjepa.api import rehearsing
 from rdjepa.api.adapting import FRESH, PRETRAINED, forecaster_of
 from rdjepa.data.acquire import Acquirer
 from rdjepa.data.fields import channels_first
+from rdjepa.data.simulate import simulate
 from rdjepa.data.splits import support
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import ArgumentError, DivergenceError
@@ -49,6 +53,7 @@ from rdjepa.systems import SOURCES
 from rows import append, call, commands, read
 
 PRESET, SUPPORT_SEED, METRIC = "nano", 777, "relative_l2"
+SHARE = 0.1  # by which coefficients of a random equation differ between its trajectories
 DEFAULT = [name for name in forecasters.usual() if forecasters.get(name).trained]
 TRIAL = ("left_out", "k", "forecaster", "base", "groups", "rates", "precision", "seed")
 FIELDS = (*TRIAL, "updates", "weights", "relative_l2", "validation", "fingerprint")
@@ -100,15 +105,28 @@ def fitted(learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer) -> 
 def material(
     arguments: argparse.Namespace, k: int = 1
 ) -> tuple[list[rdjepa.Trajectory], list[rdjepa.Trajectory], rdjepa.Normalizer]:
-    """Return the K supports of the source that is left out, its unseen trajectories, and its field statistics."""
-    acquirer = Acquirer(arguments.data, arguments.data)
+    """Return the K supports of what is left out, its unseen trajectories, and its field statistics."""
+    acquirer, system = Acquirer(arguments.data, arguments.data), left_out(arguments)
 
     def get(split: str, index: int) -> rdjepa.Trajectory:
-        return acquirer.get(Key(arguments.left_out, split, "id", index)).coarsened(PRESETS[PRESET].grid)
+        return acquirer.get(Key(system, split, "id", index)).coarsened(PRESETS[PRESET].grid)
 
     learning = [get("pool", i) for i in support(1000, k, SUPPORT_SEED)]
     unseen = [get("validation", i) for i in range(arguments.validation)]
     return learning, unseen, rdjepa.Normalizer.fit(get("pool", i).fields for i in range(arguments.statistics))
+
+
+def left_out(arguments: argparse.Namespace) -> str:
+    """Return the name of the system that is left out; a random equation is registered first."""
+    if arguments.left_out in SOURCES:
+        return str(arguments.left_out)
+    key = Key.parse(arguments.left_out)
+    name = f"{key.system}-{key.split}-{key.index:05d}"
+    if name not in systems.names():
+        found = simulate(key.system, key.index, key.regime, key.split)
+        equation = systems.get(key.system).near(found.coefficients, name, SHARE, found.initial_condition)
+        systems.register(equation, "source")
+    return name
 
 
 def start(
@@ -123,11 +141,11 @@ def start(
         return fitted(learning, normalizer), ""
     if not forecasters.get(name).pretrained:
         return forecasters.build(name, PRESET, seed=arguments.seed), ""
-    seen = checkpoint.read_config(arguments.model)[1].pretraining["systems"]
-    if arguments.left_out in seen:
+    sources = checkpoint.read_sources(arguments.model)
+    if arguments.left_out in {*sources.systems, *sources.trajectories}:
         raise ArgumentError(
-            f"expected a model pretrained without {arguments.left_out}, got one of {', '.join(seen)}; make one with: "
-            "rdjepa pretrain --systems"
+            f"expected a model pretrained without {arguments.left_out}, got one of {', '.join(sources.systems)}; make "
+            "one with: rdjepa pretrain --systems"
         )
     decoder = PRETRAINED if forecasters.get(name).keeps_decoder else FRESH
     return forecaster_of(rdjepa.load(arguments.model), arguments.seed, decoder=decoder)
@@ -205,7 +223,7 @@ def table(arguments: argparse.Namespace) -> None:
 
 def common(go: argparse.ArgumentParser) -> None:
     """Add the options of an adaptation to the source that is left out."""
-    go.add_argument("--left-out", choices=SOURCES, required=True)
+    go.add_argument("--left-out", required=True, help="a source, or the key of a random equation")
     go.add_argument("--data", type=Path, default=Path("datasets"))
     go.add_argument("--trunk", type=float, default=1.0)
     go.add_argument("--updates", default="400,1600")

@@ -165,3 +165,30 @@ def test_a_description_lists_the_kinds():
 
 def test_scales_are_logarithms():
     assert family_kinds.Scales((1, np.e), (1, 1)).ranges == {"ln_rate": (0, 1), "ln_cells": (0, 0)}
+
+
+def test_the_equation_of_one_trajectory_becomes_a_system():
+    found = simulate("family", 28, split="validation")
+    system = FAMILY.near(found.coefficients, "one-excitable", 0.1, found.initial_condition)
+    drawn = [system.draw(seed) for seed in range(20)]
+    for name, value in found.coefficients.items():
+        values = [p[name] for p in drawn]
+        assert all(abs(each - value) <= 0.1 * abs(value) * (1 + 1e-12) for each in values)
+        assert len(set(values)) == (20 if value else 1)
+    made = [simulate(system, seed) for seed in range(2)]
+    assert {each.initial_condition for each in made} == {found.initial_condition}
+    assert str(made[0].key) == "one-excitable/pool/id/00000" and not np.array_equal(made[0].fields, made[1].fields)
+
+
+@pytest.mark.parametrize(
+    ("changed", "share", "initial_condition", "words"),
+    [
+        ({"D_u": None}, 0.1, "", "value of every coefficient of family, got none of D_u"),
+        ({}, 1.0, "", "a share from 0 to below 1, got 1.0"),
+        ({}, 0.1, "ring", "known: noise, patches, spots, rings"),
+    ],
+)
+def test_a_system_near_what_is_not_there_is_refused(changed, share, initial_condition, words):
+    p = {name: value for name, value in (FAMILY.draw(0) | changed).items() if value is not None}
+    with pytest.raises(ArgumentError, match=words):
+        FAMILY.near(p, "near", share, initial_condition)
