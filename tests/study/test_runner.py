@@ -20,7 +20,7 @@ from rdjepa.evaluation.metrics import METRICS
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.io import checkpoint
 from rdjepa.models.rdjepa import PRESETS, RDJEPA
-from rdjepa.study import collect, protocol, registry
+from rdjepa.study import collect, protocol, registry, supply
 from rdjepa.study import runner as study
 from rdjepa.study.cell import identifier, identity
 from rdjepa.study.directory import Directory
@@ -154,6 +154,29 @@ def test_a_second_run_computes_nothing(finished, brief, two_cells):
     ran = study.run(finished, two_cells, brief, workers=2)
     assert (ran.done, ran.kept, ran.busy, ran.failed) == ((), 2, (), {})
     assert contents(finished) == before and times == {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
+
+
+def test_a_study_goes_on_from_the_cells_and_statistics_of_an_export(tmp_path, finished, monkeypatch, brief, two_cells):
+    collect.export(finished, tmp_path / "export")
+    monkeypatch.setattr(supply, "moments", lambda *_: pytest.fail("statistics are computed again"))
+    more = study.cells("heldout", ["system=lambda-omega", "k=1", "support_seed=777", "forecaster=extrapolation"])
+    ran = study.run(tmp_path / "more", [*two_cells, *more], brief, known=tmp_path / "export")
+    assert (list(ran.done), ran.kept, ran.failed) == (more, 2, {})
+    normalizers = [
+        record["normalizer"] for root in (finished, tmp_path / "more") for record in collect.read_records(root)
+    ]
+    assert len(normalizers) == 3 and all(each == normalizers[0] for each in normalizers)
+    assert study.missing_cells(tmp_path / "more", two_cells, brief) == two_cells  # they are in the export alone
+
+
+def test_statistics_of_other_data_are_not_taken(tmp_path, finished):
+    own = supply.Supply(tmp_path, grid=64)
+    records = collect.read_records(finished)
+    own.take_statistics([{**each, "identity": each["identity"] | {"data": "other"}} for each in records])
+    own.take_statistics([{**each, "identity": each["identity"] | {"grid": 128}} for each in records])
+    assert not own.has_statistics("lambda-omega", 1)
+    own.take_statistics(records)
+    assert own.normalizer("lambda-omega", 1) == rdjepa.Normalizer.from_dict(records[0]["normalizer"])
 
 
 def test_a_failed_cell_keeps_its_traceback_and_does_not_stop_the_rest(tmp_path, monkeypatch, brief, two_cells):

@@ -40,6 +40,10 @@ Only = Annotated[
     ),
 ]
 Data = Annotated[Path | None, typer.Option(help="Dataset to read; what it lacks is simulated.")]
+Known = Annotated[
+    Path | None,
+    typer.Option(help="Export or another study directory: its cells count as done, its field statistics are taken."),
+]
 Out = Annotated[Path, typer.Option(help="Directory for what is written.")]
 ROOT = Path("study")
 
@@ -53,6 +57,7 @@ def run(
     phase: Phase = None,
     model: Model = None,
     data: Data = None,
+    known: Known = None,
     cache: Annotated[float, typer.Option(help="GiB of simulated trajectories to keep.")] = 20.0,
     workers: Annotated[
         int | None, typer.Option(help="Local processes, one thread each; one for each GPU, or one, by default.")
@@ -74,6 +79,7 @@ def run(
             chosen,
             data=data,
             limit=int(cache * GIB),
+            known=known,
             workers=workers,
             scheduler=scheduler,
             device=device,
@@ -96,17 +102,21 @@ def plan(
     phase: Phase = None,
     model: Model = None,
     data: Data = None,
+    known: Known = None,
     device: Device = "auto",
 ) -> None:
     """Show the missing cells, their expected hours on this device, and disk space; no cell is computed."""
     _need_packages()
     from rdjepa.models.device import device_named
     from rdjepa.study import cost, runner
+    from rdjepa.study.collect import read_records
     from rdjepa.study.supply import Supply
 
     cells, chosen = runner.cells(name, _conditions(only), phase=phase), _profile(name, profile_name, model)
     supply = Supply(root.absolute(), None if data is None else data.absolute(), grid=chosen.grid)
-    missing = runner.missing_cells(root, cells, chosen)
+    finished = [] if known is None else read_records(known)
+    missing = runner.missing_cells(root, cells, chosen, finished)
+    supply.take_statistics(finished)
     starts = runner.missing_pretrainings(root, missing, chosen)
     with progress("time") as update:
         expected = cost.cost(missing, chosen, supply, device_named(device), update, starts)

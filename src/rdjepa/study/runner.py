@@ -16,7 +16,8 @@ from rdjepa.io.checkpoint import shipped
 from rdjepa.models.device import device_named
 from rdjepa.progress import Progress
 from rdjepa.study import changes, pretrainings
-from rdjepa.study.cell import Cell, compute, identity, read_record
+from rdjepa.study.cell import Cell, Record, compute, identity, read_record
+from rdjepa.study.collect import read_records
 from rdjepa.study.cost import left, left_to_pretrain
 from rdjepa.study.directory import Directory
 from rdjepa.study.fingerprints import checkpoint_fingerprint, identifier
@@ -30,11 +31,12 @@ __all__ = ["RunReport", "Status", "cells", "missing_cells", "missing_pretraining
 DONE, KEPT, BUSY = "done", "kept", "busy"
 
 
-def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile) -> list[Cell]:
-    """Return the cells that are not finished in a study directory, which need not exist."""
-    directory = Directory(root)
+def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile, known: Sequence[Record] = ()) -> list[Cell]:
+    """Return the cells that are not finished in a study directory, which need not exist, nor among known records."""
+    directory, finished = Directory(root), {record["id"] for record in known}
     directory.check(profile.name, profile.settings())
-    return [cell for cell in plan if not directory.is_done(identifier(identity(cell, profile)))]
+    names = {cell: identifier(identity(cell, profile)) for cell in plan}
+    return [cell for cell, name in names.items() if name not in finished and not directory.is_done(name)]
 
 
 def missing_pretrainings(root: Path | str, missing: Sequence[Cell], profile: Profile) -> list[Pretraining]:
@@ -49,7 +51,7 @@ class RunReport:
 
     Attributes:
         done: cells that it computed.
-        kept: number of cells that were there already.
+        kept: number of cells that were there already, or known.
         busy: cells that another process computes, or whose pretraining it does.
         failed: cell or pretraining -> last line of its traceback.
         stopped: failed pretraining -> the cells that it stops; all others were computed.
@@ -71,6 +73,7 @@ def run(
     *,
     data: Path | str | None = None,
     limit: int = Supply.limit,
+    known: Path | str | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
     device: str = "auto",
@@ -87,13 +90,15 @@ def run(
         profile: sizes and settings of the runs.
         data: dataset that is read before anything is simulated.
         limit: bytes of simulated trajectories to keep in `root`.
+        known: another study directory or an export: its cells are not computed again, and field statistics are taken
+            from their records.
         workers: local processes; one for each GPU, or one, when None. A single one computes in this process.
         scheduler: address of a running Dask scheduler, used instead of local processes.
         device: "auto", "cpu", "cuda"; several GPUs are shared out among the workers.
         progress: called with the number done, their total and a text: first for trajectories, then for cells.
 
     Raises:
-        StudyError: a directory of another version or other settings.
+        StudyError: a directory of another version or other settings, or nothing in `known`.
         OutputError: the directory cannot be written.
         DataError: no dataset in `data`, or one of another recipe.
         CheckpointError: the checkpoint is missing or of another size.
@@ -105,8 +110,10 @@ def run(
     seen += [key.system for key in keys_of(plan, profile)]
     supply.check(dict.fromkeys([*(cell.system for cell in plan), *seen]))
     device_named(device)
+    finished = [] if known is None else read_records(known)
     profile = _claimed(directory, plan, profile)
-    missing = missing_cells(root, plan, profile)
+    missing = missing_cells(root, plan, profile, finished)
+    supply.take_statistics(finished)
     number = workers if workers is not None else max(1, torch.cuda.device_count())
     preparing = None if progress is None else lambda done, total, _: progress(done, total, "trajectories")
     supply.prepare(missing, profile, workers=number, scheduler=scheduler, progress=preparing)

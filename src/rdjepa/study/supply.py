@@ -20,8 +20,9 @@ from rdjepa.errors import DataError
 from rdjepa.io import sealed
 from rdjepa.progress import Progress
 from rdjepa.study import protocol
-from rdjepa.study.cell import Cell
+from rdjepa.study.cell import Cell, Record
 from rdjepa.study.contenders import rehearsed_keys
+from rdjepa.study.fingerprints import recipe_fingerprint
 from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
 
@@ -75,6 +76,16 @@ class Supply:
             raise DataError(f"expected field statistics of {system} at {path}, got no file; start the study again")
         found = sealed.read(path, _Statistics, f"delete {path.parent}, which is made again")
         return Normalizer(found.mean, found.std, found.source)
+
+    def take_statistics(self, records: Iterable[Record]) -> None:
+        """Keep the field statistics that finished cells have in their records, where they are of the same data."""
+        for record in records:
+            content, system = record["identity"], record["system"]
+            path = self._statistics(system, content["statistics"])
+            current = content["grid"] == self.grid and content["data"] == recipe_fingerprint(system)
+            if current and not path.is_file():
+                pool = len(pool_keys(system, content["statistics"]))
+                sealed.write(path, record["normalizer"] | {"trajectories": pool})
 
     def has_statistics(self, system: str, count: int) -> bool:
         """Return whether `prepare` wrote these statistics."""
