@@ -22,7 +22,7 @@ from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.pde.system import Box, Coefficient, InitialCondition, Numerics, Regime, System
 from rdjepa.study import collect, registry, runner
 from rdjepa.study.cell import Cell, identity
-from rdjepa.study.profiles import PROFILES
+from rdjepa.study.profiles import profile
 from rdjepa.study.registry import Study
 from rdjepa.study.report import write
 
@@ -110,7 +110,7 @@ def test_what_is_registered_appears_everywhere(registrations, module, tmp_path):
     forecasters.register(Baseline("rest", "At rest", "users_pointwise:Rest", trained=False))
     compared = ("pointwise", "persistence", "rest")
     registry.register(Study("turning-study", "Waves that turn", ("turning",), compared, budgets=(1, 2), seeds=(1,)))
-    nano = PROFILES["nano"]
+    nano = profile("nano", precision="float32")
     brief = replace(nano, adapt=replace(nano.adapt, steps=2), test=1, statistics=1)
 
     plan = runner.cells("turning-study")
@@ -153,15 +153,15 @@ def test_what_is_registered_appears_everywhere(registrations, module, tmp_path):
 
 def test_an_edited_file_of_a_users_forecaster_makes_new_cells(registrations, module):
     forecasters.register(Baseline("pointwise", "Pointwise", "users_pointwise:Pointwise"))
-    profile = PROFILES["nano"]
+    nano = profile("nano")
     mine, known = (Cell("heldout", "barkley", 1, 777, name) for name in ("pointwise", "riesz-no"))
-    before = identity(mine, profile)
-    assert before["class"] == "users_pointwise:Pointwise" and "source" not in identity(known, profile)
+    before = identity(mine, nano)
+    assert before["class"] == "users_pointwise:Pointwise" and "source" not in identity(known, nano)
     path = Path(module.__file__)
     path.write_text(path.read_text().replace("GELU", "SiLU"))
-    assert identity(mine, profile) == before  # what runs here is still the class that was imported
+    assert identity(mine, nano) == before  # what runs here is still the class that was imported
     importlib.reload(module)
-    after = identity(mine, profile)
+    after = identity(mine, nano)
     assert {key for key in before if before[key] != after[key]} == {"source"}
 
 

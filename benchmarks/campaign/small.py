@@ -23,11 +23,10 @@ def install() -> None:
 
     systems.register(systems.get(SYSTEM))
     PRESETS[PRESET] = ModelConfig(32, 1, (1, 1, 1, 1, 1), 4, 1, 1, 8, grid=64, patch=8)
-    config.PROFILES[PRESET] = replace(
-        config.PROFILES["nano"], steps=6, warmup=2, batch=2, save_every=2, log_every=1, diagnose_every=6
-    )
+    short = replace(config.PROFILES["nano"], steps=6, warmup=2, save_every=2, log_every=1, diagnose_every=6)
+    config.PROFILES[PRESET] = replace(short, batch=2, precision="float32")
     adapt.PROFILES[PRESET] = replace(adapt.PROFILES["nano"], steps=4, batch=2)
-    nano = profiles.PROFILES["nano"]
+    nano = profiles.profile("nano", precision="float32")  # as fast on every processor
     sizes = replace(nano.adapt, steps=2, batch=2)
     profiles.PROFILES[PRESET] = replace(
         nano, name=PRESET, preset=PRESET, adapt=sizes, test=1, statistics=2, curve=(1,), stride=2

@@ -25,13 +25,13 @@ from rdjepa.study import runner as study
 from rdjepa.study.changes import Change
 from rdjepa.study.directory import Directory
 from rdjepa.study.pretrainings import Pretraining
-from rdjepa.study.profiles import PROFILES
 from rdjepa.study.profiles import Pretraining as Sizes
+from rdjepa.study.profiles import profile
 from rdjepa.study.report import write
 from rdjepa.study.supply import Supply
 
 CPU = torch.device("cpu")
-ABLATION = PROFILES["ablation"]
+ABLATION = profile("ablation", precision="float32")
 # One source alone is seen before a system of one regime, so that little is simulated and evaluated.
 ONLY = ["system=lambda-omega", "k=1", "support_seed=777", "change=scratch", "change=one-equation"]
 
@@ -266,14 +266,14 @@ from dataclasses import replace
 from rdjepa.models.rdjepa import PRESETS, ModelConfig
 from rdjepa.pretraining import config as configs
 from rdjepa.study import runner as study
-from rdjepa.study.profiles import PROFILES, Pretraining
+from rdjepa.study.profiles import Pretraining, profile
 
 sizes = dict(temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=32, patch=4)
 PRESETS["tiny"] = ModelConfig(32, 1, (1, 1, 1, 1, 1), **sizes)
 configs.PROFILES["tiny"] = replace(configs.PROFILES["nano"], steps=60, batch=2, save_every=5)
 if __name__ == "__main__":
     root, workers, *only = sys.argv[1:]
-    whole = PROFILES["ablation"]
+    whole = profile("ablation", precision="float32")
     adapt, runs = replace(whole.adapt, steps=1), Pretraining(60, 1, 1, 1)
     brief = replace(whole, preset="tiny", adapt=adapt, test=1, statistics=1, curve=(), pretraining=runs)
     ran = study.run(root, study.cells("ablation", only, phase="final"), brief, workers=int(workers))

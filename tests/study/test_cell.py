@@ -48,7 +48,7 @@ def name(cell, profile):
         {"adapt": {"steps": 2}},
         {"adapt": {"batch": 3}},
         {"adapt": {"seed": 1}},
-        {"adapt": {"precision": "float32"}},
+        {"adapt": {"precision": "bfloat16"}},
         {"adapt": {"clip": 2.0}},
     ],
     ids=str,

@@ -108,8 +108,9 @@ def test_exported_rows_read_the_same(tmp_path, finished):
     assert pd.read_parquet(tmp_path / "rows.parquet").metric.dtype == "category"
 
 
-def test_a_study_that_was_computed_in_parts_is_exported_whole(tmp_path, finished, copied):
-    first, second = sorted((copied / "cells").iterdir())
+@pytest.mark.parametrize("backwards", [False, True])  # one of the two cells has no curve
+def test_a_study_that_was_computed_in_parts_is_exported_whole(tmp_path, finished, copied, backwards):
+    first, second = sorted((copied / "cells").iterdir(), reverse=backwards)
     collect.export(finished, tmp_path / "whole")
     shutil.copytree(copied, tmp_path / "other")
     shutil.rmtree(second)
@@ -209,6 +210,21 @@ def test_cells_of_different_settings_are_not_averaged(copied):
     shutil.rmtree(first)
     with pytest.raises(StudyError, match="different protocol settings"):
         collect.collect(copied)
+
+
+@pytest.mark.parametrize(("changed", "fits"), [({"precision": "bfloat16"}, True), ({"clip": 2.0}, False)])
+def test_cells_of_a_forecaster_may_differ_in_precision_alone(copied, changed, fits):
+    trained = next(r for r in collect.read_records(copied) if r["forecaster"] == "riesz-no")
+    content = trained["identity"]
+    other = content | {"cell": content["cell"] | {"support_seed": 778}, "adapt": content["adapt"] | changed}
+    twin = copied / "cells" / identifier(other)
+    shutil.copytree(copied / "cells" / trained["id"], twin)
+    rewrite(twin, id=twin.name, identity=other, support_seed=778)
+    if fits:
+        assert set(collect.collect(copied)["support_seed"]) == {777, 778}
+    else:
+        with pytest.raises(StudyError, match="different forecaster settings"):
+            collect.collect(copied)
 
 
 def test_exported_rows_of_other_runs_are_refused(tmp_path, finished):

@@ -30,13 +30,13 @@ SCRIPT = """
 import sys
 from dataclasses import replace
 from rdjepa.study import runner as study
-from rdjepa.study.profiles import PROFILES
+from rdjepa.study.profiles import profile
 
 if __name__ == "__main__":
     root, steps, workers, *only = sys.argv[1:]
-    nano = PROFILES["nano"]
-    profile = replace(nano, adapt=replace(nano.adapt, steps=int(steps)), test=1, statistics=1)
-    ran = study.run(root, study.cells("heldout", only), profile, workers=int(workers))
+    nano = profile("nano", precision="float32")
+    brief = replace(nano, adapt=replace(nano.adapt, steps=int(steps)), test=1, statistics=1)
+    ran = study.run(root, study.cells("heldout", only), brief, workers=int(workers))
     print("\\n".join(map(str, ran.done)))
 """
 LAMBDA = ("system=lambda-omega", "k=1")
@@ -167,6 +167,16 @@ def test_a_study_goes_on_from_the_cells_and_statistics_of_an_export(tmp_path, fi
     ]
     assert len(normalizers) == 3 and all(each == normalizers[0] for each in normalizers)
     assert study.missing_cells(tmp_path / "more", two_cells, brief) == two_cells  # they are in the export alone
+
+
+def test_a_known_cell_of_another_precision_is_not_computed_again(finished, two_cells, brief, tmp_path):
+    reduced = replace(brief, adapt=replace(brief.adapt, precision="bfloat16"))
+    records = collect.read_records(finished)
+    assert study.missing_cells(tmp_path, two_cells, reduced) == two_cells
+    assert study.missing_cells(tmp_path, two_cells, reduced, records) == []
+    longer = replace(brief, adapt=replace(brief.adapt, steps=2))
+    trained = [cell for cell in two_cells if cell.trained]
+    assert study.missing_cells(tmp_path, two_cells, longer, records) == trained
 
 
 def test_statistics_of_other_data_are_not_taken(tmp_path, finished):

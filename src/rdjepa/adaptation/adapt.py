@@ -21,7 +21,7 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError, DivergenceError
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.loss import forecast_loss, log_magnitude
-from rdjepa.models.device import autocast
+from rdjepa.models.device import autocast, note_emulation
 from rdjepa.progress import Progress
 
 LAST, AVERAGED = "last", "averaged"  # weights of an observed model
@@ -188,6 +188,7 @@ def train(
     beside = WindowOrder(others, rehearsed, np.random.default_rng((config.seed, 1)))
     losses: list[float] = []
     average = average_of(model, config.averaging) if config.averaging else None
+    note_emulation(config.precision, data.targets.device)
     model.train()
     for step in range(1, config.steps + 1):
         drawn = np.concatenate([order.next(), data.own + beside.next()])

@@ -20,7 +20,7 @@ from rdjepa.io import cards, checkpoint, sealed
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.checkpoint import CURVES, METRICS
 from rdjepa.io.provenance import fingerprint, software
-from rdjepa.models.device import device_named
+from rdjepa.models.device import device_named, suited
 from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import PRESETS, RDJEPA
 from rdjepa.pretraining import config as profiles
@@ -87,7 +87,8 @@ def pretrain(
         out: run directory; the finished model is in its folder `model`.
         systems: what `rdjepa.systems.get` takes; the five sources when None. Batches depend on their order.
         steps: length of the run; the preset's own when None. Warm-up keeps its share.
-        precision: "float32" or "bfloat16"; the preset's own when None.
+        precision: "float32" or "bfloat16"; when None that of `config`, or the preset's own, where a device that has no
+            bfloat16 arithmetic takes float32.
         ema: averaging coefficient of the target encoder, first and last; the preset's own when None.
         objective: what the encoder learns from, among `rdjepa.pretraining.objectives.names()`; that of `config` when
             None, which is the paper's unless said otherwise.
@@ -118,7 +119,10 @@ def pretrain(
     if preset not in PRESETS:
         raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}; name one of them")
     of_class(config, profiles.PretrainConfig | None, "config")
-    config, run = config or profiles.PROFILES[preset], Path(out)
+    torch_device, run = device_named(device), Path(out)
+    if config is None:
+        usual = profiles.PROFILES[preset]
+        config = dataclasses.replace(usual, precision=suited(usual.precision, torch_device))
     if steps is not None:
         config = profiles.scaled(config, steps)
     if precision is not None:
@@ -135,7 +139,6 @@ def pretrain(
     unknown = [name for name, _ in config.weights if name not in files]
     if unknown:
         raise ArgumentError(f"expected weights of {', '.join(files)}, got one of {unknown[0]}; name its system")
-    torch_device = device_named(device)
     engine = engine or fastest(torch_device)
     started = time.perf_counter()
     with processes.joined(torch_device) as ranks, explain_out_of_memory():

@@ -26,7 +26,12 @@ def pretrain(
         int | None, typer.Option(min=1, help="Pool trajectories of each system, the first ones; all by default.")
     ] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Length of the run; the preset's own by default.")] = None,
-    precision: Annotated[str | None, typer.Option(help="float32 or bfloat16; the preset's own by default.")] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            help="float32 or bfloat16; the preset's own by default, float32 on a device without bfloat16 arithmetic."
+        ),
+    ] = None,
     ema: Annotated[
         tuple[float, float] | None,
         typer.Option(

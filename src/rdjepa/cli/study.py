@@ -33,6 +33,12 @@ Phase = Annotated[
     ),
 ]
 Model = Annotated[str | None, typer.Option(help="Pretrained checkpoint; the profile's own by default.")]
+Precision = Annotated[
+    str | None,
+    typer.Option(
+        help="float32 or bfloat16; the profile's own by default, float32 on a device without bfloat16 arithmetic."
+    ),
+]
 Only = Annotated[
     str | None,
     typer.Option(
@@ -56,6 +62,7 @@ def run(
     only: Only = None,
     phase: Phase = None,
     model: Model = None,
+    precision: Precision = None,
     data: Data = None,
     known: Known = None,
     cache: Annotated[float, typer.Option(help="GiB of simulated trajectories to keep.")] = 20.0,
@@ -71,7 +78,8 @@ def run(
     _need_packages()
     from rdjepa.study import runner
 
-    cells, chosen = runner.cells(name, _conditions(only), phase=phase), _profile(name, profile_name, model)
+    cells = runner.cells(name, _conditions(only), phase=phase)
+    chosen = _profile(name, profile_name, model, precision, device)
     with progress(f"study {name}") as update:
         ran = runner.run(
             root,
@@ -85,7 +93,8 @@ def run(
             device=device,
             progress=update,
         )
-    console.print(f"{len(ran.done)} done, {ran.kept} kept, {len(ran.busy)} with another process; in {root}")
+    kept = f"{len(ran.done)} done, {ran.kept} kept, {len(ran.busy)} with another process"
+    console.print(f"{kept}; {chosen.adapt.precision}, in {root}")
     if ran.pretrained:
         console.print(f"pretrainings: {len(ran.pretrained)} done")
     _print_failures(ran.failed, ran.stopped)
@@ -101,6 +110,7 @@ def plan(
     only: Only = None,
     phase: Phase = None,
     model: Model = None,
+    precision: Precision = None,
     data: Data = None,
     known: Known = None,
     device: Device = "auto",
@@ -112,7 +122,8 @@ def plan(
     from rdjepa.study.collect import read_records
     from rdjepa.study.supply import Supply
 
-    cells, chosen = runner.cells(name, _conditions(only), phase=phase), _profile(name, profile_name, model)
+    cells = runner.cells(name, _conditions(only), phase=phase)
+    chosen = _profile(name, profile_name, model, precision, device)
     supply = Supply(root.absolute(), None if data is None else data.absolute(), grid=chosen.grid)
     finished = [] if known is None else read_records(known)
     missing = runner.missing_cells(root, cells, chosen, finished)
@@ -132,8 +143,8 @@ def plan(
     table.add_row("all", str(len(cells)), str(len(missing)), f"{expected.hours:.2f}", style="bold")
     console.print(table)
     console.print(
-        f"hours of one worker on this device; disk: {expected.data_bytes / GIB:.2f} GiB of trajectories, "
-        f"{expected.cell_bytes / GIB:.2f} GiB of results"
+        f"hours of one worker on this device, in {chosen.adapt.precision}; disk: "
+        f"{expected.data_bytes / GIB:.2f} GiB of trajectories, {expected.cell_bytes / GIB:.2f} GiB of results"
     )
 
 
@@ -145,12 +156,15 @@ def status(
     only: Only = None,
     phase: Phase = None,
     model: Model = None,
+    precision: Precision = None,
+    device: Device = "auto",
 ) -> None:
     """Show which cells are done, running and failed, and the time left."""
     _need_packages()
     from rdjepa.study import runner
 
-    cells, chosen = runner.cells(name, _conditions(only), phase=phase), _profile(name, profile_name, model)
+    cells = runner.cells(name, _conditions(only), phase=phase)
+    chosen = _profile(name, profile_name, model, precision, device)
     found = runner.status(root, cells, chosen)
     left = "" if found.seconds is None else f", {found.seconds / 3600:.2f} hours left"
     console.print(
@@ -220,12 +234,16 @@ def _conditions(only: str | None) -> list[str]:
     return [] if only is None else only.split(",")
 
 
-def _profile(name: str, profile_name: str | None, model: str | None = None) -> Any:
-    """Return a profile by name, or that of the study."""
+def _profile(name: str, profile_name: str | None, model: str | None, precision: str | None, device: str) -> Any:
+    """Return a profile by name, or that of the study, in the precision that is asked for or that suits the device."""
+    from rdjepa.models.device import device_named, suited
     from rdjepa.study import registry
     from rdjepa.study.profiles import profile
 
-    return profile(registry.get(name).profile if profile_name is None else profile_name, model)
+    found = profile(registry.get(name).profile if profile_name is None else profile_name, model, precision)
+    if precision is not None:
+        return found
+    return profile(found.name, model, suited(found.adapt.precision, device_named(device)))
 
 
 def _print_failures(failed: Mapping[Any, str], stopped: Mapping[Any, Sequence[Any]]) -> None:

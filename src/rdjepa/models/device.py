@@ -1,12 +1,13 @@
 """Device and precision of the networks."""
 
 import contextlib
+import warnings
 
 import torch
 from torch import Tensor, nn
 
 from rdjepa.checks import of_class
-from rdjepa.errors import ArgumentError
+from rdjepa.errors import ArgumentError, Note
 
 
 def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager:
@@ -20,6 +21,25 @@ def autocast(device: torch.device, precision: str) -> contextlib.AbstractContext
     if precision != "bfloat16":
         raise ArgumentError(f"expected the precision float32 or bfloat16, got {precision!r}")
     return torch.autocast(device.type, dtype=torch.bfloat16)
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Return whether a device computes in bfloat16; others emulate it at a fraction of their speed."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return device.type != "cpu" or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
+def suited(precision: str, device: torch.device) -> str:
+    """Return a precision that nobody asked for, float32 in place of bfloat16 where the device would emulate it."""
+    return precision if precision != "bfloat16" or has_bfloat16(device) else "float32"
+
+
+def note_emulation(precision: str, device: torch.device) -> None:
+    """Warn of a precision that the device emulates."""
+    if suited(precision, device) != precision:
+        slow = f"this device has no {precision} arithmetic and emulates it, many times slower than float32"
+        warnings.warn(slow, Note, stacklevel=3)
 
 
 def in_own_precision(layer: nn.Module, x: Tensor) -> Tensor:

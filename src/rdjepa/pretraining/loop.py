@@ -16,7 +16,7 @@ from rdjepa.errors import ArgumentError, DataError
 from rdjepa.io import checkpoint, sealed
 from rdjepa.io.atomic import write_bytes, writing
 from rdjepa.io.checkpoint import METRICS
-from rdjepa.models.device import autocast
+from rdjepa.models.device import autocast, note_emulation
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, ModelConfig
 from rdjepa.pretraining import objectives
 from rdjepa.pretraining.config import PretrainConfig
@@ -120,6 +120,7 @@ def _loop(
 ) -> None:
     """Train up to step `last`; the leading process measures, writes and reports."""
     config, leads = training.config, training.ranks.leads
+    note_emulation(config.precision, training.device)
     clock = Clock(training.step)
     latest: dict = {}
     losses: list[float] = []  # since the last line of metrics

@@ -26,6 +26,7 @@ from rdjepa.io.atomic import write_arrays, write_bytes
 from rdjepa.study import registry
 from rdjepa.study.cell import CURVE, EXAMPLE, ROWS, SPECTRA, Cell, Record, checked, read_record
 from rdjepa.study.directory import RECORD, Directory
+from rdjepa.study.fingerprints import but_precision
 from rdjepa.study.plan import select
 
 CELL = ["study", "profile", "system", "k", "support_seed", "forecaster"]
@@ -160,12 +161,12 @@ def export(roots: Path | str | Sequence[Path | str], out: Path | str, only: Sequ
         raise StudyError(f"expected a directory that is not read too, got {out}; write to a new one, then replace it")
     known = {root: read_records(root) for root in places}
     origin, found = _joined(known, only)
+    own = [[run for run, place in origin.items() if place == root] for root in places]
     files = {}
     for name, columns in ((ROWS, ROW_COLUMNS), (CURVE, CURVE_COLUMNS), (SPECTRA, SPECTRUM_COLUMNS)):
         parts = [_table(root, known[root], name, columns, None, None) for root in places]
-        table = pd.concat(
-            [part[part["run"].map(origin) == root] for root, part in zip(places, parts, strict=True)], ignore_index=True
-        )
+        chosen = [part[part["run"].isin(runs)] for runs, part in zip(own, parts, strict=True)]
+        table = pd.concat(chosen, ignore_index=True)
         kinds = {column: "category" for column in CATEGORIES if column in table}
         kinds |= {column: "float32" for column in ("value", "error", "reference") if column in table}
         kinds |= {column: "int16" for column in ("k", "support_seed", "updates", "horizon", "trajectory", "wavenumber")}
@@ -329,7 +330,8 @@ def _refuse_mixtures(found: Iterable[Record]) -> None:
         cells[name] = record
         # What must agree depends on the scope: test set and statistics over all cells of a profile, the recipe over the
         # cells of a system, sizes and weights over those of a forecaster. Other settings may differ between scopes.
-        trained = (content["settings"], content["adapt"], content["checkpoint"], content.get("source"))
+        shared = but_precision(content)
+        trained = (shared["settings"], shared["adapt"], shared["checkpoint"], shared.get("source"))
         for scope, value in (
             (("protocol",), (content["test"], content["statistics"])),
             (("system", record["system"]), content["data"]),

@@ -21,6 +21,16 @@ def identifier(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
 
 
+def but_precision(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the identity of a cell without the precision of its training.
+
+    It changes errors by less than another seed does, and not every machine has all: cells that differ in nothing else
+    are the same cell of a study, and stand beside those of another precision in its tables.
+    """
+    adapt = {name: value for name, value in content["adapt"].items() if name != "precision"}
+    return {**content, "adapt": adapt}
+
+
 def checkpoint_fingerprint(profile: Profile, decoder: bool = False) -> str:
     """Return the SHA-256 of the weights that RD-JEPA starts from.
 

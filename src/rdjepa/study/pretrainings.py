@@ -192,6 +192,7 @@ def _of(change: Change, system: str, profile: Profile) -> Pretraining:
     count = max(1, round(change.share * sizes.trajectories))
     seen = [(name, count) for name in change.equations(system)] + [(name, sizes.family) for name in change.families]
     usual = configs.scaled(configs.PROFILES[profile.preset], sizes.steps)
+    usual = replace(usual, precision=profile.adapt.precision)
     kind = objectives.model_class(change.objective).options
     config = replace(
         usual,

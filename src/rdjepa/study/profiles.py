@@ -105,11 +105,11 @@ PROFILES = {
 }
 
 
-def profile(name: str, checkpoint: str | None = None) -> Profile:
-    """Return a profile by name, with another checkpoint than its own if one is given.
+def profile(name: str, checkpoint: str | None = None, precision: str | None = None) -> Profile:
+    """Return a profile by name, with another checkpoint or another precision than its own if one is given.
 
     Raises:
-        ArgumentError: unknown name, or a checkpoint for a profile that pretrains its own.
+        ArgumentError: unknown name or precision, or a checkpoint for a profile that pretrains its own.
     """
     if name not in PROFILES:
         raise ArgumentError(f"expected a profile among {', '.join(PROFILES)}, got {name!r}; name one of them")
@@ -117,4 +117,6 @@ def profile(name: str, checkpoint: str | None = None) -> Profile:
         raise ArgumentError(
             f"expected no checkpoint with the profile {name}, which pretrains its own, got {checkpoint}; leave it out"
         )
-    return PROFILES[name] if checkpoint is None else replace(PROFILES[name], checkpoint=checkpoint)
+    found = PROFILES[name]
+    adapt = found.adapt if precision is None else replace(found.adapt, precision=precision)
+    return replace(found, checkpoint=checkpoint or found.checkpoint, adapt=adapt)

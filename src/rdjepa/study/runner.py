@@ -20,7 +20,7 @@ from rdjepa.study.cell import Cell, Record, compute, identity, read_record
 from rdjepa.study.collect import read_records
 from rdjepa.study.cost import left, left_to_pretrain
 from rdjepa.study.directory import Directory
-from rdjepa.study.fingerprints import checkpoint_fingerprint, identifier
+from rdjepa.study.fingerprints import but_precision, checkpoint_fingerprint, identifier
 from rdjepa.study.plan import cells, select
 from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
@@ -32,11 +32,18 @@ DONE, KEPT, BUSY = "done", "kept", "busy"
 
 
 def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile, known: Sequence[Record] = ()) -> list[Cell]:
-    """Return the cells that are not finished in a study directory, which need not exist, nor among known records."""
-    directory, finished = Directory(root), {record["id"] for record in known}
+    """Return the cells that are not finished in a study directory, which need not exist, nor among known records.
+
+    Of those the precision of training may be another.
+    """
+    directory, finished = Directory(root), {identifier(but_precision(record["identity"])) for record in known}
     directory.check(profile.name, profile.settings())
-    names = {cell: identifier(identity(cell, profile)) for cell in plan}
-    return [cell for cell, name in names.items() if name not in finished and not directory.is_done(name)]
+    contents = {cell: identity(cell, profile) for cell in plan}
+    return [
+        cell
+        for cell, content in contents.items()
+        if identifier(but_precision(content)) not in finished and not directory.is_done(identifier(content))
+    ]
 
 
 def missing_pretrainings(root: Path | str, missing: Sequence[Cell], profile: Profile) -> list[Pretraining]:

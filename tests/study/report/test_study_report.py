@@ -104,6 +104,8 @@ def test_one_of_a_thing_is_counted_in_the_singular(made_study):
     assert text == "Profile nano, 1 update, 1 test trajectory per system, support seed 777"
     reduced = records.assign(updates=1, **{"config.precision": "bfloat16", "config.averaging": 0.99})
     assert runs.sentence(rows[one], reduced).startswith("Profile nano, 1 update in bfloat16, averaged weights, 1 test")
+    reduced.loc[reduced.index[0], "config.precision"] = "float32"
+    assert "1 update in bfloat16 or float32, averaged" in runs.sentence(rows[one], reduced)
 
 
 def test_a_study_is_about_the_subject_that_it_names(registrations, made_study, made_example, tmp_path):

@@ -87,9 +87,10 @@ def costs(records: pd.DataFrame) -> Sheet:
 
 def _how(trained: pd.DataFrame) -> str:
     """Return in which precision runs were trained and whether their weights are averages, where that is not usual."""
-    reduced = sorted(set(trained.get("config.precision", pd.Series(dtype=str)).dropna()) - {"float32"})
+    precisions = sorted(set(trained.get("config.precision", pd.Series(dtype=str)).dropna()))
+    reduced = " or ".join(precisions) if precisions != ["float32"] else ""
     averaged = (trained.get("config.averaging", pd.Series(dtype=float)).fillna(0) > 0).any()
-    return "".join([f" in {name}" for name in reduced] + [", averaged weights"] * bool(averaged))
+    return f" in {reduced}" * bool(reduced) + ", averaged weights" * bool(averaged)
 
 
 def _plain(value: object) -> str:

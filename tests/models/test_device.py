@@ -1,0 +1,27 @@
+"""bfloat16 is taken where a device computes in it, and one that would emulate it says so."""
+
+import pytest
+import torch
+
+from rdjepa.errors import Note
+from rdjepa.models import device
+from rdjepa.models.device import note_emulation, suited
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_what_nobody_asked_for_gives_way_where_it_would_be_emulated(monkeypatch, native):
+    monkeypatch.setattr(device, "has_bfloat16", lambda _: native)
+    assert suited("bfloat16", CPU) == ("bfloat16" if native else "float32")
+    assert suited("float32", CPU) == "float32"
+
+
+def test_emulation_is_noted_and_nothing_else(monkeypatch, recwarn):
+    monkeypatch.setattr(device, "has_bfloat16", lambda _: True)
+    note_emulation("bfloat16", CPU)
+    monkeypatch.setattr(device, "has_bfloat16", lambda _: False)
+    note_emulation("float32", CPU)
+    assert not recwarn
+    with pytest.warns(Note, match="no bfloat16 arithmetic and emulates it"):
+        note_emulation("bfloat16", CPU)
