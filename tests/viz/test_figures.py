@@ -40,6 +40,17 @@ def test_curves_need_only_some_lines_with_diagnostics(tmp_path):
     assert figures.curves([line | watched for line in lines], tmp_path / "c.png").stat().st_size > older
 
 
+def test_panels_that_a_run_has_nothing_for_are_left_out(tmp_path):
+    def size(*lines):
+        with Image.open(figures.curves(lines, tmp_path / "c.png")) as image:
+            return image.size
+
+    one = size({"step": 1, "loss": 2.0})
+    two = size({"step": 1, "loss": 2.0, "gradient_norm": 1.0})
+    four = size({"step": 1, "loss": 2.0, "gradient_norm": 1.0, "latent_std": 0.5, "latent_rank": 3.0})
+    assert two == (2 * one[0], one[1]) and four == (3 * one[0], 2 * one[1])
+
+
 def test_a_forecast_at_one_horizon_is_drawn(tmp_path):
     reference = RNG.standard_normal((5, 16, 16, 2))
     assert figures.forecast(reference, {"a": reference}, tmp_path / "f.png", title="t", horizons=(2,)).is_file()

@@ -1,8 +1,9 @@
 """Figures: pretraining curves, forecasts beside references, and their animation."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,54 +17,84 @@ BLUE, ORANGE, GREEN, GRAY = "#0072B2", "#D55E00", "#009E73", "#666666"  # safe f
 def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
     """Draw loss, latent skill, spread, rank, gates and gradients of a pretraining run into a PNG file.
 
-    Quantities that older runs did not record leave their panels empty.
+    A panel is left out where the run has none of its quantities, as of an objective without targets.
 
     Args:
         metrics: lines of the run's metrics.jsonl.
         path: PNG file.
     """
-    figure = new_figure(figsize=(11, 6), layout="constrained")
-    axes = figure.subplots(2, 3)
-    loss, skill, across, rank, state, gradients = axes.flat
-
-    def draw(axis: Any, keys: Sequence[tuple[str, str, str]], **style: Any) -> None:
-        """Draw one curve per (path of keys, color, label) through the steps that recorded it."""
-        for key, color, label in keys:
-            points = [(m["step"], value) for m in metrics if (value := _at(m, key)) is not None]
-            if points:
-                axis.plot(*zip(*points, strict=True), color=color, label=label, **style)
-
-    draw(loss, [("loss", BLUE, "training")], lw=0.8)
-    references = [("mean_loss", GRAY, "mean target"), ("persistence_loss", GREEN, "persistence")]
-    draw(loss, [("latent_loss", ORANGE, "held out"), ("held_out_loss", ORANGE, "held out"), *references])
-    draw(skill, [("skill_mean", GRAY, "against mean target"), ("skill_persistence", GREEN, "against persistence")])
-    for of in ("target", "latent"):  # an objective without targets has the encoder's latents in their place
-        draw(across, [(f"{of}_std", BLUE, "standard deviation"), (f"{of}_cosine", ORANGE, "mean cosine")])
+    latent = any("latent_std" in m for m in metrics)  # without targets the encoder's latents are in their place
+    of, what = ("latent", "loss") if latent else ("target", "latent loss")
     systems = sorted({name for m in metrics for name in m.get("queue", {}).get("systems", {})})
-    for of in ("target", "latent"):
-        draw(rank, [(f"queue/systems/{name}/{of}_rank", f"C{i}", name) for i, name in enumerate(systems)], lw=0.7)
-        draw(rank, [(f"{of}_rank", BLUE, "all, held out")])
-    gates: Mapping[str, Any] = next((m["gates"] for m in metrics if m.get("gates")), {})
-    blocks = range(len(next(iter(gates.values()), [])))
-    for name, color in (("diffusion", BLUE), ("reaction", ORANGE)):
-        labels = [f"{name} gates", *[""] * len(blocks)]
-        draw(state, [(f"gates/{name}/{i}", color, labels[i]) for i in blocks], lw=0.7)
-    draw(state, [("averaging_distance", GRAY, "distance of the average")])
     modules = sorted({name for m in metrics for name in m.get("gradient_norms", {})})
-    draw(gradients, [(f"gradient_norms/{name}", f"C{i % 10}", "") for i, name in enumerate(modules)], lw=0.4)
-    draw(gradients, [("gradient_norm", "black", "all")], lw=0.8)
-    latent = any("latent_std" in m for m in metrics)
-    of, what = ("latents", "loss") if latent else ("targets", "latent loss")
-    titles = (what, "latent skill", f"{of} across samples", f"RankMe of {of}", "state", "gradient norms")
-    for axis, title in zip(axes.flat, titles, strict=True):
+    gates: Mapping[str, Any] = next((m["gates"] for m in metrics if m.get("gates")), {})
+    colors = {"diffusion": BLUE, "reaction": ORANGE}
+    panels: dict[str, list[_Curve]] = {
+        what: [
+            _Curve("loss", BLUE, "training", 0.8),
+            *(_Curve(name, ORANGE, "held out") for name in ("latent_loss", "held_out_loss")),
+            _Curve("mean_loss", GRAY, "mean target"),
+            _Curve("persistence_loss", GREEN, "persistence"),
+        ],
+        "latent skill": [
+            _Curve("skill_mean", GRAY, "against mean target"),
+            _Curve("skill_persistence", GREEN, "against persistence"),
+        ],
+        f"{of}s across samples": [
+            _Curve(f"{of}_std", BLUE, "standard deviation"),
+            _Curve(f"{of}_cosine", ORANGE, "mean cosine"),
+        ],
+        f"RankMe of {of}s": [
+            *(_Curve(f"queue/systems/{name}/{of}_rank", f"C{i}", name, 0.7) for i, name in enumerate(systems)),
+            _Curve(f"{of}_rank", BLUE, "all, held out"),
+        ],
+        "state": [
+            *(
+                _Curve(f"gates/{name}/{i}", colors[name], "" if i else f"{name} gates", 0.7)
+                for name, values in gates.items()
+                for i in range(len(values))
+            ),
+            _Curve("averaging_distance", GRAY, "distance of the average"),
+        ],
+        "gradient norms": [
+            *(_Curve(f"gradient_norms/{name}", f"C{i % 10}", "", 0.4) for i, name in enumerate(modules)),
+            _Curve("gradient_norm", "black", "all", 0.8),
+        ],
+    }
+    drawn = {title: [each for each in found if each.points(metrics)] for title, found in panels.items()}
+    shown = {title: found for title, found in drawn.items() if found}
+    columns = min(3, len(shown))
+    rows = math.ceil(len(shown) / columns)
+    figure = new_figure(figsize=(11 / 3 * columns, 3 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
+    for axis, (title, found) in zip(axes.flat, shown.items(), strict=False):
+        for each in found:
+            axis.plot(*zip(*each.points(metrics), strict=True), color=each.color, label=each.label, lw=each.width)
         axis.set(xlabel="step", ylabel=title)
-        if axis.get_legend_handles_labels()[0]:
+        if any(each.label for each in found):
             axis.legend(frameon=False, fontsize=7)
-    loss.set_ylim(0, None)
-    skill.set_ylim(-0.2, 1)
-    if gradients.lines:
-        gradients.set_yscale("log")
+        if title == what:
+            axis.set_ylim(0, None)
+        elif title == "latent skill":
+            axis.set_ylim(-0.2, 1)
+        elif title == "gradient norms":
+            axis.set_yscale("log")
+    for axis in axes.flat[len(shown) :]:
+        axis.remove()
     return _save(figure, path)
+
+
+class _Curve(NamedTuple):
+    """A quantity of the metrics, as a path of keys, and how it is drawn."""
+
+    key: str
+    color: str
+    label: str
+    width: float = 1.5
+
+    def points(self, metrics: Sequence[Mapping[str, Any]]) -> list[tuple[int, float]]:
+        """Return step and value of the lines that have it."""
+        return [(m["step"], value) for m in metrics if (value := _at(m, self.key)) is not None]
 
 
 def _at(record: Any, path: str) -> Any:
