@@ -17,10 +17,10 @@ import time
 import torch
 
 from adapt import update
-from rdjepa.cli.memory import SETTINGS, keep_freed_memory
 from rdjepa.forecasters.base import HORIZONS
 from rdjepa.forecasters.loss import forecast_loss, log_magnitude
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.memory import SETTINGS, keep_freed_memory
 from rdjepa.models.device import autocast
 from rdjepa.models.rdjepa import PRESETS, build
 

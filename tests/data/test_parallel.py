@@ -10,6 +10,7 @@ import pytest
 from rdjepa.data import parallel
 from rdjepa.data.parallel import completed
 from rdjepa.errors import ArgumentError
+from rdjepa.memory import SETTINGS
 
 
 def square(x: float) -> float:
@@ -24,6 +25,18 @@ def die_once(marker: str) -> int:
         Path(marker).write_text("")
         os.kill(os.getpid(), signal.SIGKILL)
     return os.getpid()
+
+
+def environment(name: str) -> str | None:
+    return os.environ.get(name)
+
+
+def test_workers_keep_freed_memory_unless_the_environment_says_otherwise(monkeypatch):
+    first, second = SETTINGS
+    monkeypatch.delenv(first, raising=False)
+    monkeypatch.setenv(second, "131072")
+    with completed(environment, [(first,), (second,)], "ab", workers=2) as results:
+        assert dict(results) == {0: str(SETTINGS[first][1]), 1: "131072"}
 
 
 def test_in_this_process_jobs_run_in_order():

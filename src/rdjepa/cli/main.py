@@ -14,8 +14,8 @@ import typer
 
 from rdjepa.cli import about, curve, data, export, forecasts, inspect, look, pretrain, simulation, study, view
 from rdjepa.cli.interrupts import INTERRUPTED, Interrupts
-from rdjepa.cli.memory import keep_freed_memory
 from rdjepa.errors import Note, RdjepaError, printable
+from rdjepa.memory import keep_freed_memory
 from rdjepa.version import __version__
 
 FAILED, REFUSED = 1, 2

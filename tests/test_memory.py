@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from rdjepa.cli.memory import SETTINGS
+from rdjepa.memory import SETTINGS
 
 BLOCK = 64 * 2**20
 PROGRAM = f"""
 import resource
 import numpy as np
-from rdjepa.cli.memory import keep_freed_memory
+from rdjepa.memory import keep_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
