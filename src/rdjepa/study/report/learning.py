@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from rdjepa.forecasters.registry import line_style
 from rdjepa.io.atomic import write_bytes
+from rdjepa.study.report import charts
 from rdjepa.study.report.labels import label, ordered
 from rdjepa.study.report.sheet import MISSING, Sheet, Text, markdown
 from rdjepa.viz import style
@@ -105,5 +106,5 @@ def _figure(found: pd.DataFrame) -> Figure:
         panel.set_xlabel("updates")
     for line in axes:
         line[0].set_ylabel("relative L² error (%)")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
+    charts.legend(figure, axes, loc="outside lower center", frameon=False)
     return figure
