@@ -83,7 +83,7 @@ def table(arguments: argparse.Namespace) -> None:
 def main() -> None:
     """Run one trial or print the table."""
     parser, go, _ = commands(__doc__, run, table, "choices.csv")
-    rates.common(go)
+    rates.common(go, choices=SOURCES)
     go.add_argument("--ema", type=float, nargs=2, required=True, help="first and last averaging coefficient")
     go.add_argument("--quadrant", action="store_true", help="spectral branch of revision 1")
     go.add_argument("--steps", type=int, default=5_000)

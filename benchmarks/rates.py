@@ -25,7 +25,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -121,6 +121,11 @@ def left_out(arguments: argparse.Namespace) -> str:
     if arguments.left_out in SOURCES:
         return str(arguments.left_out)
     key = Key.parse(arguments.left_out)
+    if key.system not in systems.family_names():
+        raise ArgumentError(
+            f"expected one of {', '.join(SOURCES)}, or the key of a random equation, got {arguments.left_out}; nothing "
+            "is chosen on another system"
+        )
     name = f"{key.system}-{key.split}-{key.index:05d}"
     if name not in systems.names():
         found = simulate(key.system, key.index, key.regime, key.split)
@@ -221,9 +226,9 @@ def table(arguments: argparse.Namespace) -> None:
         print(f"| {' | '.join((*trial, *(errors.get(updates, '') for updates in at)))} |")
 
 
-def common(go: argparse.ArgumentParser) -> None:
-    """Add the options of an adaptation to the source that is left out."""
-    go.add_argument("--left-out", required=True, help="a source, or the key of a random equation")
+def common(go: argparse.ArgumentParser, **left_out: Any) -> None:
+    """Add the options of an adaptation to what is left out, which `left_out` restricts or describes."""
+    go.add_argument("--left-out", required=True, **left_out)
     go.add_argument("--data", type=Path, default=Path("datasets"))
     go.add_argument("--trunk", type=float, default=1.0)
     go.add_argument("--updates", default="400,1600")
@@ -239,7 +244,7 @@ def common(go: argparse.ArgumentParser) -> None:
 def main() -> None:
     """Run trials or print their table."""
     parser, go, show = commands(__doc__, run, table, "rates.csv")
-    common(go)
+    common(go, help="a source, or the key of a random equation")
     go.add_argument("--model", help="directory of a model pretrained on the other sources")
     go.add_argument("--forecasters", default=",".join(DEFAULT))
     go.add_argument("--factors", default="1,0.3,3")

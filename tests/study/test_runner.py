@@ -181,11 +181,12 @@ def test_a_known_cell_of_another_precision_is_not_computed_again(finished, two_c
 
 def test_statistics_of_other_data_are_not_taken(tmp_path, finished):
     own = supply.Supply(tmp_path, grid=64)
-    records = collect.read_records(finished)
-    own.take_statistics([{**each, "identity": each["identity"] | {"data": "other"}} for each in records])
-    own.take_statistics([{**each, "identity": each["identity"] | {"grid": 128}} for each in records])
+    records, names = collect.read_records(finished), ["lambda-omega"]
+    own.take_statistics([{**each, "system": "of somebody else"} for each in records], names)
+    own.take_statistics([{**each, "identity": each["identity"] | {"data": "other"}} for each in records], names)
+    own.take_statistics([{**each, "identity": each["identity"] | {"grid": 128}} for each in records], names)
     assert not own.has_statistics("lambda-omega", 1)
-    own.take_statistics(records)
+    own.take_statistics(records, names)
     assert own.normalizer("lambda-omega", 1) == rdjepa.Normalizer.from_dict(records[0]["normalizer"])
 
 

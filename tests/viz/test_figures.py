@@ -48,6 +48,7 @@ def test_panels_that_a_run_has_nothing_for_are_left_out(tmp_path):
     one = size({"step": 1, "loss": 2.0})
     two = size({"step": 1, "loss": 2.0, "gradient_norm": 1.0})
     four = size({"step": 1, "loss": 2.0, "gradient_norm": 1.0, "latent_std": 0.5, "latent_rank": 3.0})
+    assert size() == one  # a run without lines has an empty picture
     assert two == (2 * one[0], one[1]) and four == (3 * one[0], 2 * one[1])
 
 

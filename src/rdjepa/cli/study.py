@@ -127,7 +127,7 @@ def plan(
     supply = Supply(root.absolute(), None if data is None else data.absolute(), grid=chosen.grid)
     finished = [] if known is None else read_records(known)
     missing = runner.missing_cells(root, cells, chosen, finished)
-    supply.take_statistics(finished)
+    supply.take_statistics(finished, {cell.system for cell in missing})
     starts = runner.missing_pretrainings(root, missing, chosen)
     with progress("time") as update:
         expected = cost.cost(missing, chosen, supply, device_named(device), update, starts)

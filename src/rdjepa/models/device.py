@@ -27,7 +27,9 @@ def has_bfloat16(device: torch.device) -> bool:
     """Return whether a device computes in bfloat16; others emulate it at a fraction of their speed."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    return device.type != "cpu" or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    if device.type != "cpu":
+        return True
+    return torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def suited(precision: str, device: torch.device) -> str:

@@ -120,7 +120,7 @@ def run(
     finished = [] if known is None else read_records(known)
     profile = _claimed(directory, plan, profile)
     missing = missing_cells(root, plan, profile, finished)
-    supply.take_statistics(finished)
+    supply.take_statistics(finished, {cell.system for cell in missing})
     number = workers if workers is not None else max(1, torch.cuda.device_count())
     preparing = None if progress is None else lambda done, total, _: progress(done, total, "trajectories")
     supply.prepare(missing, profile, workers=number, scheduler=scheduler, progress=preparing)

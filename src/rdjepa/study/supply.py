@@ -5,7 +5,7 @@ system are those of the first trajectories of its pool, so they are the same for
 trajectory (S2.6, S3.1).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -77,15 +77,14 @@ class Supply:
         found = sealed.read(path, _Statistics, f"delete {path.parent}, which is made again")
         return Normalizer(found.mean, found.std, found.source)
 
-    def take_statistics(self, records: Iterable[Record]) -> None:
-        """Keep the field statistics that finished cells have in their records, where they are of the same data."""
+    def take_statistics(self, records: Iterable[Record], names: Collection[str]) -> None:
+        """Keep the field statistics of some systems that finished cells have in their records, if of the same data."""
         for record in records:
             content, system = record["identity"], record["system"]
-            path = self._statistics(system, content["statistics"])
-            current = content["grid"] == self.grid and content["data"] == recipe_fingerprint(system)
-            if current and not path.is_file():
-                pool = len(pool_keys(system, content["statistics"]))
-                sealed.write(path, record["normalizer"] | {"trajectories": pool})
+            if system not in names or self.has_statistics(system, content["statistics"]):
+                continue
+            if content["grid"] == self.grid and content["data"] == recipe_fingerprint(system):
+                self._write_statistics(system, content["statistics"], Normalizer.from_dict(record["normalizer"]))
 
     def has_statistics(self, system: str, count: int) -> bool:
         """Return whether `prepare` wrote these statistics."""
@@ -136,7 +135,7 @@ class Supply:
                 if progress:
                     progress(len(found), total, str(jobs[position][1]))
         for name, keys in pools.items():
-            self._write_statistics(self._statistics(name, count), [found[key] for key in keys])
+            self._write_statistics(name, count, Normalizer.of(fold(found[key] for key in keys)))
         built = build(
             self.root / "data",
             wanted,
@@ -181,8 +180,9 @@ class Supply:
     def _statistics(self, system: str, count: int) -> Path:
         return self.root / "statistics" / f"{system}-{count}-{self.grid}.json"
 
-    def _write_statistics(self, path: Path, parts: Sequence[Moments]) -> None:
-        sealed.write(path, asdict(Normalizer.of(fold(parts))) | {"trajectories": len(parts)})
+    def _write_statistics(self, system: str, count: int, normalizer: Normalizer) -> None:
+        trajectories = len(pool_keys(system, count))
+        sealed.write(self._statistics(system, count), asdict(normalizer) | {"trajectories": trajectories})
 
 
 def _all_made(built: BuildReport) -> None:

@@ -63,8 +63,8 @@ def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
     }
     drawn = {title: [each for each in found if each.points(metrics)] for title, found in panels.items()}
     shown = {title: found for title, found in drawn.items() if found}
-    columns = min(3, len(shown))
-    rows = math.ceil(len(shown) / columns)
+    columns = min(3, max(1, len(shown)))
+    rows = max(1, math.ceil(len(shown) / columns))
     figure = new_figure(figsize=(11 / 3 * columns, 3 * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     for axis, (title, found) in zip(axes.flat, shown.items(), strict=False):
