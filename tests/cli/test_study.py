@@ -53,6 +53,16 @@ def test_a_failed_cell_is_status_1(monkeypatch, capsys, tmp_path, brief_nano):
     assert "failed: heldout/lambda-omega/K=1/777/persistence: RuntimeError: no luck" in capsys.readouterr().out
 
 
+def test_number_of_updates_and_precision_are_those_of_the_command(monkeypatch, capsys, tmp_path, brief_nano):
+    def fail(cell, profile, *others):
+        raise RuntimeError(f"{profile.adapt.steps} in {profile.adapt.precision}, observed {profile.observed}")
+
+    monkeypatch.setattr(study, "compute", fail)
+    settings = ("--steps", 500, "--precision", "float32")
+    assert run(monkeypatch, "run", "heldout", "--root", tmp_path, "--only", ONLY, *settings) == 1
+    assert "500 in float32, observed (100, 400)" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -71,6 +81,7 @@ def test_a_failed_cell_is_status_1(monkeypatch, capsys, tmp_path, brief_nano):
         (("run", "ablation", "--model", "nano"), "which pretrains its own, got nano"),
         (("status", "ablation", "--root", "nowhere"), "rdjepa study run"),
         (("run", "heldout", "--data", "nowhere"), "rdjepa data build"),
+        (("run", "heldout", "--steps", "-1"), "steps"),
         (("run", "heldout", "--cache", "nan"), "GiB"),
         (("run", "heldout", "--cache", "0"), "GiB"),
         (("status", "heldout", "--root", "nowhere"), "rdjepa study run"),

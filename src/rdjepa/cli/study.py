@@ -39,6 +39,7 @@ Precision = Annotated[
         help="float32 or bfloat16; the profile's own by default, float32 on a device without bfloat16 arithmetic."
     ),
 ]
+Steps = Annotated[int | None, typer.Option(help="Updates of every cell; the profile's own by default.")]
 Only = Annotated[
     str | None,
     typer.Option(
@@ -63,6 +64,7 @@ def run(
     phase: Phase = None,
     model: Model = None,
     precision: Precision = None,
+    steps: Steps = None,
     data: Data = None,
     known: Known = None,
     cache: Annotated[float, typer.Option(help="GiB of simulated trajectories to keep.")] = 20.0,
@@ -79,7 +81,7 @@ def run(
     from rdjepa.study import runner
 
     cells = runner.cells(name, _conditions(only), phase=phase)
-    chosen = _profile(name, profile_name, model, precision, device)
+    chosen = _profile(name, profile_name, model, precision, steps, device)
     with progress(f"study {name}") as update:
         ran = runner.run(
             root,
@@ -111,6 +113,7 @@ def plan(
     phase: Phase = None,
     model: Model = None,
     precision: Precision = None,
+    steps: Steps = None,
     data: Data = None,
     known: Known = None,
     device: Device = "auto",
@@ -123,7 +126,7 @@ def plan(
     from rdjepa.study.supply import Supply
 
     cells = runner.cells(name, _conditions(only), phase=phase)
-    chosen = _profile(name, profile_name, model, precision, device)
+    chosen = _profile(name, profile_name, model, precision, steps, device)
     supply = Supply(root.absolute(), None if data is None else data.absolute(), grid=chosen.grid)
     finished = [] if known is None else read_records(known)
     missing = runner.missing_cells(root, cells, chosen, finished)
@@ -157,6 +160,7 @@ def status(
     phase: Phase = None,
     model: Model = None,
     precision: Precision = None,
+    steps: Steps = None,
     device: Device = "auto",
 ) -> None:
     """Show which cells are done, running and failed, and the time left."""
@@ -164,7 +168,7 @@ def status(
     from rdjepa.study import runner
 
     cells = runner.cells(name, _conditions(only), phase=phase)
-    chosen = _profile(name, profile_name, model, precision, device)
+    chosen = _profile(name, profile_name, model, precision, steps, device)
     found = runner.status(root, cells, chosen)
     left = "" if found.seconds is None else f", {found.seconds / 3600:.2f} hours left"
     console.print(
@@ -234,16 +238,18 @@ def _conditions(only: str | None) -> list[str]:
     return [] if only is None else only.split(",")
 
 
-def _profile(name: str, profile_name: str | None, model: str | None, precision: str | None, device: str) -> Any:
+def _profile(
+    name: str, profile_name: str | None, model: str | None, precision: str | None, steps: int | None, device: str
+) -> Any:
     """Return a profile by name, or that of the study, in the precision that is asked for or that suits the device."""
     from rdjepa.models.device import device_named, suited
     from rdjepa.study import registry
     from rdjepa.study.profiles import profile
 
-    found = profile(registry.get(name).profile if profile_name is None else profile_name, model, precision)
+    found = profile(registry.get(name).profile if profile_name is None else profile_name, model, precision, steps)
     if precision is not None:
         return found
-    return profile(found.name, model, suited(found.adapt.precision, device_named(device)))
+    return profile(found.name, model, suited(found.adapt.precision, device_named(device)), steps)
 
 
 def _print_failures(failed: Mapping[Any, str], stopped: Mapping[Any, Sequence[Any]]) -> None:

@@ -105,11 +105,13 @@ PROFILES = {
 }
 
 
-def profile(name: str, checkpoint: str | None = None, precision: str | None = None) -> Profile:
-    """Return a profile by name, with another checkpoint or another precision than its own if one is given.
+def profile(
+    name: str, checkpoint: str | None = None, precision: str | None = None, steps: int | None = None
+) -> Profile:
+    """Return a profile by name; another checkpoint, precision or number of updates than its own where one is given.
 
     Raises:
-        ArgumentError: unknown name or precision, or a checkpoint for a profile that pretrains its own.
+        ArgumentError: unknown name or precision, less than no updates, or a checkpoint for a profile that pretrains its own.
     """
     if name not in PROFILES:
         raise ArgumentError(f"expected a profile among {', '.join(PROFILES)}, got {name!r}; name one of them")
@@ -118,5 +120,6 @@ def profile(name: str, checkpoint: str | None = None, precision: str | None = No
             f"expected no checkpoint with the profile {name}, which pretrains its own, got {checkpoint}; leave it out"
         )
     found = PROFILES[name]
-    adapt = found.adapt if precision is None else replace(found.adapt, precision=precision)
+    given = {"precision": precision, "steps": steps}
+    adapt = replace(found.adapt, **{name: value for name, value in given.items() if value is not None})
     return replace(found, checkpoint=checkpoint or found.checkpoint, adapt=adapt)
