@@ -10,14 +10,14 @@ family, and its equation becomes a system whose coefficients are drawn within 30
 the sources vary by 28 to 78 % on average, all boxes of a regime taken together). Each forecaster is adapted to `--k`
 pool trajectories of what was left out (support seed 777) with its preset's rates times a factor, the same factors for
 all, and evaluated on its validation trajectories. With `--trunk`, the rates of what stands before the decoder
-(predictor, and encoder where it is trained) are multiplied once more: a slow trunk keeps what it brought along. With `--base linear` forecasters correct a linear forecast of every point from its own last four
-values, fitted to the same trajectories; `linear` among `--forecasters` is that forecast alone. Rows have the learning
-rates themselves, in the order of the parameter groups, the decoder last. `--seed` starts decoder (or all weights) and
-the order of windows anew, which shows how far two rows differ by chance. Forecasters that nothing trains have a row
-after 0 updates; so has `rd-jepa-decoder` with 0 among `--updates`, whose `--model` needs a pretrained decoder. Those
-that rehearse take trajectories that `--model` was pretrained on. No held-out system and no test trajectory is used.
-`run` appends a line per trial, number of updates and kind of weights, and skips what the file has; `table` prints a row
-per trial.
+(predictor, and encoder where it is trained) are multiplied once more: a slow trunk keeps what it brought along. With
+`--base linear` forecasters correct a linear forecast of every point from its own last four values, fitted to the same
+trajectories; `linear` among `--forecasters` is that forecast alone. Rows have the learning rates themselves, in the
+order of the parameter groups, the decoder last. `--seed` starts decoder (or all weights) and the order of windows anew,
+which shows how far two rows differ by chance. Forecasters that nothing trains have a row after 0 updates; so has
+`rd-jepa-decoder` with 0 among `--updates`, whose `--model` needs a pretrained decoder. Those that rehearse take
+trajectories that `--model` was pretrained on. No held-out system and no test trajectory is used. `run` appends a line
+per trial, number of updates and kind of weights, and skips what the file has; `table` prints a row per trial.
 """
 
 import argparse

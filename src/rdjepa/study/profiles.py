@@ -111,7 +111,8 @@ def profile(
     """Return a profile by name; another checkpoint, precision or number of updates than its own where one is given.
 
     Raises:
-        ArgumentError: unknown name or precision, less than no updates, or a checkpoint for a profile that pretrains its own.
+        ArgumentError: unknown name or precision, a negative number of updates, or a checkpoint for a profile that
+            pretrains its own.
     """
     if name not in PROFILES:
         raise ArgumentError(f"expected a profile among {', '.join(PROFILES)}, got {name!r}; name one of them")
@@ -120,6 +121,9 @@ def profile(
             f"expected no checkpoint with the profile {name}, which pretrains its own, got {checkpoint}; leave it out"
         )
     found = PROFILES[name]
-    given = {"precision": precision, "steps": steps}
-    adapt = replace(found.adapt, **{name: value for name, value in given.items() if value is not None})
+    adapt = replace(
+        found.adapt,
+        precision=found.adapt.precision if precision is None else precision,
+        steps=found.adapt.steps if steps is None else steps,
+    )
     return replace(found, checkpoint=checkpoint or found.checkpoint, adapt=adapt)
