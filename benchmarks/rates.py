@@ -33,7 +33,7 @@ from torch import nn
 
 import rdjepa
 from rdjepa import forecasters, systems
-from rdjepa.adaptation.adapt import PROFILES, train, windows
+from rdjepa.adaptation.adapt import AVERAGED, PROFILES, train, windows
 from rdjepa.api import rehearsing
 from rdjepa.api.adapting import FRESH, PRETRAINED, forecaster_of
 from rdjepa.data.acquire import Acquirer
@@ -188,11 +188,22 @@ def trial(
 ) -> list[tuple[int, str, str]]:
     """Adapt the groups of parameters; return number of updates, kind of weights and error of every observation."""
     rows: list[tuple[int, str, str]] = []
+    shares = [float(share) for share in arguments.retained.split(",") if share]
+    first = {name: tensor.clone() for name, tensor in model.state_dict().items()}
 
-    def observe(updates: int, weights: str, snapshot: ForecastModel) -> None:
+    def measure(updates: int, weights: str, snapshot: ForecastModel) -> None:
         forecast = rdjepa.Forecaster(snapshot, normalizer, {}).forecast
         error = horizon_average(evaluate(forecast, unseen, metrics=(METRIC,), stride=4), METRIC)
         rows.append((updates, weights, f"{error:.6g}"))
+
+    def observe(updates: int, weights: str, snapshot: ForecastModel) -> None:
+        measure(updates, weights, snapshot)
+        if weights == AVERAGED and shares:
+            own = {name: tensor.clone() for name, tensor in snapshot.state_dict().items()}
+            for share in shares:
+                snapshot.load_state_dict({name: tensor.lerp(first[name], share) for name, tensor in own.items()})
+                measure(updates, f"retained {share:g}", snapshot)
+            snapshot.load_state_dict(own)
 
     if not groups:
         observe(0, "last", model)
@@ -238,6 +249,7 @@ def common(go: argparse.ArgumentParser, **left_out: Any) -> None:
     go.add_argument("--validation", type=int, default=8)
     go.add_argument("--statistics", type=int, default=1_000)
     go.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES[PRESET].precision)
+    go.add_argument("--retained", default="", help="shares of the first weights, mixed with the averaged ones")
     go.add_argument("--seed", type=int, default=SUPPORT_SEED, help="of fresh weights and the order of windows")
 
 
@@ -250,7 +262,7 @@ def main() -> None:
     go.add_argument("--factors", default="1,0.3,3")
     go.add_argument("--k", type=int, default=1)
     go.add_argument("--base", choices=("none", "linear"), default="none", help="what the forecasters add to")
-    show.add_argument("--weights", choices=("averaged", "last"), default="averaged")
+    show.add_argument("--weights", default="averaged", help='such as last, averaged, "retained 0.5"')
     call(parser)
 
 
