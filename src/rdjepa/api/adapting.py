@@ -58,6 +58,7 @@ def adapt(
     borders: str | None = None,
     decoder: str = FRESH,
     rehearse: Sequence[np.ndarray] = (),
+    symmetries: bool = False,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
     observe: Callable[[int, str, Forecaster], None] | None = None,
@@ -95,6 +96,8 @@ def adapt(
             ones, which `rdjepa.pretrain` gives it with the objective "decoder" or a decoder that is kept.
         rehearse: trajectories (T, H, W, 2) of other systems, standardized, as `rehearsal` returns them: half of the
             windows of every update are of these, so that the model does not forget what it was pretrained on.
+        symmetries: turn and mirror the windows of every update at random, for a system without a preferred direction:
+            eight times as many to learn from (`rdjepa.adaptation.symmetries`).
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
         observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
@@ -110,7 +113,8 @@ def adapt(
             to rehearse, both `resample` and `tile`, both `calibrate` and `hold_out`, unknown borders, a decoder that is
             unknown or not pretrained, or either of these two for a forecaster from `rdjepa.forecasters.build`, which
             has its own.
-        DataError: trajectories that cannot be used (the message says why).
+        DataError: trajectories that cannot be used (the message says why), such as fields that are not square and
+            symmetries.
         CheckpointError: a missing or damaged checkpoint.
         DivergenceError: the loss is not finite.
     """
@@ -152,6 +156,8 @@ def adapt(
         _refuse_seen(others, checksums)
     if hold_out is not None:
         support, others = intervals.hold_out(support, hold_out)
+    if symmetries:
+        _require_squares(support)
     statistics = normalizer or Normalizer.fit(support, "support")
 
     def whole(network: ForecastModel) -> ForecastModel:
@@ -163,7 +169,8 @@ def adapt(
         forecaster = Corrected(forecaster, Linear.fit(list(standard)))
     forecaster.to(torch_device)
     started = time.perf_counter()
-    data = windows(forecaster, learning, statistics, torch_device, _rehearsed(rehearse, learning[0].shape[1]))
+    beside = _rehearsed(rehearse, learning[0].shape[1])
+    data = windows(forecaster, learning, statistics, torch_device, beside, symmetries)
     prepared = time.perf_counter()
 
     def observed(updates: int, weights: str, model: ForecastModel) -> None:
@@ -184,6 +191,7 @@ def adapt(
         "checksums": checksums,
         "frames": [len(fields) for fields in support],
         "rehearsed": len(rehearse),
+        "symmetries": symmetries,
         "held_out": [len(fields) for fields in others] if hold_out is not None else [],
         "range": [
             np.min([fields.min(axis=(0, 1, 2)) for fields in support], axis=0).tolist(),
@@ -224,6 +232,16 @@ def _rehearsed(given: Sequence[np.ndarray], grid: int) -> list[np.ndarray]:
                 f"{fields.shape[2]}; take those of a model of this grid"
             )
     return found
+
+
+def _require_squares(support: Sequence[np.ndarray]) -> None:
+    """Refuse fields (T, H, W, 2) that are no longer the same after a quarter turn."""
+    for fields in support:
+        if fields.shape[1] != fields.shape[2]:
+            raise DataError(
+                f"expected square fields to turn and mirror, got {fields.shape[1]} x {fields.shape[2]}; crop them, or "
+                "leave symmetries out"
+            )
 
 
 def _refuse_seen(others: Sequence[np.ndarray], checksums: Collection[str]) -> None:

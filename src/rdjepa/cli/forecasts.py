@@ -69,6 +69,9 @@ def adapt(
             min=0, help="So many trajectories of each system of the pretraining are learned too, simulated again."
         ),
     ] = 0,
+    symmetries: Annotated[
+        bool, typer.Option("--symmetries", help="Turn and mirror windows at random, where no direction is preferred.")
+    ] = False,
     resample: Resample = False,
     tile: Tile = False,
     stride: Stride = "1",
@@ -109,6 +112,7 @@ def adapt(
             borders=borders,
             decoder=decoder,
             rehearse=beside,
+            symmetries=symmetries,
             device=device,
             progress=update,
         )
