@@ -45,6 +45,7 @@ def name(cell, profile):
         {"curve": ()},
         {"stride": 2},
         {"statistics": 2},
+        {"symmetries": True},
         {"adapt": {"steps": 2}},
         {"adapt": {"batch": 3}},
         {"adapt": {"seed": 1}},

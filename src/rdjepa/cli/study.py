@@ -40,6 +40,9 @@ Precision = Annotated[
     ),
 ]
 Steps = Annotated[int | None, typer.Option(help="Updates of every cell; the profile's own by default.")]
+Symmetries = Annotated[
+    bool, typer.Option("--symmetries", help="Turn and mirror windows at random, in every trained forecaster alike.")
+]
 Only = Annotated[
     str | None,
     typer.Option(
@@ -65,6 +68,7 @@ def run(
     model: Model = None,
     precision: Precision = None,
     steps: Steps = None,
+    symmetries: Symmetries = False,
     data: Data = None,
     known: Known = None,
     cache: Annotated[float, typer.Option(help="GiB of simulated trajectories to keep.")] = 20.0,
@@ -81,7 +85,9 @@ def run(
     from rdjepa.study import runner
 
     cells = runner.cells(name, _conditions(only), phase=phase)
-    chosen = _profile(name, profile_name, model, precision, steps, device)
+    chosen = _profile(
+        name, profile_name, device, checkpoint=model, precision=precision, steps=steps, symmetries=symmetries
+    )
     with progress(f"study {name}") as update:
         ran = runner.run(
             root,
@@ -114,6 +120,7 @@ def plan(
     model: Model = None,
     precision: Precision = None,
     steps: Steps = None,
+    symmetries: Symmetries = False,
     data: Data = None,
     known: Known = None,
     device: Device = "auto",
@@ -126,7 +133,9 @@ def plan(
     from rdjepa.study.supply import Supply
 
     cells = runner.cells(name, _conditions(only), phase=phase)
-    chosen = _profile(name, profile_name, model, precision, steps, device)
+    chosen = _profile(
+        name, profile_name, device, checkpoint=model, precision=precision, steps=steps, symmetries=symmetries
+    )
     supply = Supply(root.absolute(), None if data is None else data.absolute(), grid=chosen.grid)
     finished = [] if known is None else read_records(known)
     missing = runner.missing_cells(root, cells, chosen, finished)
@@ -161,6 +170,7 @@ def status(
     model: Model = None,
     precision: Precision = None,
     steps: Steps = None,
+    symmetries: Symmetries = False,
     device: Device = "auto",
 ) -> None:
     """Show which cells are done, running and failed, and the time left."""
@@ -168,7 +178,9 @@ def status(
     from rdjepa.study import runner
 
     cells = runner.cells(name, _conditions(only), phase=phase)
-    chosen = _profile(name, profile_name, model, precision, steps, device)
+    chosen = _profile(
+        name, profile_name, device, checkpoint=model, precision=precision, steps=steps, symmetries=symmetries
+    )
     found = runner.status(root, cells, chosen)
     left = "" if found.seconds is None else f", {found.seconds / 3600:.2f} hours left"
     console.print(
@@ -238,18 +250,16 @@ def _conditions(only: str | None) -> list[str]:
     return [] if only is None else only.split(",")
 
 
-def _profile(
-    name: str, profile_name: str | None, model: str | None, precision: str | None, steps: int | None, device: str
-) -> Any:
+def _profile(name: str, profile_name: str | None, device: str, **given: Any) -> Any:
     """Return a profile by name, or that of the study, in the precision that is asked for or that suits the device."""
     from rdjepa.models.device import device_named, suited
     from rdjepa.study import registry
     from rdjepa.study.profiles import profile
 
-    found = profile(registry.get(name).profile if profile_name is None else profile_name, model, precision, steps)
-    if precision is not None:
+    found = profile(registry.get(name).profile if profile_name is None else profile_name, **given)
+    if given["precision"] is not None:
         return found
-    return profile(found.name, model, suited(found.adapt.precision, device_named(device)), steps)
+    return profile(found.name, **(given | {"precision": suited(found.adapt.precision, device_named(device))}))
 
 
 def _print_failures(failed: Mapping[Any, str], stopped: Mapping[Any, Sequence[Any]]) -> None:

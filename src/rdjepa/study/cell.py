@@ -107,6 +107,8 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
     start = cell.pretraining(profile)
     kept = {"predictor": not change.fresh_predictor, "decoder": change.keep_decoder} if change else {}
     own = {"pretraining": start.identity(), **kept} if start and change else {}
+    if profile.symmetries and cell.trained:
+        own["symmetries"] = True
     if beside := contenders.rehearsed_keys(cell.forecaster, profile):
         statistics = checkpoint.read_sources(profile.checkpoint).normalizers
         own["rehearsed"] = {
@@ -257,6 +259,7 @@ def compute(
             config=profile.adapt,
             normalizer=normalizer,
             rehearse=contenders.rehearsed(cell.forecaster, profile, lambda key: read([key])[0]),
+            symmetries=profile.symmetries,
             device=device,
             observe=measure,
             at=profile.observed,

@@ -121,6 +121,7 @@ def cost(
     for number, name in enumerate(names):
         report(number, name)
         what = f"{_timed_as(name)} {profile.preset_of(name)} {profile.adapt.batch} {profile.adapt.precision}"
+        what += " turned" * profile.symmetries
         steps[name] = Step(**remembered.get(what, partial(measure, name, profile, device)))
     for number, system in enumerate(system_names):
         report(len(names) + number, system)
@@ -159,7 +160,8 @@ def measure(name: str, profile: Profile, device: torch.device) -> dict[str, floa
     if not changes.baseline(name).trained:
         forecast = untrained(name, profile, normalizer, device)
     else:
-        adapt = partial(api.adapt, forecaster(name, profile), fields, normalizer=normalizer, device=device)
+        start, turned = forecaster(name, profile), profile.symmetries
+        adapt = partial(api.adapt, start, fields, normalizer=normalizer, symmetries=turned, device=device)
         adapt(config=replace(profile.adapt, steps=1))
         adapted = adapt(config=replace(profile.adapt, steps=TIMED_UPDATES))
         support, update = adapted.record["seconds"]["features"], adapted.record["seconds"]["adapt"]
