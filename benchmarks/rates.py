@@ -33,6 +33,7 @@ from torch import nn
 
 import rdjepa
 from rdjepa import forecasters, systems
+from rdjepa.adaptation import retention
 from rdjepa.adaptation.adapt import AVERAGED, PROFILES, train, windows
 from rdjepa.api import rehearsing
 from rdjepa.api.adapting import FRESH, PRETRAINED, forecaster_of
@@ -189,7 +190,7 @@ def trial(
     """Adapt the groups of parameters; return number of updates, kind of weights and error of every observation."""
     rows: list[tuple[int, str, str]] = []
     shares = [float(share) for share in arguments.retained.split(",") if share]
-    first = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    first = retention.weights(model)
 
     def measure(updates: int, weights: str, snapshot: ForecastModel) -> None:
         forecast = rdjepa.Forecaster(snapshot, normalizer, {}).forecast
@@ -199,11 +200,9 @@ def trial(
     def observe(updates: int, weights: str, snapshot: ForecastModel) -> None:
         measure(updates, weights, snapshot)
         if weights == AVERAGED and shares:
-            own = {name: tensor.clone() for name, tensor in snapshot.state_dict().items()}
             for share in shares:
-                snapshot.load_state_dict({name: tensor.lerp(first[name], share) for name, tensor in own.items()})
-                measure(updates, f"retained {share:g}", snapshot)
-            snapshot.load_state_dict(own)
+                with retention.retaining(snapshot, first, share):
+                    measure(updates, f"retained {share:g}", snapshot)
 
     if not groups:
         observe(0, "last", model)

@@ -1,5 +1,6 @@
 import json
 import shutil
+from typing import Any
 
 import numpy as np
 import pytest
@@ -7,7 +8,9 @@ import torch
 
 import rdjepa
 from rdjepa import forecasters
+from rdjepa.adaptation import retention
 from rdjepa.adaptation.adapt import AdaptConfig
+from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.api import latent_error
 from rdjepa.api.adapting import forecaster_of
 from rdjepa.data.build import build
@@ -352,6 +355,32 @@ def test_windows_are_turned_and_mirrored_where_asked_for(tiny):
     free.grid = None
     with pytest.raises(DataError, match="expected square fields to turn and mirror, got 16 x 24"):
         rdjepa.adapt(free, long, steps=1, symmetries=True, device="cpu")
+
+
+def test_a_share_of_the_pretrained_weights_is_retained(tiny):
+    model, seen = rdjepa.build("tiny", seed=1), []
+    model.pretrained = ("encoder", "predictor", "decoder")
+
+    def observe(updates, weights, forecaster):
+        seen.append((weights, retention.weights(forecaster.model)))
+
+    def adapted(**options: Any) -> Forecaster:
+        kept = {"decoder": "pretrained", "config": AdaptConfig(averaging=0.9)}
+        given: dict[str, Any] = {"steps": 3, "device": "cpu", **kept}
+        return rdjepa.adapt(model, trajectory(12), **(given | options))
+
+    first, tuned = retention.weights(adapted(steps=0).model), adapted()
+    half = adapted(retain=0.5, observe=observe, at=[3])
+    assert (tuned.record["retained"], half.record["retained"]) == (0.0, 0.5) and tuned.losses == half.losses
+    expected = {name: 0.5 * (tensor + first[name]) for name, tensor in retention.weights(tuned.model).items()}
+    assert any(not torch.equal(expected[name], first[name]) for name in first)
+    for found in (retention.weights(half.model), dict(seen)["averaged"]):
+        assert all(torch.allclose(tensor, expected[name], atol=1e-6) for name, tensor in found.items())
+    for options in ({"decoder": "fresh"}, {"base": "linear"}):
+        with pytest.raises(ArgumentError, match="weights that were all pretrained where a share is retained"):
+            adapted(retain=0.5, **options)
+    with pytest.raises(ArgumentError, match="retain"):
+        adapted(retain=1.0)
 
 
 def test_what_pretraining_saw_is_rehearsed_as_it_was_seen(tiny, tmp_path, monkeypatch):

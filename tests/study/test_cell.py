@@ -151,3 +151,21 @@ def test_a_cell_that_rehearses_reads_what_the_checkpoint_was_pretrained_on_and_i
     assert told["trajectories"] == [str(key) for key in beside] and set(told["data"]) == set(SOURCES)
     assert "rehearsed" not in identity(replace(cell, forecaster="no-latent"), brief)
     assert set(beside) <= set(keys_of([cell], brief)) and not set(beside) & set(keys_of([CELL], brief))
+
+
+def test_a_cell_that_retains_first_weights_is_named_after_the_share(brief, monkeypatch):
+    cell, given = replace(CELL, forecaster="rd-jepa-retained"), []
+
+    def adapt(*arguments, retain, symmetries, **options):
+        given.append((retain, symmetries))
+        raise InterruptedError
+
+    monkeypatch.setattr(cells.api, "adapt", adapt)
+    trajectory = Trajectory(np.zeros((12, 64, 64, 2), np.float32), np.arange(12.0), key=Key("lambda-omega"))
+    for symmetries in (False, True):
+        chosen = replace(brief, symmetries=symmetries)
+        with pytest.raises(InterruptedError):
+            cells.compute(cell, chosen, lambda key: trajectory, Normalizer((0.0, 0.0), (1.0, 1.0)), torch.device("cpu"))
+        assert given[-1] == (identity(cell, chosen)["retained"], symmetries) == (0.5, symmetries)
+        assert identity(cell, chosen).get("symmetries", False) == symmetries
+    assert "retained" not in identity(replace(cell, forecaster="rd-jepa-decoder"), brief)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from rdjepa.adaptation import intervals
+from rdjepa.adaptation import intervals, retention
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
 from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
 from rdjepa.adaptation.novelty import embed, familiar
-from rdjepa.checks import of_class
+from rdjepa.checks import BelowOne, checked, of_class
 from rdjepa.data import readers, survey
 from rdjepa.data.fields import channels_first, validate
 from rdjepa.data.readers import Reading
@@ -59,6 +59,7 @@ def adapt(
     decoder: str = FRESH,
     rehearse: Sequence[np.ndarray] = (),
     symmetries: bool = False,
+    retain: float = 0.0,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
     observe: Callable[[int, str, Forecaster], None] | None = None,
@@ -98,6 +99,8 @@ def adapt(
             windows of every update are of these, so that the model does not forget what it was pretrained on.
         symmetries: turn and mirror the windows of every update at random, for a system without a preferred direction:
             eight times as many to learn from (`rdjepa.adaptation.symmetries`).
+        retain: share of the weights before adaptation, below 1, that is mixed into those after it, where all were
+            pretrained: between them a network knows one trajectory and others too (`rdjepa.adaptation.retention`).
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
         observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
@@ -112,7 +115,7 @@ def adapt(
         ArgumentError: no update of anything but a model with its pretrained decoder, an unknown base, a base and others
             to rehearse, both `resample` and `tile`, both `calibrate` and `hold_out`, unknown borders, a decoder that is
             unknown or not pretrained, or either of these two for a forecaster from `rdjepa.forecasters.build`, which
-            has its own.
+            has its own; a share to retain of fresh weights, or outside its range.
         DataError: trajectories that cannot be used (the message says why), such as fields that are not square and
             symmetries.
         CheckpointError: a missing or damaged checkpoint.
@@ -126,6 +129,12 @@ def adapt(
         raise ArgumentError("expected trajectories to calibrate on or a share to hold out, got both; leave one out")
     if resample and tile:
         raise ArgumentError("expected fields to be resampled or tiled, got both; leave one out")
+    checked(retain, BelowOne, "retain")
+    if retain and (base != "none" or (decoder != PRETRAINED and not isinstance(model, ForecastModel))):
+        raise ArgumentError(
+            "expected weights that were all pretrained where a share is retained, got a fresh decoder or a base; take "
+            'the pretrained decoder (--decoder pretrained, decoder="pretrained") and no base, or retain nothing'
+        )
     if rehearse and base != "none":
         raise ArgumentError(f"expected no base where others are rehearsed, got {base}; leave one out")
     torch_device = device if isinstance(device, torch.device) else device_named(device)
@@ -173,11 +182,15 @@ def adapt(
     data = windows(forecaster, learning, statistics, torch_device, beside, symmetries)
     prepared = time.perf_counter()
 
+    first = retention.weights(forecaster) if retain else {}
+
     def observed(updates: int, weights: str, model: ForecastModel) -> None:
         if observe:
-            observe(updates, weights, Forecaster(whole(model), statistics, {}))
+            with retention.retaining(model, first, retain):
+                observe(updates, weights, Forecaster(whole(model), statistics, {}))
 
     losses = train(forecaster, data, settings, progress, observed, at)
+    retention.retain(forecaster, first, retain)
     adapted = time.perf_counter()
     record = {
         "forecaster": forecaster.name,
@@ -192,6 +205,7 @@ def adapt(
         "frames": [len(fields) for fields in support],
         "rehearsed": len(rehearse),
         "symmetries": symmetries,
+        "retained": retain,
         "held_out": [len(fields) for fields in others] if hold_out is not None else [],
         "range": [
             np.min([fields.min(axis=(0, 1, 2)) for fields in support], axis=0).tolist(),

@@ -72,6 +72,10 @@ def adapt(
     symmetries: Annotated[
         bool, typer.Option("--symmetries", help="Turn and mirror windows at random, where no direction is preferred.")
     ] = False,
+    retain: Annotated[
+        float,
+        typer.Option(help="Share of the weights before adaptation that is mixed into the result (pretrained decoder)."),
+    ] = 0.0,
     resample: Resample = False,
     tile: Tile = False,
     stride: Stride = "1",
@@ -113,6 +117,7 @@ def adapt(
             decoder=decoder,
             rehearse=beside,
             symmetries=symmetries,
+            retain=retain,
             device=device,
             progress=update,
         )

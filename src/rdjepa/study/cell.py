@@ -107,6 +107,8 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
     start = cell.pretraining(profile)
     kept = {"predictor": not change.fresh_predictor, "decoder": change.keep_decoder} if change else {}
     own = {"pretraining": start.identity(), **kept} if start and change else {}
+    if found.retains:
+        own["retained"] = found.retains
     if profile.symmetries and cell.trained:
         own["symmetries"] = True
     if beside := contenders.rehearsed_keys(cell.forecaster, profile):
@@ -260,6 +262,7 @@ def compute(
             normalizer=normalizer,
             rehearse=contenders.rehearsed(cell.forecaster, profile, lambda key: read([key])[0]),
             symmetries=profile.symmetries,
+            retain=changes.baseline(cell.forecaster).retains,
             device=device,
             observe=measure,
             at=profile.observed,
