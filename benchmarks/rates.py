@@ -127,7 +127,7 @@ def left_out(arguments: argparse.Namespace) -> str:
             f"expected one of {', '.join(SOURCES)}, or the key of a random equation, got {arguments.left_out}; nothing "
             "is chosen on another system"
         )
-    name = f"{key.system}-{key.split}-{key.index:05d}"
+    name = f"{key.system}-{key.split}-{key.index:05d}-within-{SHARE:.0%}".removesuffix("%")
     if name not in systems.names():
         found = simulate(key.system, key.index, key.regime, key.split)
         equation = systems.get(key.system).near(found.coefficients, name, SHARE, found.initial_condition)

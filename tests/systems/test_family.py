@@ -180,6 +180,16 @@ def test_the_equation_of_one_trajectory_becomes_a_system():
     assert str(made[0].key) == "one-excitable/pool/id/00000" and not np.array_equal(made[0].fields, made[1].fields)
 
 
+def test_equations_near_one_are_stable_where_their_diffusivities_are_larger():
+    found = simulate("family", 22, split="validation")
+    wide = FAMILY.near(found.coefficients, "wide", 0.6, found.initial_condition)
+    assert wide.numerics.dt == FAMILY.numerics.dt / 1.6
+    largest = {name: wide.range(name)[1] for name in wide.diffusivity_names}
+    check_step(wide.numerics, wide.diffusivities({**found.coefficients, **largest}))
+    with pytest.raises(ArgumentError, match="lower dt"):
+        check_step(FAMILY.numerics, FAMILY.diffusivities({**found.coefficients, **largest}))
+
+
 @pytest.mark.parametrize(
     ("changed", "share", "initial_condition", "words"),
     [

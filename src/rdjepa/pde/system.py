@@ -204,7 +204,8 @@ class System:
     def near(self, p: Coefficients, name: str, share: float, initial_condition: str = "") -> "System":
         """Return a system of this form whose coefficients are drawn around given ones.
 
-        One random equation of a family becomes a system with many trajectories, as the named ones are.
+        One random equation of a family becomes a system with many trajectories, as the named ones are. Its step is
+        shorter by as much as coefficients may be larger, since diffusivities limit it.
 
         Args:
             p: the coefficients, such as those of a trajectory.
@@ -230,7 +231,8 @@ class System:
             )
         spans = {each.name: around(p[each.name], share) for each in self.coefficients}
         regimes = {"id": Regime((Box({each: (min(span), max(span)) for each, span in spans.items()}),), kept)}
-        return replace(self, name=name, title=name, label="", regimes=regimes, family="")
+        numerics = replace(self.numerics, dt=self.numerics.dt / (1 + share))
+        return replace(self, name=name, title=name, label="", regimes=regimes, family="", numerics=numerics)
 
     def latex(self) -> tuple[str, str]:
         """Return the two equations in LaTeX, rendered from the code of the kinetics."""
