@@ -37,6 +37,7 @@ from rdjepa.adaptation import retention
 from rdjepa.adaptation.adapt import AVERAGED, PROFILES, train, windows
 from rdjepa.api import rehearsing
 from rdjepa.api.adapting import FRESH, PRETRAINED, forecaster_of
+from rdjepa.data import manifest
 from rdjepa.data.acquire import Acquirer
 from rdjepa.data.fields import channels_first
 from rdjepa.data.simulate import simulate
@@ -108,6 +109,7 @@ def material(
 ) -> tuple[list[rdjepa.Trajectory], list[rdjepa.Trajectory], rdjepa.Normalizer]:
     """Return the K supports of what is left out, its unseen trajectories, and its field statistics."""
     acquirer, system = Acquirer(arguments.data, arguments.data), left_out(arguments)
+    manifest.claim(arguments.data, [systems.get(system)])
 
     def get(split: str, index: int) -> rdjepa.Trajectory:
         return acquirer.get(Key(system, split, "id", index)).coarsened(PRESETS[PRESET].grid)
