@@ -216,9 +216,7 @@ def trial(
     if not max(at):
         return rows
     config = replace(PROFILES[PRESET], steps=max(at), precision=arguments.precision, seed=arguments.seed)
-    data = windows(
-        model, [each.fields for each in learning], normalizer, torch.device("cpu"), beside, arguments.symmetries
-    )
+    data = windows(model, [each.fields for each in learning], normalizer, torch.device("cpu"), beside)
     try:
         train(model, data, config, None, observe, at)
     except DivergenceError:
@@ -252,7 +250,6 @@ def common(go: argparse.ArgumentParser, **left_out: Any) -> None:
     go.add_argument("--validation", type=int, default=8)
     go.add_argument("--statistics", type=int, default=1_000)
     go.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES[PRESET].precision)
-    go.add_argument("--symmetries", action="store_true", help="turn and mirror the windows of every update")
     go.add_argument("--retained", default="", help="shares of the first weights, mixed with the averaged ones")
     go.add_argument("--seed", type=int, default=SUPPORT_SEED, help="of fresh weights and the order of windows")
 

@@ -343,20 +343,6 @@ def test_pretraining_on_a_family_takes_statistics_of_each_equation_and_as_many_a
     assert sources.systems == ["family"] and sources.normalizers["family/pool/id/00000"]["source"] == "trajectory"
 
 
-def test_windows_are_turned_and_mirrored_where_asked_for(tiny):
-    model = rdjepa.build("tiny", seed=1)
-    plain, turned = (
-        rdjepa.adapt(model, trajectory(12), steps=4, symmetries=chosen, device="cpu") for chosen in (False, True)
-    )
-    assert (plain.record["symmetries"], turned.record["symmetries"]) == (False, True)
-    assert plain.losses[0] != turned.losses[0] and turned.familiar is not None
-    long = np.random.default_rng(0).standard_normal((12, 16, 24, 2)).astype(np.float32)
-    free = forecasters.build("fno", "nano")
-    free.grid = None
-    with pytest.raises(DataError, match="expected square fields to turn and mirror, got 16 x 24"):
-        rdjepa.adapt(free, long, steps=1, symmetries=True, device="cpu")
-
-
 def test_a_share_of_the_pretrained_weights_is_retained(tiny):
     model, seen = rdjepa.build("tiny", seed=1), []
     model.pretrained = ("encoder", "predictor", "decoder")

@@ -6,10 +6,8 @@ import torch
 
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, WindowOrder, train, windows
-from rdjepa.adaptation.symmetries import SYMMETRIES, turned
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError
-from rdjepa.forecasters.loss import log_magnitude
 from rdjepa.forecasters.rd_jepa import LearningRates, RDJEPAForecaster
 from rdjepa.models.rdjepa import build
 
@@ -66,27 +64,6 @@ def test_cached_latents_give_the_forecast_of_the_whole_model(tiny):
     data = windows(model, [fields(9)], UNIT, CPU)
     context = torch.from_numpy(fields(9)[:4]).movedim(-1, 1)[None]
     assert torch.allclose(model.predict(*data.features), model(context), atol=1e-4)
-
-
-def test_windows_are_turned_as_a_whole_and_their_features_follow(tiny):
-    model, rng = forecaster(), np.random.default_rng(0)
-    data = windows(model, [fields(10)], UNIT, CPU, [fields(9, 1)], symmetries=True)
-    assert data.contexts is not None
-    seen = set()
-    for _ in range(20):
-        features, targets, magnitudes = data.batch(model, np.array([2, 0, 1]), rng)
-        for place, index in enumerate((2, 0, 1)):
-            number = next(n for n in range(SYMMETRIES) if torch.equal(targets[place], turned(data.targets[index], n)))
-            context = turned(data.contexts[index], number)
-            parts = zip(features, model.features(context[None]), strict=True)
-            assert all(torch.allclose(part[place], alone[0], atol=1e-5) for part, alone in parts)
-            seen.add(number)
-        assert torch.equal(magnitudes, log_magnitude(targets))
-    assert seen == set(range(SYMMETRIES))
-    plain = windows(model, [fields(10)], UNIT, CPU, [fields(9, 1)])
-    features, targets, _ = plain.batch(model, np.array([2, 0]), rng)
-    assert plain.contexts is None and torch.equal(targets, plain.targets[[2, 0]])
-    assert torch.equal(features[0], plain.features[0][[2, 0]])
 
 
 def test_half_of_every_batch_is_rehearsed_and_the_other_half_is_of_the_support(tiny, monkeypatch):

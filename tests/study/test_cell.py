@@ -45,7 +45,6 @@ def name(cell, profile):
         {"curve": ()},
         {"stride": 2},
         {"statistics": 2},
-        {"symmetries": True},
         {"adapt": {"steps": 2}},
         {"adapt": {"batch": 3}},
         {"adapt": {"seed": 1}},
@@ -156,16 +155,13 @@ def test_a_cell_that_rehearses_reads_what_the_checkpoint_was_pretrained_on_and_i
 def test_a_cell_that_retains_first_weights_is_named_after_the_share(brief, monkeypatch):
     cell, given = replace(CELL, forecaster="rd-jepa-retained"), []
 
-    def adapt(*arguments, retain, symmetries, **options):
-        given.append((retain, symmetries))
+    def adapt(*arguments, retain, **options):
+        given.append(retain)
         raise InterruptedError
 
     monkeypatch.setattr(cells.api, "adapt", adapt)
     trajectory = Trajectory(np.zeros((12, 64, 64, 2), np.float32), np.arange(12.0), key=Key("lambda-omega"))
-    for symmetries in (False, True):
-        chosen = replace(brief, symmetries=symmetries)
-        with pytest.raises(InterruptedError):
-            cells.compute(cell, chosen, lambda key: trajectory, Normalizer((0.0, 0.0), (1.0, 1.0)), torch.device("cpu"))
-        assert given[-1] == (identity(cell, chosen)["retained"], symmetries) == (0.5, symmetries)
-        assert identity(cell, chosen).get("symmetries", False) == symmetries
+    with pytest.raises(InterruptedError):
+        cells.compute(cell, brief, lambda key: trajectory, Normalizer((0.0, 0.0), (1.0, 1.0)), torch.device("cpu"))
+    assert given == [identity(cell, brief)["retained"]] == [0.5]
     assert "retained" not in identity(replace(cell, forecaster="rd-jepa-decoder"), brief)

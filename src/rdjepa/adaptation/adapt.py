@@ -1,8 +1,7 @@
 """Adaptation to a few trajectories: one loop and one objective for every forecaster (S2.6, S3.3).
 
 Windows of other systems may stand beside those of the support, so that a network does not forget what it was pretrained
-on while it learns one trajectory by heart: rehearsal, after Robins, Connection Science 7 (1995). And windows may be
-turned and mirrored (`rdjepa.adaptation.symmetries`): there are eight times as many then. The paper does neither.
+on while it learns one trajectory by heart: rehearsal, after Robins, Connection Science 7 (1995). The paper has none.
 """
 
 import math
@@ -15,7 +14,6 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
 
-from rdjepa.adaptation.symmetries import SYMMETRIES, turned
 from rdjepa.checks import BelowOne, Count, NotNegative, Number, Precision, Rate, Seed, check
 from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
@@ -81,31 +79,12 @@ class Windows:
         features: outputs of the forecaster's `features`, (n, ...) each, computed once.
         targets: (n, 5, C, H, W) future fields in standardized units.
         magnitudes: (n, 5, C, H, W // 2 + 1) logarithmic spectra of the targets, as the loss takes them.
-        contexts: (n, 4, C, H, W) given fields, where windows are turned and mirrored in every update anew.
     """
 
     own: int
     features: tuple[Tensor, ...]
     targets: Tensor
     magnitudes: Tensor
-    contexts: Tensor | None = None
-
-    def batch(
-        self, model: ForecastModel, index: np.ndarray, rng: np.random.Generator
-    ) -> tuple[tuple[Tensor, ...], Tensor, Tensor]:
-        """Return features, targets and magnitudes of some windows, each turned or mirrored at random if any are."""
-        at = torch.from_numpy(index).to(self.targets.device)
-        if self.contexts is None:
-            return tuple(part[at] for part in self.features), self.targets[at], self.magnitudes[at]
-        numbers = rng.integers(SYMMETRIES, size=len(index)).tolist()
-
-        def drawn(fields: Tensor) -> Tensor:
-            return torch.stack([turned(fields[i], number) for i, number in zip(index, numbers, strict=True)])
-
-        with torch.no_grad():
-            features = model.features(drawn(self.contexts))
-        targets = drawn(self.targets)
-        return features, targets, log_magnitude(targets)
 
 
 def windows(
@@ -114,7 +93,6 @@ def windows(
     normalizer: Normalizer,
     device: torch.device,
     rehearsed: Sequence[np.ndarray] = (),
-    symmetries: bool = False,
 ) -> Windows:
     """Cut every window out of trajectories (T, H, W, C) and compute the constant features of each.
 
@@ -124,22 +102,18 @@ def windows(
         normalizer: their field statistics.
         device: where the windows are kept.
         rehearsed: trajectories of other systems, standardized with their own statistics.
-        symmetries: whether every update turns and mirrors its windows; their features are then computed in it.
     """
     features: list[tuple[Tensor, ...]] = []
-    contexts: list[Tensor] = []
     targets: list[Tensor] = []
     own = sum(FORECASTING.count(len(fields)) for fields in support)
     for fields in (*map(normalizer.standardize, support), *rehearsed):
         window = FORECASTING.stack(torch.from_numpy(channels_first(fields)))
-        contexts.append(window.context.to(device))
         targets.append(window.targets.to(device))
         # Features do not depend on trained parameters, so one pass over the windows serves all updates.
         with torch.no_grad():
-            features.extend(model.features(part) for part in contexts[-1].split(8))
-    given, future = torch.cat(contexts) if symmetries else None, torch.cat(targets)
-    constant = tuple(torch.cat(parts) for parts in zip(*features, strict=True))
-    return Windows(own, constant, future, log_magnitude(future), given)
+            features.extend(model.features(part) for part in window.context.to(device).split(8))
+    future = torch.cat(targets)
+    return Windows(own, tuple(torch.cat(parts) for parts in zip(*features, strict=True)), future, log_magnitude(future))
 
 
 class WindowOrder:
@@ -212,17 +186,16 @@ def train(
     rehearsed = config.batch // 2 if others else 0
     order = WindowOrder(data.own, config.batch - rehearsed, np.random.default_rng(config.seed))
     beside = WindowOrder(others, rehearsed, np.random.default_rng((config.seed, 1)))
-    turns = np.random.default_rng((config.seed, 2))
     losses: list[float] = []
     average = average_of(model, config.averaging) if config.averaging else None
     note_emulation(config.precision, data.targets.device)
     model.train()
     for step in range(1, config.steps + 1):
         drawn = np.concatenate([order.next(), data.own + beside.next()])
-        features, targets, magnitudes = data.batch(model, drawn, turns)
+        index = torch.from_numpy(drawn).to(data.targets.device)
         with autocast(data.targets.device, config.precision):  # the loss itself stays in float32
-            prediction = model.predict(*features)
-        loss = forecast_loss(prediction, targets, magnitudes)
+            prediction = model.predict(*(part[index] for part in data.features))
+        loss = forecast_loss(prediction, data.targets[index], data.magnitudes[index])
         value = float(loss.detach())
         if not math.isfinite(value):
             raise DivergenceError(f"expected a finite loss, got {value} at update {step}; lower the learning rates")

@@ -58,7 +58,6 @@ def adapt(
     borders: str | None = None,
     decoder: str = FRESH,
     rehearse: Sequence[np.ndarray] = (),
-    symmetries: bool = False,
     retain: float = 0.0,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
@@ -97,8 +96,6 @@ def adapt(
             ones, which `rdjepa.pretrain` gives it with the objective "decoder" or a decoder that is kept.
         rehearse: trajectories (T, H, W, 2) of other systems, standardized, as `rehearsal` returns them: half of the
             windows of every update are of these, so that the model does not forget what it was pretrained on.
-        symmetries: turn and mirror the windows of every update at random, for a system without a preferred direction:
-            eight times as many to learn from (`rdjepa.adaptation.symmetries`).
         retain: share of the weights before adaptation, below 1, that is mixed into those after it, where all were
             pretrained: between them a network knows one trajectory and others too (`rdjepa.adaptation.retention`).
         device: "auto", "cpu", "cuda", or a device of torch.
@@ -116,8 +113,7 @@ def adapt(
             to rehearse, both `resample` and `tile`, both `calibrate` and `hold_out`, unknown borders, a decoder that is
             unknown or not pretrained, or either of these two for a forecaster from `rdjepa.forecasters.build`, which
             has its own; a share to retain of fresh weights, or outside its range.
-        DataError: trajectories that cannot be used (the message says why), such as fields that are not square and
-            symmetries.
+        DataError: trajectories that cannot be used (the message says why).
         CheckpointError: a missing or damaged checkpoint.
         DivergenceError: the loss is not finite.
     """
@@ -165,8 +161,6 @@ def adapt(
         _refuse_seen(others, checksums)
     if hold_out is not None:
         support, others = intervals.hold_out(support, hold_out)
-    if symmetries:
-        _require_squares(support)
     statistics = normalizer or Normalizer.fit(support, "support")
 
     def whole(network: ForecastModel) -> ForecastModel:
@@ -178,8 +172,7 @@ def adapt(
         forecaster = Corrected(forecaster, Linear.fit(list(standard)))
     forecaster.to(torch_device)
     started = time.perf_counter()
-    beside = _rehearsed(rehearse, learning[0].shape[1])
-    data = windows(forecaster, learning, statistics, torch_device, beside, symmetries)
+    data = windows(forecaster, learning, statistics, torch_device, _rehearsed(rehearse, learning[0].shape[1]))
     prepared = time.perf_counter()
 
     first = retention.weights(forecaster) if retain else {}
@@ -204,7 +197,6 @@ def adapt(
         "checksums": checksums,
         "frames": [len(fields) for fields in support],
         "rehearsed": len(rehearse),
-        "symmetries": symmetries,
         "retained": retain,
         "held_out": [len(fields) for fields in others] if hold_out is not None else [],
         "range": [
@@ -246,16 +238,6 @@ def _rehearsed(given: Sequence[np.ndarray], grid: int) -> list[np.ndarray]:
                 f"{fields.shape[2]}; take those of a model of this grid"
             )
     return found
-
-
-def _require_squares(support: Sequence[np.ndarray]) -> None:
-    """Refuse fields (T, H, W, 2) that are no longer the same after a quarter turn."""
-    for fields in support:
-        if fields.shape[1] != fields.shape[2]:
-            raise DataError(
-                f"expected square fields to turn and mirror, got {fields.shape[1]} x {fields.shape[2]}; crop them, or "
-                "leave symmetries out"
-            )
 
 
 def _refuse_seen(others: Sequence[np.ndarray], checksums: Collection[str]) -> None:

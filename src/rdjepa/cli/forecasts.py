@@ -69,9 +69,6 @@ def adapt(
             min=0, help="So many trajectories of each system of the pretraining are learned too, simulated again."
         ),
     ] = 0,
-    symmetries: Annotated[
-        bool, typer.Option("--symmetries", help="Turn and mirror windows at random, where no direction is preferred.")
-    ] = False,
     retain: Annotated[
         float,
         typer.Option(help="Share of the weights before adaptation that is mixed into the result (pretrained decoder)."),
@@ -116,7 +113,6 @@ def adapt(
             borders=borders,
             decoder=decoder,
             rehearse=beside,
-            symmetries=symmetries,
             retain=retain,
             device=device,
             progress=update,

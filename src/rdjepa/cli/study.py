@@ -40,9 +40,6 @@ Precision = Annotated[
     ),
 ]
 Steps = Annotated[int | None, typer.Option(help="Updates of every cell; the profile's own by default.")]
-Symmetries = Annotated[
-    bool, typer.Option("--symmetries", help="Turn and mirror windows at random, in every trained forecaster alike.")
-]
 Only = Annotated[
     str | None,
     typer.Option(
@@ -68,7 +65,6 @@ def run(
     model: Model = None,
     precision: Precision = None,
     steps: Steps = None,
-    symmetries: Symmetries = False,
     data: Data = None,
     known: Known = None,
     cache: Annotated[float, typer.Option(help="GiB of simulated trajectories to keep.")] = 20.0,
@@ -85,9 +81,7 @@ def run(
     from rdjepa.study import runner
 
     cells = runner.cells(name, _conditions(only), phase=phase)
-    chosen = _profile(
-        name, profile_name, device, checkpoint=model, precision=precision, steps=steps, symmetries=symmetries
-    )
+    chosen = _profile(name, profile_name, device, checkpoint=model, precision=precision, steps=steps)
     with progress(f"study {name}") as update:
         ran = runner.run(
             root,
@@ -120,7 +114,6 @@ def plan(
     model: Model = None,
     precision: Precision = None,
     steps: Steps = None,
-    symmetries: Symmetries = False,
     data: Data = None,
     known: Known = None,
     device: Device = "auto",
@@ -133,9 +126,7 @@ def plan(
     from rdjepa.study.supply import Supply
 
     cells = runner.cells(name, _conditions(only), phase=phase)
-    chosen = _profile(
-        name, profile_name, device, checkpoint=model, precision=precision, steps=steps, symmetries=symmetries
-    )
+    chosen = _profile(name, profile_name, device, checkpoint=model, precision=precision, steps=steps)
     supply = Supply(root.absolute(), None if data is None else data.absolute(), grid=chosen.grid)
     finished = [] if known is None else read_records(known)
     missing = runner.missing_cells(root, cells, chosen, finished)
@@ -170,7 +161,6 @@ def status(
     model: Model = None,
     precision: Precision = None,
     steps: Steps = None,
-    symmetries: Symmetries = False,
     device: Device = "auto",
 ) -> None:
     """Show which cells are done, running and failed, and the time left."""
@@ -178,9 +168,7 @@ def status(
     from rdjepa.study import runner
 
     cells = runner.cells(name, _conditions(only), phase=phase)
-    chosen = _profile(
-        name, profile_name, device, checkpoint=model, precision=precision, steps=steps, symmetries=symmetries
-    )
+    chosen = _profile(name, profile_name, device, checkpoint=model, precision=precision, steps=steps)
     found = runner.status(root, cells, chosen)
     left = "" if found.seconds is None else f", {found.seconds / 3600:.2f} hours left"
     console.print(

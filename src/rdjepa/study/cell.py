@@ -109,8 +109,6 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
     own = {"pretraining": start.identity(), **kept} if start and change else {}
     if found.retains:
         own["retained"] = found.retains
-    if profile.symmetries and cell.trained:
-        own["symmetries"] = True
     if beside := contenders.rehearsed_keys(cell.forecaster, profile):
         statistics = checkpoint.read_sources(profile.checkpoint).normalizers
         own["rehearsed"] = {
@@ -261,7 +259,6 @@ def compute(
             config=profile.adapt,
             normalizer=normalizer,
             rehearse=contenders.rehearsed(cell.forecaster, profile, lambda key: read([key])[0]),
-            symmetries=profile.symmetries,
             retain=changes.baseline(cell.forecaster).retains,
             device=device,
             observe=measure,

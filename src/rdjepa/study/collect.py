@@ -336,7 +336,7 @@ def _refuse_mixtures(found: Iterable[Record]) -> None:
             shared["adapt"],
             shared["checkpoint"],
             shared.get("source"),
-            shared.get("symmetries"),
+            shared.get("retained"),
         )
         for scope, value in (
             (("protocol",), (content["test"], content["statistics"])),

@@ -121,7 +121,6 @@ def cost(
     for number, name in enumerate(names):
         report(number, name)
         what = f"{_timed_as(name)} {profile.preset_of(name)} {profile.adapt.batch} {profile.adapt.precision}"
-        what += " turned" * profile.symmetries
         steps[name] = Step(**remembered.get(what, partial(measure, name, profile, device)))
     for number, system in enumerate(system_names):
         report(len(names) + number, system)
@@ -160,8 +159,7 @@ def measure(name: str, profile: Profile, device: torch.device) -> dict[str, floa
     if not changes.baseline(name).trained:
         forecast = untrained(name, profile, normalizer, device)
     else:
-        start, turned = forecaster(name, profile), profile.symmetries
-        adapt = partial(api.adapt, start, fields, normalizer=normalizer, symmetries=turned, device=device)
+        adapt = partial(api.adapt, forecaster(name, profile), fields, normalizer=normalizer, device=device)
         adapt(config=replace(profile.adapt, steps=1))
         adapted = adapt(config=replace(profile.adapt, steps=TIMED_UPDATES))
         support, update = adapted.record["seconds"]["features"], adapted.record["seconds"]["adapt"]

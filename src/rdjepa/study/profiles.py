@@ -45,7 +45,6 @@ class Profile:
             averaged, with the averaged weights.
         stride: on the way every `stride`-th window of a test trajectory is evaluated; in the end all are.
         pretraining: sizes of the pretrainings of the study itself; None where its cells start from `checkpoint`.
-        symmetries: whether every trained forecaster learns from turned and mirrored windows too; not in the paper.
     """
 
     name: str
@@ -58,7 +57,6 @@ class Profile:
     curve: tuple[int, ...] = ()
     stride: int = 4
     pretraining: Pretraining | None = None
-    symmetries: bool = False
 
     @property
     def grid(self) -> int:
@@ -77,10 +75,10 @@ class Profile:
     def settings(self) -> dict[str, Any]:
         """Return all attributes but the path of the checkpoint, whose content is compared by fingerprint instead.
 
-        Without pretrainings or symmetries it has no entry of them, as before there were any.
+        Without pretrainings it has no entry of them, as before there were any.
         """
-        unused = tuple(name for name in ("pretraining", "symmetries") if not getattr(self, name))
-        return {name: value for name, value in asdict(self).items() if name not in ("checkpoint", *unused)}
+        hidden = ("checkpoint",) if self.pretraining else ("checkpoint", "pretraining")
+        return {name: value for name, value in asdict(self).items() if name not in hidden}
 
 
 # The errors are those of float32 within what another seed changes, and an update takes two fifths of the time.
@@ -112,11 +110,8 @@ def profile(
     checkpoint: str | None = None,
     precision: str | None = None,
     steps: int | None = None,
-    symmetries: bool = False,
 ) -> Profile:
     """Return a profile by name; another checkpoint, precision or number of updates than its own where one is given.
-
-    With `symmetries`, all trained forecasters learn from turned and mirrored windows too.
 
     Raises:
         ArgumentError: unknown name or precision, a negative number of updates, or a checkpoint for a profile that
@@ -134,4 +129,4 @@ def profile(
         precision=found.adapt.precision if precision is None else precision,
         steps=found.adapt.steps if steps is None else steps,
     )
-    return replace(found, checkpoint=checkpoint or found.checkpoint, adapt=adapt, symmetries=symmetries)
+    return replace(found, checkpoint=checkpoint or found.checkpoint, adapt=adapt)

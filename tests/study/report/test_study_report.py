@@ -106,10 +106,6 @@ def test_one_of_a_thing_is_counted_in_the_singular(made_study):
     assert runs.sentence(rows[one], reduced).startswith("Profile nano, 1 update in bfloat16, averaged weights, 1 test")
     reduced.loc[reduced.index[0], "config.precision"] = "float32"
     assert "1 update in bfloat16 or float32, averaged" in runs.sentence(rows[one], reduced)
-    turned = reduced.assign(**{"identity.symmetries": True})
-    assert "averaged weights, turned and mirrored windows, 1 test" in runs.sentence(rows[one], turned)
-    some = reduced.assign(**{"identity.symmetries": [None, *[True] * (len(reduced) - 1)]})
-    assert "turned and mirrored windows by some, 1 test" in runs.sentence(rows[one], some)
 
 
 def test_a_study_is_about_the_subject_that_it_names(registrations, made_study, made_example, tmp_path):

@@ -86,17 +86,11 @@ def costs(records: pd.DataFrame) -> Sheet:
 
 
 def _how(trained: pd.DataFrame) -> str:
-    """Return in which precision runs were trained, and whether on averages or symmetries, where that is not usual."""
+    """Return in which precision runs were trained and whether their weights are averages, where that is not usual."""
     precisions = sorted(set(trained.get("config.precision", pd.Series(dtype=str)).dropna()))
     reduced = " or ".join(precisions) if precisions != ["float32"] else ""
     averaged = (trained.get("config.averaging", pd.Series(dtype=float)).fillna(0) > 0).any()
-    turned = trained.get("identity.symmetries", pd.Series(dtype=object)).eq(True)
-    which = "" if turned.all() else " by some"
-    return (
-        f" in {reduced}" * bool(reduced)
-        + ", averaged weights" * bool(averaged)
-        + f", turned and mirrored windows{which}" * bool(turned.any())
-    )
+    return f" in {reduced}" * bool(reduced) + ", averaged weights" * bool(averaged)
 
 
 def _plain(value: object) -> str:
