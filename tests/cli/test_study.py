@@ -81,6 +81,8 @@ def test_number_of_updates_and_precision_are_those_of_the_command(monkeypatch, c
         (("run", "ablation", "--model", "nano"), "which pretrains its own, got nano"),
         (("status", "ablation", "--root", "nowhere"), "rdjepa study run"),
         (("run", "heldout", "--data", "nowhere"), "rdjepa data build"),
+        (("plan", "heldout", "--data", "nowhere"), "rdjepa data build"),
+        (("plan", "heldout", "--data", 300 * "a"), "a path that can be used"),
         (("run", "heldout", "--steps", "-1"), "steps"),
         (("run", "heldout", "--cache", "nan"), "GiB"),
         (("run", "heldout", "--cache", "0"), "GiB"),

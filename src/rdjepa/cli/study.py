@@ -128,6 +128,7 @@ def plan(
     cells = runner.cells(name, _conditions(only), phase=phase)
     chosen = _profile(name, profile_name, device, checkpoint=model, precision=precision, steps=steps)
     supply = Supply(root.absolute(), None if data is None else data.absolute(), grid=chosen.grid)
+    supply.check(dict.fromkeys(cell.system for cell in cells))
     finished = [] if known is None else read_records(known)
     missing = runner.missing_cells(root, cells, chosen, finished)
     supply.take_statistics(finished, {cell.system for cell in missing})
