@@ -216,9 +216,9 @@ for _entry in (
     ),
     Baseline(
         "rd-jepa-retained",
-        "RD-JEPA, decoder pretrained, half of the first weights retained",
+        "RD-JEPA, half of the way back",
         f"{_HERE}.rd_jepa:DecoderKept",
-        short="RD-JEPA + retained",
+        short="RD-JEPA, half back",
         pretrained=True,
         keeps_decoder=True,
         retains=0.5,

@@ -104,3 +104,16 @@ def test_files_are_vector_and_picture(tmp_path):
     assert pdf.read_bytes().startswith(b"%PDF") and b"CreationDate" not in pdf.read_bytes()
     with Image.open(png) as image:
         assert image.size == (400, 200)
+
+
+@pytest.mark.parametrize(("letters", "columns"), [(2, 5), (25, 2), (60, 1)])
+def test_a_legend_has_as_many_columns_as_fit_into_the_figure(letters, columns):
+    with style.print_style():
+        figure = style.new_figure(figsize=(style.WIDTH, 2))
+        axes = figure.subplots()
+        for number in range(6):
+            axes.plot([0, 1], label=f"{number}{letters * 'm'}")
+        charts.legend(figure, axes, loc="outside lower center")
+    (legend,) = figure.legends
+    assert vars(legend)["_ncols"] == columns and len(legend.get_texts()) == 6
+    assert legend.get_window_extent().width <= figure.bbox.width

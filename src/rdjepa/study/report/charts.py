@@ -129,15 +129,21 @@ def missing(axes: Any) -> None:
 
 
 def legend(figure: Any, axes: Any, **place: Any) -> None:
-    """Add one legend to a figure, with every forecaster that any of its axes shows, in the order of tables."""
+    """Add one legend to a figure, with every forecaster that any of its axes shows, in the order of tables.
+
+    It has as many columns, up to five, as fit into the width of the figure.
+    """
     found: dict[str, Any] = {}
     for each in np.ravel(axes):
         handles, names = each.get_legend_handles_labels()
         found |= dict(zip(names, handles, strict=True))
     order = ["Reference", *(label("forecaster", name) for name in registered("forecaster"))]
     names = sorted(found, key=lambda name: order.index(name) if name in order else len(order))
-    if names:
-        figure.legend([found[name] for name in names], names, ncols=min(len(names), 5), **place)
+    for columns in range(min(len(names), 5), 0, -1):
+        drawn = figure.legend([found[name] for name in names], names, ncols=columns, **place)
+        if columns == 1 or drawn.get_window_extent().width <= figure.bbox.width:
+            return
+        drawn.remove()
 
 
 def _lines(axes: Any, known: Known, places: dict[str, list[tuple]], x: Sequence[float]) -> None:
