@@ -129,7 +129,7 @@ def left_out(arguments: argparse.Namespace) -> str:
             f"expected one of {', '.join(SOURCES)}, or the key of a random equation, got {arguments.left_out}; nothing "
             "is chosen on another system"
         )
-    name = f"{key.system}-{key.split}-{key.index:05d}-within-{SHARE:.0%}".removesuffix("%")
+    name = f"{key.system}-{key.split}-{key.index:05d}-within-{100 * SHARE:.0f}"
     if name not in systems.names():
         found = simulate(key.system, key.index, key.regime, key.split)
         equation = systems.get(key.system).near(found.coefficients, name, SHARE, found.initial_condition)
@@ -192,7 +192,7 @@ def trial(
     """Adapt the groups of parameters; return number of updates, kind of weights and error of every observation."""
     rows: list[tuple[int, str, str]] = []
     shares = [float(share) for share in arguments.retained.split(",") if share]
-    first = retention.weights(model)
+    first = retention.weights(model) if shares else {}
 
     def measure(updates: int, weights: str, snapshot: ForecastModel) -> None:
         forecast = rdjepa.Forecaster(snapshot, normalizer, {}).forecast
@@ -201,10 +201,9 @@ def trial(
 
     def observe(updates: int, weights: str, snapshot: ForecastModel) -> None:
         measure(updates, weights, snapshot)
-        if weights == AVERAGED and shares:
-            for share in shares:
-                with retention.retaining(snapshot, first, share):
-                    measure(updates, f"retained {share:g}", snapshot)
+        for share in shares if weights == AVERAGED else ():
+            with retention.retaining(snapshot, first, share):
+                measure(updates, f"retained {share:g}", snapshot)
 
     if not groups:
         observe(0, "last", model)

@@ -27,6 +27,9 @@ def retain(model: nn.Module, first: Mapping[str, Tensor], share: float) -> None:
 @contextmanager
 def retaining(model: nn.Module, first: Mapping[str, Tensor], share: float) -> Iterator[None]:
     """Give a model the weights of `retain` for the time of a block."""
+    if not share:
+        yield
+        return
     own = weights(model)
     retain(model, first, share)
     try:
