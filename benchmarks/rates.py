@@ -14,7 +14,7 @@ all, and evaluated on its validation trajectories. With `--trunk`, the rates of 
 `--base linear` forecasters correct a linear forecast of every point from its own last four values, fitted to the same
 trajectories; `linear` among `--forecasters` is that forecast alone. Rows have the learning rates themselves, in the
 order of the parameter groups, the decoder last. `--seed` starts decoder (or all weights) and the order of windows anew,
-which shows how far two rows differ by chance. Forecasters that nothing trains have a row after 0 updates; so has
+which shows how far two rows differ by chance. `support` is the error on the supports themselves. Forecasters that nothing trains have a row after 0 updates; so has
 `rd-jepa-decoder` with 0 among `--updates`, whose `--model` needs a pretrained decoder. Those that rehearse take
 trajectories that `--model` was pretrained on. No held-out system and no test trajectory is used. `run` appends a line
 per trial, number of updates and kind of weights, and skips what the file has; `table` prints a row per trial.
@@ -58,7 +58,7 @@ PRESET, SUPPORT_SEED, METRIC = "nano", 777, "relative_l2"
 SHARE = 0.3  # by which coefficients of a random equation differ between its trajectories
 DEFAULT = [name for name in forecasters.usual() if forecasters.get(name).trained]
 TRIAL = ("left_out", "k", "forecaster", "base", "groups", "rates", "precision", "seed")
-FIELDS = (*TRIAL, "updates", "weights", "relative_l2", "validation", "fingerprint")
+FIELDS = (*TRIAL, "updates", "weights", "relative_l2", "support", "validation", "fingerprint")
 KEY = (*TRIAL, "fingerprint")  # of the pretrained weights
 
 
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> None:
                 rows = trial(model, groups, learning, unseen, normalizer, arguments, rehearsed(name, arguments))
                 append(arguments.out, FIELDS, [(*described, *row, len(unseen), fingerprint) for row in rows])
                 done.add((*described, fingerprint))
-                print(" ".join(described), rows[-1][-1], flush=True)
+                print(" ".join(described), rows[-1][2], flush=True)
 
 
 def regrouped(model: ForecastModel, groups: int | None) -> str:
@@ -188,16 +188,16 @@ def trial(
     normalizer: rdjepa.Normalizer,
     arguments: argparse.Namespace,
     beside: Sequence[np.ndarray] = (),
-) -> list[tuple[int, str, str]]:
-    """Adapt the groups of parameters; return number of updates, kind of weights and error of every observation."""
-    rows: list[tuple[int, str, str]] = []
+) -> list[tuple[int, str, str, str]]:
+    """Adapt the groups of parameters; return updates, kind of weights, error and that on the supports, observed."""
+    rows: list[tuple[int, str, str, str]] = []
     shares = [float(share) for share in arguments.retained.split(",") if share]
     first = retention.weights(model) if shares else {}
 
     def measure(updates: int, weights: str, snapshot: ForecastModel) -> None:
         forecast = rdjepa.Forecaster(snapshot, normalizer, {}).forecast
-        error = horizon_average(evaluate(forecast, unseen, metrics=(METRIC,), stride=4), METRIC)
-        rows.append((updates, weights, f"{error:.6g}"))
+        errors = (evaluate(forecast, each, metrics=(METRIC,), stride=4) for each in (unseen, learning))
+        rows.append((updates, weights, *(f"{horizon_average(each, METRIC):.6g}" for each in errors)))
 
     def observe(updates: int, weights: str, snapshot: ForecastModel) -> None:
         measure(updates, weights, snapshot)
@@ -219,7 +219,7 @@ def trial(
     try:
         train(model, data, config, None, observe, at)
     except DivergenceError:
-        rows.append((max(at), "last", "nan"))
+        rows.append((max(at), "last", "nan", "nan"))
     return rows
 
 

@@ -1,0 +1,204 @@
+"""Adaptation and its forecasters through the public functions."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import rdjepa
+from rdjepa import forecasters
+from rdjepa.adaptation.adapt import AdaptConfig
+from rdjepa.data.statistics import Normalizer
+from rdjepa.errors import ArgumentError, CheckpointError, DataError
+
+
+def trajectory(frames=10, seed=0):
+    return np.random.default_rng(seed).standard_normal((frames, 64, 64, 2)).astype(np.float32) * 3 + 1
+
+
+@pytest.fixture
+def forecaster(tiny):
+    return rdjepa.adapt(rdjepa.build("tiny", seed=0), trajectory(), steps=2, device="cpu")
+
+
+def test_forecast_is_in_physical_units_and_of_five_frames(forecaster):
+    context = trajectory()[:4]
+    future = forecaster.forecast(context)
+    assert future.shape == (5, 64, 64, 2)
+    assert future.dtype == np.float32
+    assert np.allclose(forecaster.forecast(context[None])[0], future, atol=1e-5)
+    assert abs(future.mean() - 1) < 3  # near the data's mean, not the standardized one's scale alone
+
+
+def test_errors_on_the_support_itself_come_with_a_warning(forecaster, tmp_path, recwarn):
+    assert rdjepa.evaluate(forecaster, trajectory(seed=1))
+    assert not [each for each in recwarn if issubclass(each.category, UserWarning)]
+    loaded = rdjepa.load_forecaster(forecaster.save(tmp_path / "f.safetensors"))
+    with pytest.warns(UserWarning, match="got 1 of 2 that it was adapted to"):
+        rdjepa.evaluate(loaded, [trajectory(), trajectory(seed=1)])
+
+
+def test_saved_forecaster_forecasts_the_same_bits(forecaster, tmp_path):
+    path = forecaster.save(tmp_path / "f.safetensors")
+    loaded = rdjepa.load_forecaster(path)
+    context = trajectory()[2:6]
+    assert np.array_equal(loaded.forecast(context), forecaster.forecast(context))
+    assert loaded.record == json.loads(json.dumps(forecaster.record))
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(CheckpointError):
+        rdjepa.load_forecaster(path)
+
+
+def test_linear_base_is_saved_with_the_network_and_beats_it_where_fields_are_linear_in_time(tiny, tmp_path):
+    turning = np.arange(20)[:, None, None, None] * 0.3 + np.random.default_rng(1).uniform(0, 6, (1, 64, 64, 2))
+    fields = np.cos(turning).astype(np.float32)
+    model = rdjepa.build("tiny", seed=0)
+    plain, based = (rdjepa.adapt(model, fields, steps=1, base=base, device="cpu") for base in ("none", "linear"))
+    context, future = fields[3:7], fields[7:12]
+    errors = [rdjepa.metrics.relative_l2(f.forecast(context), future).mean() for f in (plain, based)]
+    assert errors[1] < 0.05 < errors[0]
+    loaded = rdjepa.load_forecaster(based.save(tmp_path / "f.safetensors"))
+    assert np.array_equal(loaded.forecast(context), based.forecast(context))
+    assert (based.record["forecaster"], plain.base, based.base, loaded.base) == ("rd-jepa", "none", "linear", "linear")
+    with pytest.raises(ValueError, match="a base among none, linear, got 'ar'"):
+        rdjepa.adapt(model, fields, steps=1, base="ar")
+
+
+@pytest.mark.parametrize("base", ["none", "linear"])
+def test_a_tiled_forecaster_takes_whole_fields_and_is_saved_with_its_tiles(tiny, tmp_path, base):
+    wide = np.random.default_rng(0).standard_normal((2, 10, 192, 192, 2)).astype(np.float32)
+    model, seen = rdjepa.build("tiny", seed=0), []
+    forecaster = rdjepa.adapt(
+        model,
+        wide[:1],
+        steps=1,
+        tile=True,
+        base=base,
+        calibrate=wide[1:],
+        device="cpu",
+        observe=lambda updates, weights, so_far: seen.append(so_far.forecast(wide[0, :4]).shape),
+        at=(1,),
+    )
+    context = wide[0, :4]
+    made = forecaster.forecast(context)
+    assert made.shape == (5, 192, 192, 2) == seen[0]
+    assert forecaster.interval(context, 0.5).lower.shape == made.shape
+    novelty = forecaster.novelty(context)
+    assert novelty is not None and forecaster.base == base
+    loaded = rdjepa.load_forecaster(forecaster.save(tmp_path / "f.safetensors"))
+    assert np.array_equal(loaded.forecast(context), made) and loaded.base == base
+    assert loaded.novelty(context) == novelty
+    with pytest.raises(DataError, match="192, 192"):
+        loaded.forecast(context[:, :64, :64])
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "sentence"),
+    [
+        (np.ones((10, 192, 192, 2)), {"tile": True, "resample": True}, "resampled or tiled, got both"),
+        (np.random.default_rng(0).random((10, 192, 160, 2)), {"tile": True}, "square fields .* got 192 x 160"),
+        (trajectory(), {"tile": True}, "more than 64 points per side to tile, got 64"),
+        (trajectory(), {"borders": "mirrors"}, "borders among zeros, periodic, walls, got 'mirrors'"),
+    ],
+)
+def test_tiles_and_borders_that_cannot_be_are_refused(tiny, fields, options, sentence):
+    with pytest.raises((ArgumentError, DataError), match=sentence):
+        rdjepa.adapt(rdjepa.build("tiny", seed=0), fields, steps=1, device="cpu", **options)
+
+
+def test_borders_reach_the_forecaster_and_its_file(tiny, tmp_path):
+    model, fields = rdjepa.build("tiny", seed=0), trajectory()
+    walls, zeros = (rdjepa.adapt(model, fields, steps=1, device="cpu", borders=b) for b in ("walls", None))
+    loaded = rdjepa.load_forecaster(walls.save(tmp_path / "f.safetensors"))
+    kept = [each.model.settings()["model"].get("borders", "zeros") for each in (zeros, walls, loaded)]
+    assert kept == ["zeros", "walls", "walls"]
+    assert np.array_equal(loaded.forecast(fields[:4]), walls.forecast(fields[:4]))
+    assert not np.array_equal(zeros.forecast(fields[:4]), walls.forecast(fields[:4]))
+    with pytest.raises(ArgumentError, match="built already"):
+        rdjepa.adapt(rdjepa.forecasters.build("no-latent", "nano"), fields, steps=1, borders="walls")
+
+
+def test_adaptation_leaves_its_argument_alone_and_repeats(tiny):
+    model = rdjepa.build("tiny", seed=0)
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    a = rdjepa.adapt(model, trajectory(), steps=2, device="cpu")
+    b = rdjepa.adapt(model, trajectory(), steps=2, device="cpu")
+    assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
+    assert a.losses == b.losses
+    assert a.losses != rdjepa.adapt(model, trajectory(), steps=2, seed=778, device="cpu").losses
+
+
+def test_steps_and_seed_are_those_of_the_configuration_unless_given(tiny):
+    model, x = rdjepa.build("tiny", seed=0), trajectory()
+    five = AdaptConfig(steps=2, seed=5)
+    configured = rdjepa.adapt(model, x, config=five, device="cpu")
+    assert configured.record["config"]["seed"] == 5
+    assert configured.losses == rdjepa.adapt(model, x, steps=2, seed=5, device="cpu").losses
+    both = rdjepa.adapt(model, x, config=AdaptConfig(steps=9), steps=2, seed=5, device="cpu")
+    assert configured.losses == both.losses
+    assert configured.losses != rdjepa.adapt(model, x, config=five, seed=0, device="cpu").losses
+    default = rdjepa.adapt(model, x, steps=2, device="cpu")
+    assert default.record["config"]["seed"] == 777 and default.losses != configured.losses
+
+
+def test_statistics_come_from_the_support_unless_given(tiny):
+    model = rdjepa.build("tiny", seed=0)
+    x = trajectory()
+    own = rdjepa.adapt(model, x, steps=1, device="cpu").normalizer
+    assert own.source == "support"
+    assert np.allclose(own.mean, x.mean((0, 1, 2)), atol=1e-4)
+    given = rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0), "pool")
+    assert rdjepa.adapt(model, x, steps=1, normalizer=given, device="cpu").normalizer == given
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        (np.zeros((10, 64, 64, 3), np.float32), "2 components"),
+        (np.zeros((8, 64, 64, 2), np.float32), "at least 9 frames"),
+        (trajectory()[:, :32, :32], "64 x 64 grid"),
+        (np.zeros((10, 64, 64, 2), bool), "floating"),
+        (np.zeros((10, 64, 64, 2), np.float32), "components that vary"),
+        (np.full((10, 64, 64, 2), np.nan, np.float32), "finite"),
+        (np.zeros((64, 64), np.float32), "expected"),
+    ],
+)
+def test_unfit_trajectories_are_refused_in_one_sentence(tiny, fields, sentence):
+    with pytest.raises(DataError, match=sentence) as caught:
+        rdjepa.adapt(rdjepa.build("tiny", seed=0), fields, steps=1)
+    assert "\n" not in str(caught.value)
+
+
+def test_unfit_contexts_are_refused(forecaster):
+    with pytest.raises(DataError, match="four whole frames"):
+        forecaster.forecast(np.zeros((3, 64, 64, 2), np.float32))
+    with pytest.raises(DataError, match="finite context"):
+        forecaster.forecast(np.full((4, 64, 64, 2), np.inf, np.float32))
+
+
+@pytest.mark.parametrize("options", [{}, {"decoder": "pretrained", "base": "linear"}])
+def test_no_updates_of_what_has_to_learn_are_refused(tiny, options):
+    with pytest.raises(ArgumentError, match="expected at least one update of a fresh decoder, a base or a forecaster"):
+        rdjepa.adapt(rdjepa.build("tiny"), trajectory(), steps=0, **options)
+    with pytest.raises(ValueError, match="expected steps to be a whole number of at least 0"):
+        rdjepa.adapt(rdjepa.build("tiny"), trajectory(), steps=-1)
+
+
+def test_a_zero_shot_forecaster_is_the_pretrained_model_and_the_field_statistics(tiny, tmp_path):
+    model, fields = rdjepa.build("tiny", seed=0), trajectory(25)
+    model.pretrained = ("encoder", "predictor", "decoder")
+    zero = rdjepa.adapt(model, fields, steps=0, decoder="pretrained", hold_out=0.4, device="cpu")
+    assert zero.losses == [] and zero.record["config"]["steps"] == 0 and zero.calibration is not None
+    kept = Normalizer.fit([fields[: zero.record["frames"][0]]], "support")
+    network = forecasters.model_class("rd-jepa-zero-shot")(model)
+    expected = rdjepa.Forecaster(network, kept, {}).forecast(fields[:4])
+    np.testing.assert_array_equal(zero.forecast(fields[:4]), expected)
+    again = rdjepa.load_forecaster(zero.save(tmp_path / "zero.safetensors"))
+    np.testing.assert_array_equal(again.forecast(fields[:4]), expected)
+
+
+def test_evaluation_gives_a_row_per_metric_horizon_and_trajectory(forecaster):
+    rows = rdjepa.evaluate(forecaster, [trajectory(seed=1), trajectory(seed=2)])
+    assert len(rows) == 2 * 5 * 2
+    assert all(np.isfinite(row.value) for row in rows)

@@ -1,0 +1,200 @@
+"""Pretraining through the public function."""
+
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+import rdjepa
+from rdjepa.api import latent_error
+from rdjepa.api.adapting import forecaster_of
+from rdjepa.data.build import build
+from rdjepa.data.statistics import Normalizer
+from rdjepa.data.trajectory import Key
+from rdjepa.errors import ArgumentError, CheckpointError, DataError
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.io import checkpoint
+from rdjepa.pretraining import config as profiles
+from rdjepa.pretraining.config import PretrainConfig
+from rdjepa.pretraining.objectives.field_forecast import ForecastOptions
+from rdjepa.study import leaks
+
+
+def trajectory(frames=10, seed=0):
+    return np.random.default_rng(seed).standard_normal((frames, 64, 64, 2)).astype(np.float32) * 3 + 1
+
+
+def test_pretraining_takes_any_systems_and_records_them(tiny, tmp_path, monkeypatch):
+    data, names = tmp_path / "data", ["schnakenberg", "lambda-omega"]
+    build(data, [Key(name, split) for name in names for split in ("pool", "validation")])
+    monkeypatch.setitem(profiles.PROFILES, "tiny", PretrainConfig(steps=2, batch=1, warmup=1))
+    model = rdjepa.pretrain("tiny", data, tmp_path / "run", systems=names, device="cpu", stop_at=1)
+    record = checkpoint.read_config(tmp_path / "run" / "model")[1].pretraining
+    assert record["systems"] == names == list(record["trajectories"]) and model.name == "tiny"
+    with pytest.raises(ArgumentError, match="expected the systems schnakenberg, lambda-omega that"):
+        rdjepa.pretrain("tiny", data, tmp_path / "run", systems=names[::-1], device="cpu", resume=True)
+    with pytest.raises(ArgumentError, match=r"expected trajectories of brusselator \(pool\)"):
+        rdjepa.pretrain("tiny", data, tmp_path / "other", systems=["brusselator"], device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("objective", "pretrained"), [("field-forecast", ["encoder", "predictor", "decoder"]), ("random", [])]
+)
+def test_a_checkpoint_of_another_objective_says_so_and_is_adapted(tiny, tmp_path, monkeypatch, objective, pretrained):
+    data, run = tmp_path / "data", tmp_path / "run"
+    build(data, [Key("schnakenberg", split) for split in ("pool", "validation")])
+    options = ForecastOptions(keep_decoder=True) if objective == "field-forecast" else None
+    config = PretrainConfig(steps=1, batch=1, warmup=1, objective=objective, options=options)
+    monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
+    chosen: dict = {"systems": ["schnakenberg"], "device": "cpu", "without": ["reaction"]}
+    model = rdjepa.pretrain("tiny", data, run, config=config, **chosen)
+    record = checkpoint.read_config(run / "model")[1]
+    told = record.pretraining
+    assert (told["objective"], told["pretrained"], told["without"]) == (objective, pretrained, ["reaction"])
+    assert told["config"]["objective"] == objective and record.model["without"] == ["reaction"]
+    assert told["steps"] == (1 if pretrained else 0) and told["diagnostics"]["latent_std"] > 0
+    assert "Left out of the method: reaction." in (run / "model" / "README.md").read_text()
+    loaded = rdjepa.load(run / "model")
+    parts = [part for part in ("encoder", "predictor") if part in pretrained] or ["encoder", "predictor"]
+    for part in [*parts, *(["decoder"] if "decoder" in pretrained else [])]:
+        pairs = zip(getattr(model, part).parameters(), getattr(loaded, part).parameters(), strict=True)
+        assert all(torch.equal(a.half().float(), b) for a, b in pairs)
+    forecaster = rdjepa.adapt(loaded, trajectory(12), steps=1, device="cpu")
+    assert np.isfinite(forecaster.forecast(trajectory(12)[:4])).all()
+
+
+def test_a_decoder_is_pretrained_after_the_rest_and_adapted_further(tiny, tmp_path, monkeypatch):
+    data, first, last = (tmp_path / name for name in ("data", "first", "last"))
+    build(data, [Key(name, split) for name in ("schnakenberg", "brusselator") for split in ("pool", "validation")])
+    config = PretrainConfig(steps=1, batch=1, warmup=1, peak=0.1)
+    monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
+    rdjepa.pretrain("tiny", data, first, config=config, systems=["schnakenberg"], device="cpu")
+    chosen: dict = {"config": config, "objective": "decoder", "systems": ["brusselator"], "device": "cpu"}
+    with pytest.raises(ArgumentError, match="expected a pretrained model to start the objective decoder from"):
+        rdjepa.pretrain("tiny", data, last, **chosen)
+    copied = tmp_path / "copied"
+    shutil.copytree(first / "model", copied)
+
+    def removed(*_):  # the run ends with what it began with
+        shutil.rmtree(first / "model", ignore_errors=True)
+
+    rdjepa.pretrain("tiny", data, last, start=first / "model", progress=removed, **chosen)
+    (_, before) = checkpoint.read_config(copied)
+    (_, after) = checkpoint.read_config(last / "model")
+    told, sources = after.pretraining, checkpoint.read_sources(last / "model")
+    assert told["start"]["fingerprint"] == before.sha256
+    assert told["summary"].startswith("predicting future states in latent space, then by forecasting fields with the d")
+    assert told["systems"] == sources.systems == ["brusselator", "schnakenberg"] == list(sources.normalizers)
+    normalizers = {name: Normalizer.from_dict(values) for name, values in sources.normalizers.items()}
+    assert told["check"] == pytest.approx(latent_error(rdjepa.load(last / "model"), normalizers), rel=1e-2)
+    assert (last / "model" / "start-curves.png").is_file()
+    assert sorted(sources.trajectories) == ["brusselator/pool/id/00000", "schnakenberg/pool/id/00000"]
+    assert leaks.audit(str(last / "model"))[1] == []
+
+    loaded = rdjepa.load(last / "model")
+    kept, fresh = (forecaster_of(loaded, 777, decoder=name)[0] for name in ("pretrained", "fresh"))
+    assert isinstance(kept, RDJEPAForecaster) and isinstance(fresh, RDJEPAForecaster)
+    assert all(map(torch.equal, kept.decoder.parameters(), loaded.decoder.parameters()))
+    assert not any(map(torch.equal, fresh.decoder.parameters(), loaded.decoder.parameters()))
+    adapted = rdjepa.adapt(loaded, trajectory(12), steps=1, decoder="pretrained", borders="walls", device="cpu")
+    assert adapted.record["decoder"] == "pretrained" and adapted.model.settings()["model"]["borders"] == "walls"
+    for model, decoder, sentence in (
+        (
+            copied,
+            "pretrained",
+            "got one with encoder and predictor; give it one with rdjepa pretrain --preset tiny --objective decoder",
+        ),
+        (loaded, "warm", "expected a decoder among fresh, pretrained, got 'warm'"),
+        (rdjepa.forecasters.build("no-latent", "nano"), "pretrained", "built already and trained as it is"),
+    ):
+        with pytest.raises(ArgumentError, match=sentence):
+            rdjepa.adapt(model, trajectory(12), steps=1, decoder=decoder, device="cpu")
+
+
+def test_a_start_that_a_run_could_not_tell_of_is_refused_before_the_first_step(tiny, tmp_path, monkeypatch, edit_json):
+    data, first, other = (tmp_path / name for name in ("data", "first", "other"))
+    build(data, [Key("brusselator", split) for split in ("pool", "validation")])
+    monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
+    chosen: dict = {"config": PretrainConfig(steps=1, batch=1, warmup=1), "systems": ["brusselator"], "device": "cpu"}
+    rdjepa.pretrain("tiny", data, first, **chosen)
+
+    def unlisted():
+        (other / "data.json").unlink()
+
+    def untold():
+        edit_json(other / "config.json", lambda values: values["pretraining"].clear())
+
+    def another():
+        edit_json(other / "data.json", lambda values: values["trajectories"].update({"brusselator/pool/id/00000": "0"}))
+
+    for change, error, sentence in (
+        (unlisted, CheckpointError, "expected the list of its data"),
+        (untold, CheckpointError, "in .*, got one without config; start from another"),
+        (another, DataError, "expected the trajectory brusselator/pool/id/00000 that the model was started with"),
+    ):
+        shutil.copytree(first / "model", other, dirs_exist_ok=True)
+        change()
+        with pytest.raises(error, match=sentence):
+            rdjepa.pretrain("tiny", data, tmp_path / "run", start=other, objective="decoder", **chosen)
+    with pytest.raises(ArgumentError, match="no model to start the objective random from, which trains nothing"):
+        rdjepa.pretrain("tiny", data, tmp_path / "run", start=first / "model", objective="random", **chosen)
+    assert not list((tmp_path / "run").rglob("*.safetensors"))
+
+
+def test_pretraining_on_a_family_takes_statistics_of_each_equation_and_as_many_as_asked(tiny, tmp_path, monkeypatch):
+    build(tmp_path / "data", [Key("family", "validation"), *(Key("family", "pool", index=i) for i in range(2))])
+    monkeypatch.setitem(profiles.PROFILES, "tiny", PretrainConfig(steps=1, batch=1, warmup=1))
+    monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
+    rdjepa.pretrain("tiny", tmp_path / "data", tmp_path / "run", systems=["family"], trajectories=1, device="cpu")
+    sources = checkpoint.read_sources(tmp_path / "run" / "model")
+    assert list(sources.normalizers) == list(sources.trajectories) == ["family/pool/id/00000"]
+    assert sources.systems == ["family"] and sources.normalizers["family/pool/id/00000"]["source"] == "trajectory"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [
+        ({"objective": "contrast"}, "among predictive-latent, field-forecast"),
+        ({"without": ["attention"]}, "parts among diffusion, reaction"),
+        ({"without": ["tubes"], "objective": "random"}, "expected the objective predictive-latent where"),
+        ({"config": 5}, "config to be"),
+        ({"trajectories": 0}, "the trajectories of gray-scott to be a whole number of at least 1, got 0"),
+        ({"trajectories": {"heat": 1}}, "got some of heat; name its system"),
+        ({"config": PretrainConfig(weights=(("heat", 2),))}, "got one of heat; name its system"),
+    ],
+)
+def test_unknown_objectives_and_parts_are_refused_and_nothing_is_written(tmp_path, chosen, words):
+    with pytest.raises(ArgumentError, match=words):
+        rdjepa.pretrain("nano", tmp_path, tmp_path / "run", **chosen)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("systems", "words"),
+    [(["heat"], "known: gray-scott"), ([], "got none"), (["barkley", "barkley"], "each once")],
+    ids=["unknown", "none", "twice"],
+)
+def test_unknown_no_and_repeated_systems_are_refused_before_anything_is_read(tmp_path, systems, words):
+    with pytest.raises(ArgumentError, match=words):
+        rdjepa.pretrain("nano", tmp_path, tmp_path / "run", systems=systems)
+
+
+def test_the_recorded_check_is_of_trained_systems(monkeypatch, tiny):
+    seen = []
+
+    def simulate(name, split):
+        seen.append(name)
+        return rdjepa.Trajectory(trajectory(12), np.arange(12.0))
+
+    monkeypatch.setattr("rdjepa.api.pretraining.simulate", simulate)
+    unit, model = rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0)), rdjepa.build("tiny", seed=0)
+    for trained, checked in (
+        (["schnakenberg", "barkley", "gray-scott"], ["gray-scott", "schnakenberg"]),
+        (["barkley", "oregonator"], ["barkley"]),
+        (["mine"], ["mine.py"]),
+        (["family/pool/id/00000"], ["family"]),
+    ):
+        assert np.isfinite(latent_error(model, dict.fromkeys(trained, unit), {"mine": "mine.py"}))
+        assert seen == checked
+        seen.clear()

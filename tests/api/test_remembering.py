@@ -1,0 +1,73 @@
+"""What an adaptation keeps of the pretraining: weights that are retained, trajectories that are rehearsed."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import rdjepa
+from rdjepa.adaptation import retention
+from rdjepa.adaptation.adapt import AdaptConfig
+from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.data.build import build
+from rdjepa.data.trajectory import Key
+from rdjepa.errors import ArgumentError, DataError
+from rdjepa.pretraining import config as profiles
+from rdjepa.pretraining.config import PretrainConfig
+
+
+def trajectory(frames=10, seed=0):
+    return np.random.default_rng(seed).standard_normal((frames, 64, 64, 2)).astype(np.float32) * 3 + 1
+
+
+def test_a_share_of_the_pretrained_weights_is_retained(tiny):
+    model, seen = rdjepa.build("tiny", seed=1), []
+    model.pretrained = ("encoder", "predictor", "decoder")
+
+    def observe(updates, weights, forecaster):
+        seen.append((weights, retention.weights(forecaster.model)))
+
+    def adapted(**options: Any) -> Forecaster:
+        kept = {"decoder": "pretrained", "config": AdaptConfig(averaging=0.9)}
+        given: dict[str, Any] = {"steps": 3, "device": "cpu", **kept}
+        return rdjepa.adapt(model, trajectory(12), **(given | options))
+
+    first, tuned = retention.weights(adapted(steps=0).model), adapted()
+    half = adapted(retain=0.5, observe=observe, at=[3])
+    assert (tuned.record["retained"], half.record["retained"]) == (0.0, 0.5) and tuned.losses == half.losses
+    expected = {name: 0.5 * (tensor + first[name]) for name, tensor in retention.weights(tuned.model).items()}
+    assert any(not torch.equal(expected[name], first[name]) for name in first)
+    for found in (retention.weights(half.model), dict(seen)["averaged"]):
+        assert all(torch.allclose(tensor, expected[name], atol=1e-6) for name, tensor in found.items())
+    for options in ({"decoder": "fresh"}, {"base": "linear"}):
+        with pytest.raises(ArgumentError, match="weights that were all pretrained where a share is retained"):
+            adapted(retain=0.5, **options)
+    with pytest.raises(ArgumentError, match="retain"):
+        adapted(retain=1.0)
+
+
+def test_what_pretraining_saw_is_rehearsed_as_it_was_seen(tiny, tmp_path, monkeypatch):
+    names = ["schnakenberg", "family"]
+    build(tmp_path / "data", [Key(name, split) for name in names for split in ("pool", "validation")])
+    monkeypatch.setitem(profiles.PROFILES, "tiny", PretrainConfig(steps=1, batch=1, warmup=1))
+    monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
+    rdjepa.pretrain("tiny", tmp_path / "data", tmp_path / "run", systems=names, device="cpu")
+    path = tmp_path / "run" / "model"
+    read, simulated = rdjepa.rehearsal(path, data=tmp_path / "data"), rdjepa.rehearsal(path, 3)
+    assert [each.shape for each in read] == 2 * [(40, 64, 64, 2)]
+    for one, other in zip(read, simulated, strict=True):
+        assert np.array_equal(one, other)  # one trajectory, so its own statistics in a family or not
+        assert np.allclose(one.mean((0, 1, 2)), 0, atol=1e-3) and np.allclose(one.std((0, 1, 2)), 1, atol=1e-2)
+    adapted = rdjepa.adapt(path, trajectory(12), steps=2, rehearse=read, device="cpu")
+    assert adapted.record["rehearsed"] == 2 and adapted.record["frames"] == [12] and adapted.familiar is not None
+    changed: tuple[tuple[dict, type[Exception], str], ...] = (
+        ({"base": "linear"}, ArgumentError, "expected no base where others are rehearsed, got linear"),
+        ({"rehearse": [trajectory()[:, :32, :32]]}, DataError, "to rehearse on a 64 x 64 grid, got 32 x 32"),
+        ({"rehearse": [trajectory(5)]}, DataError, "got 5"),
+    )
+    for options, error, sentence in changed:
+        with pytest.raises(error, match=sentence):
+            rdjepa.adapt(path, trajectory(12), steps=1, **({"rehearse": read, "device": "cpu"} | options))
+    with pytest.raises(ArgumentError, match="count to be"):
+        rdjepa.rehearsal(path, 0)
