@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> None:
             stop_at=arguments.seen // each["batch"],
         )
         last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
-        adapted = rdjepa.adapt(model, learning, steps=arguments.updates, device="cpu")
+        adapted = rdjepa.adapt(model, learning, steps=arguments.updates, decoder="fresh", retain=0, device="cpu")
         row = each | {name: last[name] for name in FIELDS if name in last}
         row |= {
             "system": arguments.system,

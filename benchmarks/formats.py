@@ -176,7 +176,7 @@ def run(arguments: argparse.Namespace) -> None:
     rows: list[tuple] = []
     for name, (equation, write) in SOURCES.items():
         began = time.perf_counter()
-        look = rdjepa.first_look(arguments.folder / PLACES[write], steps=arguments.updates)
+        look = rdjepa.first_look(arguments.folder / PLACES[write], model="nano", steps=arguments.updates)
         picture = look.draw().save(arguments.folder / f"{write.__name__}.png")
         few = Image.open(picture).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
         few.save(picture, optimize=True)  # a fifth of the bytes, colors within 4 %

@@ -80,6 +80,8 @@ def calibrated(
             base=arguments.base,
             calibrate=others or None,
             hold_out=None if others else arguments.hold_out,
+            decoder="fresh",
+            retain=0,
         )
     learning, kept = [each.fields for each in support], [each.fields for each in others]
     if not kept:

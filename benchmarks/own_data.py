@@ -68,7 +68,9 @@ def adapted(question: str, choice: str, learning: Trajectory, grid: int, argumen
     options: dict = {"borders": choice} if question == "borders" else {}
     if question == "grid":
         options = {"tile": True} if choice == "tiles" else {"resample": True}
-    forecaster = rdjepa.adapt(arguments.model, [learning], config=config, device="cpu", **options)
+    forecaster = rdjepa.adapt(
+        arguments.model, [learning], config=config, decoder="fresh", retain=0, device="cpu", **options
+    )
     if choice != "averaged":
         return forecaster.forecast
     way = Regridding(learning.fields.shape[1:3], grid, has_walls(learning))

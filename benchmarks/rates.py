@@ -13,11 +13,13 @@ all, and evaluated on its validation trajectories. With `--trunk`, the rates of 
 (predictor, and encoder where it is trained) are multiplied once more: a slow trunk keeps what it brought along. With
 `--base linear` forecasters correct a linear forecast of every point from its own last four values, fitted to the same
 trajectories; `linear` among `--forecasters` is that forecast alone. Rows have the learning rates themselves, in the
-order of the parameter groups, the decoder last. `--seed` starts decoder (or all weights) and the order of windows anew,
-which shows how far two rows differ by chance. `support` is the error on the supports themselves. Forecasters that nothing trains have a row after 0 updates; so has
-`rd-jepa-decoder` with 0 among `--updates`, whose `--model` needs a pretrained decoder. Those that rehearse take
-trajectories that `--model` was pretrained on. No held-out system and no test trajectory is used. `run` appends a line
-per trial, number of updates and kind of weights, and skips what the file has; `table` prints a row per trial.
+order of the parameter groups, the decoder last. `--seed` starts decoder (or all weights) and the order of windows
+anew, which shows how far two rows differ by chance. `support` is the error on the supports before
+any update, standardized (`rdjepa.adaptation.retention.unadapted`). Forecasters
+that nothing trains have a row after 0 updates; so has `rd-jepa-decoder` with 0 among `--updates`, whose `--model`
+needs a pretrained decoder. Those that rehearse take trajectories that `--model` was pretrained on. No held-out system
+and no test trajectory is used. `run` appends a line per trial, number of updates and kind of weights, and skips what
+the file has; `table` prints a row per trial.
 """
 
 import argparse
@@ -193,11 +195,13 @@ def trial(
     rows: list[tuple[int, str, str, str]] = []
     shares = [float(share) for share in arguments.retained.split(",") if share]
     first = retention.weights(model) if shares else {}
+    data = windows(model, [each.fields for each in learning], normalizer, torch.device("cpu"), beside)
 
     def measure(updates: int, weights: str, snapshot: ForecastModel) -> None:
         forecast = rdjepa.Forecaster(snapshot, normalizer, {}).forecast
-        errors = (evaluate(forecast, each, metrics=(METRIC,), stride=4) for each in (unseen, learning))
-        rows.append((updates, weights, *(f"{horizon_average(each, METRIC):.6g}" for each in errors)))
+        error = horizon_average(evaluate(forecast, unseen, metrics=(METRIC,), stride=4), METRIC)
+        on_supports = "" if updates else f"{retention.unadapted(snapshot, data):.6g}"
+        rows.append((updates, weights, f"{error:.6g}", on_supports))
 
     def observe(updates: int, weights: str, snapshot: ForecastModel) -> None:
         measure(updates, weights, snapshot)
@@ -215,11 +219,10 @@ def trial(
     if not max(at):
         return rows
     config = replace(PROFILES[PRESET], steps=max(at), precision=arguments.precision, seed=arguments.seed)
-    data = windows(model, [each.fields for each in learning], normalizer, torch.device("cpu"), beside)
     try:
         train(model, data, config, None, observe, at)
     except DivergenceError:
-        rows.append((max(at), "last", "nan", "nan"))
+        rows.append((max(at), "last", "nan", ""))
     return rows
 
 

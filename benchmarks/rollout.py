@@ -50,7 +50,9 @@ def run(arguments: argparse.Namespace) -> None:
                 place = (system, base, str(support), str(arguments.updates))
                 if place in done:
                     continue
-                forecaster = rdjepa.adapt(model, [get("pool", support)], config=config, base=base, device="cpu")
+                forecaster = rdjepa.adapt(
+                    model, [get("pool", support)], config=config, base=base, decoder="fresh", retain=0, device="cpu"
+                )
                 rows: list[tuple] = []
                 for index in range(arguments.tests):
                     fields = get("validation", index).fields

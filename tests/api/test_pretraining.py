@@ -105,7 +105,7 @@ def test_a_decoder_is_pretrained_after_the_rest_and_adapted_further(tiny, tmp_pa
             "pretrained",
             "got one with encoder and predictor; give it one with rdjepa pretrain --preset tiny --objective decoder",
         ),
-        (loaded, "warm", "expected a decoder among fresh, pretrained, got 'warm'"),
+        (loaded, "warm", "expected a decoder among auto, fresh, pretrained, got 'warm'"),
         (rdjepa.forecasters.build("no-latent", "nano"), "pretrained", "built already and trained as it is"),
     ):
         with pytest.raises(ArgumentError, match=sentence):

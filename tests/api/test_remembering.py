@@ -12,6 +12,7 @@ from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data.build import build
 from rdjepa.data.trajectory import Key
+from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.pretraining import config as profiles
 from rdjepa.pretraining.config import PretrainConfig
@@ -29,7 +30,7 @@ def test_a_share_of_the_pretrained_weights_is_retained(tiny):
         seen.append((weights, retention.weights(forecaster.model)))
 
     def adapted(**options: Any) -> Forecaster:
-        kept = {"decoder": "pretrained", "config": AdaptConfig(averaging=0.9)}
+        kept = {"decoder": "pretrained", "retain": 0.0, "config": AdaptConfig(averaging=0.9)}
         given: dict[str, Any] = {"steps": 3, "device": "cpu", **kept}
         return rdjepa.adapt(model, trajectory(12), **(given | options))
 
@@ -45,6 +46,32 @@ def test_a_share_of_the_pretrained_weights_is_retained(tiny):
             adapted(retain=0.5, **options)
     with pytest.raises(ArgumentError, match="retain"):
         adapted(retain=1.0)
+
+
+def test_what_is_retained_is_decided_by_the_error_without_an_update(tiny, monkeypatch):
+    model, fields = rdjepa.build("tiny", seed=1), trajectory(12)
+    model.pretrained = ("encoder", "predictor", "decoder")
+
+    def adapted(steps: int = 3, given: np.ndarray = fields, **options: Any) -> Forecaster:
+        return rdjepa.adapt(model, given, steps=steps, device="cpu", **options)
+
+    context, targets = FORECASTING.stack(fields)
+    difference, spread = adapted(0).forecast(context) - targets, fields.std((0, 1, 2))
+    error = np.linalg.norm(difference / spread) / np.linalg.norm((targets - fields.mean((0, 1, 2))) / spread)
+    monkeypatch.setattr(retention, "UPDATES", 2)
+    half = adapted(2, retain=retention.SHARE)
+    for familiar, expected in ((error * 0.99, adapted(retain=0)), (error * 1.01, half)):
+        monkeypatch.setattr(retention, "FAMILIAR", familiar)
+        found = adapted()
+        assert found.record["unadapted"] == pytest.approx(error, rel=1e-4) and "unadapted" not in expected.record
+        assert (found.record["retained"], found.losses) == (expected.record["retained"], expected.losses)
+        assert np.array_equal(found.forecast(fields[:4]), expected.forecast(fields[:4]))
+    other = adapted(1, given=fields * np.float32(300) + np.float32(7_000))  # other units, another zero
+    assert other.record["unadapted"] == pytest.approx(error, rel=1e-3)
+    assert len(adapted(1).losses) == 1  # fewer when fewer are asked for
+    assert "unadapted" not in adapted(rehearse=[fields], config=AdaptConfig(batch=2)).record
+    with pytest.raises(ArgumentError, match="retain"):
+        adapted(retain="half")
 
 
 def test_what_pretraining_saw_is_rehearsed_as_it_was_seen(tiny, tmp_path, monkeypatch):

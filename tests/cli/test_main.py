@@ -62,6 +62,7 @@ def test_systems_are_listed_and_described(monkeypatch, capsys):
         (("pretrain", "--ema", "0.9", "1"), "below 1"),
         (("adapt", "missing.npz"), "missing.npz"),
         (("adapt", "missing.npz", "--base", "cubic"), "none, linear"),
+        (("adapt", "missing.npz", "--retain", "half"), "a number or auto"),
         (("adapt", "missing.npz", "--model", "huge"), "shipped checkpoint"),
         (("adapt", "missing.npz", "--device", "abacus"), "abacus"),
         (("pretrain", "--systems", ","), "separated by commas"),

@@ -64,3 +64,9 @@ def test_names_are_separated_by_commas_and_at_least_one_is_needed():
     assert options.names_in(" a, b,") == ["a", "b"]
     with pytest.raises(ArgumentError, match="separated by commas"):
         options.names_in(" , ")
+
+
+def test_a_share_to_retain_is_a_number_or_left_to_the_data():
+    assert (options.share_of("auto"), options.share_of("0.5")) == ("auto", 0.5)
+    with pytest.raises(ArgumentError, match="expected a share to retain of a number or auto, got 'half'"):
+        options.share_of("half")

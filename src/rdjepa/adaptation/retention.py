@@ -3,13 +3,46 @@
 A network that is tuned to one trajectory forgets how to forecast others. Between the weights before and after, on a
 straight line, networks may be better than both: after Wortsman et al., Robust fine-tuning of zero-shot models, CVPR
 2022. It costs nothing, and means something only where all weights were pretrained.
+
+It helps where the pretrained network can forecast a system before any update, and harms where it cannot. Which it is
+shows on the trajectories that one has: `share_for` decides by the error on them. Its numbers were chosen on random
+equations, never on a held-out system (docs/results/left-out.md).
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
+
+from rdjepa.adaptation.adapt import Windows
+from rdjepa.forecasters.base import ForecastModel
+
+SHARE, UPDATES, FAMILIAR = 0.5, 100, 0.3
+
+
+def share_for(error: float) -> float:
+    """Return the share to retain where `unadapted` gives this error.
+
+    It is `SHARE` below `FAMILIAR`, where after `UPDATES` updates more of them change little; nothing otherwise.
+    """
+    return SHARE if error < FAMILIAR else 0.0
+
+
+def unadapted(model: ForecastModel, data: Windows) -> float:
+    """Return the norm of a network's errors on all windows of the support over that of the standardized fields.
+
+    Neither the units of fields nor a constant that is added to them change it.
+    """
+    errors, fields = 0.0, 0.0
+    with torch.no_grad():
+        for index in torch.arange(data.own, device=data.targets.device).split(8):
+            targets = data.targets[index]
+            predicted = model.predict(*(part[index] for part in data.features)).float()
+            errors += float((predicted - targets).square().sum())
+            fields += float(targets.square().sum())
+    return math.sqrt(errors / fields)
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:

@@ -25,6 +25,7 @@ from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.well import checksum
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError, DataError, Note
+from rdjepa.forecasters import registry
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.linear import Corrected, Linear
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
@@ -36,8 +37,8 @@ from rdjepa.models.rdjepa import RDJEPA, with_fresh_decoder
 from rdjepa.progress import Progress
 
 BASES = ("none", "linear")
-FRESH, PRETRAINED = DECODERS = ("fresh", "pretrained")
 AUTO = "auto"
+_, FRESH, PRETRAINED = DECODERS = (AUTO, "fresh", "pretrained")
 
 
 def adapt(
@@ -56,9 +57,9 @@ def adapt(
     calibrate: Any = None,
     hold_out: float | None = None,
     borders: str | None = None,
-    decoder: str = FRESH,
+    decoder: str = AUTO,
     rehearse: Sequence[np.ndarray] = (),
-    retain: float = 0.0,
+    retain: float | str = AUTO,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
     observe: Callable[[int, str, Forecaster], None] | None = None,
@@ -93,11 +94,15 @@ def adapt(
         borders: what decoder and predictor see beyond the borders of the fields: "zeros" as in pretraining,
             "periodic", or "walls" (`rdjepa.models.borders`); those of the pretrained model when None.
         decoder: what a pretrained model's decoder starts from: "fresh" weights, as in the paper, or its "pretrained"
-            ones, which `rdjepa.pretrain` gives it with the objective "decoder" or a decoder that is kept.
+            ones, which `rdjepa.pretrain` gives it with the objective "decoder" or a decoder that is kept; "auto": the
+            latter where it has them, and there is no base.
         rehearse: trajectories (T, H, W, 2) of other systems, standardized, as `rehearsal` returns them: half of the
             windows of every update are of these, so that the model does not forget what it was pretrained on.
         retain: share of the weights before adaptation, below 1, that is mixed into those after it, where all were
             pretrained: between them a network knows one trajectory and others too (`rdjepa.adaptation.retention`).
+            "auto": half of them after at most 100 updates where the error on the trajectories is small without any,
+            and nothing after all updates where it is not; nothing, too, where weights are fresh, there is a base, or
+            others are rehearsed. The record holds that error, in standardized units, as "unadapted".
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
         observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
@@ -125,16 +130,20 @@ def adapt(
         raise ArgumentError("expected trajectories to calibrate on or a share to hold out, got both; leave one out")
     if resample and tile:
         raise ArgumentError("expected fields to be resampled or tiled, got both; leave one out")
-    checked(retain, BelowOne, "retain")
-    if retain and (base != "none" or (decoder != PRETRAINED and not isinstance(model, ForecastModel))):
-        raise ArgumentError(
-            "expected weights that were all pretrained where a share is retained, got a fresh decoder or a base; take "
-            'the pretrained decoder (--decoder pretrained, decoder="pretrained") and no base, or retain nothing'
-        )
+    if retain != AUTO:
+        checked(retain, BelowOne, "retain")
     if rehearse and base != "none":
         raise ArgumentError(f"expected no base where others are rehearsed, got {base}; leave one out")
     torch_device = device if isinstance(device, torch.device) else device_named(device)
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
+    if decoder == AUTO:
+        decoder = PRETRAINED if _has_decoder(start) and base == "none" else FRESH
+    knows = _keeps_all(start, decoder) and base == "none"
+    if retain not in (0, AUTO) and not knows:
+        raise ArgumentError(
+            "expected weights that were all pretrained where a share is retained, got a fresh decoder or a base; take "
+            'the pretrained decoder (--decoder pretrained, decoder="pretrained") and no base, or retain nothing'
+        )
     settings = config or PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig())
     settings = dataclasses.replace(
         settings,
@@ -175,15 +184,21 @@ def adapt(
     data = windows(forecaster, learning, statistics, torch_device, _rehearsed(rehearse, learning[0].shape[1]))
     prepared = time.perf_counter()
 
-    first = retention.weights(forecaster) if retain else {}
+    share, told = float(retain) if retain != AUTO else 0.0, {}
+    if retain == AUTO and knows and settings.steps and not rehearse:
+        told = {"unadapted": retention.unadapted(forecaster.eval(), data)}
+        share = retention.share_for(told["unadapted"])
+        if share:
+            settings = dataclasses.replace(settings, steps=min(settings.steps, retention.UPDATES))
+    first = retention.weights(forecaster) if share else {}
 
     def observed(updates: int, weights: str, model: ForecastModel) -> None:
         if observe:
-            with retention.retaining(model, first, retain):
+            with retention.retaining(model, first, share):
                 observe(updates, weights, Forecaster(whole(model), statistics, {}))
 
     losses = train(forecaster, data, settings, progress, observed, at)
-    retention.retain(forecaster, first, retain)
+    retention.retain(forecaster, first, share)
     adapted = time.perf_counter()
     record = {
         "forecaster": forecaster.name,
@@ -197,7 +212,8 @@ def adapt(
         "checksums": checksums,
         "frames": [len(fields) for fields in support],
         "rehearsed": len(rehearse),
-        "retained": retain,
+        "retained": share,
+        **told,
         "held_out": [len(fields) for fields in others] if hold_out is not None else [],
         "range": [
             np.min([fields.min(axis=(0, 1, 2)) for fields in support], axis=0).tolist(),
@@ -226,6 +242,18 @@ def adapt(
         counts = [FORECASTING.count(len(fields)) for fields in support]
         result.familiar = familiar(known, counts, described(others) if others else None)
     return result
+
+
+def _has_decoder(start: RDJEPA | ForecastModel) -> bool:
+    """Return whether a model has a pretrained decoder that adaptation could go on with."""
+    return isinstance(start, RDJEPA) and "decoder" in start.pretrained
+
+
+def _keeps_all(start: RDJEPA | ForecastModel, decoder: str) -> bool:
+    """Return whether adaptation goes on with pretrained weights alone."""
+    if isinstance(start, ForecastModel):
+        return start.name in registry.names() and registry.get(start.name).keeps_decoder
+    return decoder == PRETRAINED
 
 
 def _rehearsed(given: Sequence[np.ndarray], grid: int) -> list[np.ndarray]:

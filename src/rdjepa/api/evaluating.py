@@ -13,7 +13,7 @@ import torch
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig
 from rdjepa.adaptation.forecaster import Forecaster
-from rdjepa.api.adapting import adapt, checked_fields, read_at_stride, require_base
+from rdjepa.api.adapting import AUTO, adapt, checked_fields, read_at_stride, require_base
 from rdjepa.checks import Count, Few, Seed, checked, of_class
 from rdjepa.data import readers, survey
 from rdjepa.data.inspection import Inspection
@@ -140,12 +140,12 @@ def learning_curve(
     checked_fields(given, grid)
     single = len(given) == 1
     parts = spans(given[0]) if single else given
-    settings = {"steps": updates, "seed": seed, "base": base, "device": torch_device}
+    settings = {"steps": updates, "seed": seed, "base": base, "decoder": AUTO, "retain": AUTO}
     subject = start.name if isinstance(start, ForecastModel) else RDJEPAForecaster.name
     models = {subject: start}
     if isinstance(start, RDJEPA):
         models["scratch"] = forecasters.build("scratch", start.name, seed=seed)
-    fits: dict[str, Fit] = {name: partial(_adapted, each, settings) for name, each in models.items()}
+    fits: dict[str, Fit] = {name: partial(_adapted, each, settings, torch_device) for name, each in models.items()}
     walls = any(has_walls(part) for part in parts)
     fits["rates"] = lambda support: Rates.fit([each.fields for each in support], walls).forecast
     unfitted: dict[str, Forecast] = {"persistence": persistence, "extrapolation": extrapolation}
@@ -154,7 +154,7 @@ def learning_curve(
 
     def identity(name: str, support: Sequence[int], left_out: Sequence[int]) -> str:
         of = {"left out": [sums[i] for i in left_out], "support": [sums[i] for i in support], "version": __version__}
-        trained = {"updates": updates, "seed": seed, "base": base, "origin": origin[name]} if name in origin else {}
+        trained = settings | {"origin": origin[name]} if name in origin else {}
         return sealed.seal(of | trained)[:16]
 
     rows = measure(
@@ -175,11 +175,13 @@ def learning_curve(
     return LearningCurve(tuple(rows), subject, len(parts), single, tuple(notes))
 
 
-def _adapted(model: RDJEPA | ForecastModel, settings: Mapping[str, Any], support: Sequence[Trajectory]) -> Forecast:
+def _adapted(
+    model: RDJEPA | ForecastModel, settings: Mapping[str, Any], device: torch.device, support: Sequence[Trajectory]
+) -> Forecast:
     """Return the forecast of a model adapted to a support, without what was said when the data were read."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Note)
-        return adapt(model, support, **settings).forecast
+        return adapt(model, support, **settings, device=device).forecast
 
 
 def _weights(model: RDJEPA | ForecastModel) -> str:

@@ -25,9 +25,10 @@ from rdjepa.cli.options import (
     Stride,
     Tile,
     reading_of,
+    share_of,
     stride_of,
 )
-from rdjepa.cli.outlook import say_calibration, say_growth, warn_of_novelty
+from rdjepa.cli.outlook import say_calibration, say_growth, say_retention, warn_of_novelty
 from rdjepa.cli.outputs import is_forecast, is_forecaster, is_rows, refuse_overwriting
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.io.atomic import write_arrays, write_bytes
@@ -61,8 +62,12 @@ def adapt(
     ] = None,
     borders: Borders = None,
     decoder: Annotated[
-        str, typer.Option(help=f"Weights that the decoder starts from: {' or '.join(DECODERS)} ones of the model.")
-    ] = "fresh",
+        str,
+        typer.Option(
+            help=f"Weights that the decoder starts from, one of {', '.join(DECODERS)}: fresh ones, as in the paper, or "
+            "the model's; auto takes these where it has them, and there is no base."
+        ),
+    ] = "auto",
     rehearse: Annotated[
         int,
         typer.Option(
@@ -70,9 +75,12 @@ def adapt(
         ),
     ] = 0,
     retain: Annotated[
-        float,
-        typer.Option(help="Share of the weights before adaptation that is mixed into the result (pretrained decoder)."),
-    ] = 0.0,
+        str,
+        typer.Option(
+            help="Share of the weights before adaptation that is mixed into the result (pretrained decoder); auto: "
+            "half after 100 updates where the model can forecast the data without any, else 0."
+        ),
+    ] = "auto",
     resample: Resample = False,
     tile: Tile = False,
     stride: Stride = "1",
@@ -113,13 +121,14 @@ def adapt(
             borders=borders,
             decoder=decoder,
             rehearse=beside,
-            retain=retain,
+            retain=share_of(retain),
             device=device,
             progress=update,
         )
     count, losses = len(forecaster.record["frames"]), forecaster.losses
     learned = f"loss {losses[0]:.4f} to {losses[-1]:.4f}" if losses else "no update, only their field statistics"
     console.print(f"{count} {'trajectory' if count == 1 else 'trajectories'}, {learned}; {verb} {forecaster.save(out)}")
+    say_retention(forecaster)
     say_calibration(forecaster)
 
 

@@ -21,7 +21,7 @@ HORIZONS = 5
 COMPILE_MODES = ("no", "yes", "graphs")
 EXPORTS = ("torch", "onnx")
 BORDERS = ("zeros", "periodic", "walls")
-DECODERS = ("fresh", "pretrained")
+DECODERS = ("auto", "fresh", "pretrained")
 OBJECTIVES = ("predictive-latent", "field-forecast", "masked-fields", "variance-covariance", "random", "decoder")
 PARTS = ("diffusion", "reaction", "masks", "blocks", "tubes", "same-time")
 FRAME_PLACES = ("memory", "mapped", "device")
@@ -94,6 +94,22 @@ def stride_of(text: str) -> int | str:
     if text != "auto" and not (text.isascii() and text.isdecimal()):
         raise ArgumentError(f"expected a stride of a whole number or auto, got {text!r}; give one of these")
     return text if text == "auto" else int(text)
+
+
+def share_of(text: str) -> float | str:
+    """Return the share that a text names; "auto" as it is.
+
+    Raises:
+        ArgumentError: it is neither that nor a number.
+    """
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ArgumentError(
+            f"expected a share to retain of a number or auto, got {text!r}; give one of these"
+        ) from None
 
 
 def names_in(text: str) -> list[str]:

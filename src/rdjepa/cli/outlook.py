@@ -33,6 +33,17 @@ def say_calibration(forecaster: "Forecaster") -> None:
     )
 
 
+def say_retention(forecaster: "Forecaster") -> None:
+    """Print what adaptation decided about the weights before it, if it was left to decide."""
+    record = forecaster.record
+    if "unadapted" not in record:
+        return
+    kept = f"{len(forecaster.losses)} updates"
+    if record["retained"]:
+        kept = f"{kept} and {100 * record['retained']:.0f} % of the way back to these weights"
+    console.print(f"without an update the error on the data is {record['unadapted']:.3f}: {kept}")
+
+
 def warn_of_novelty(forecaster: "Forecaster", context: "np.ndarray") -> None:
     """Warn of a context (4, H, W, C) that is unlike the support."""
     novelty = forecaster.novelty(context)

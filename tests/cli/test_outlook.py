@@ -1,0 +1,22 @@
+from types import SimpleNamespace
+
+import pytest
+
+from rdjepa.cli.outlook import say_retention
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        ({"retained": 0.5}, ""),  # not left to the data, so nothing was decided
+        ({"retained": 0.0, "unadapted": 0.7124}, "without an update the error on the data is 0.712: 3 updates\n"),
+        (
+            {"retained": 0.5, "unadapted": 0.07},
+            "without an update the error on the data is 0.070: 3 updates and 50 % of the way back to these weights\n",
+        ),
+    ],
+)
+def test_what_is_retained_is_said_where_the_data_decided(capsys, monkeypatch, record, said):
+    monkeypatch.setattr("rdjepa.cli.outlook.console.width", 200, raising=False)
+    say_retention(SimpleNamespace(record=record, losses=[0.3, 0.2, 0.1]))  # type: ignore[arg-type]
+    assert " ".join(capsys.readouterr().out.split()) == said.strip()
