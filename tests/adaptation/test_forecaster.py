@@ -1,5 +1,7 @@
 """A calibrated forecaster: its intervals, its file, and what it refuses."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -73,13 +75,22 @@ def test_what_is_held_out_is_not_adapted_to():
     movies = [movie(seed) for seed in range(3)]
     held = adapt(movies, hold_out=0.3)
     assert held.losses == adapt(movies[:2]).losses and held.normalizer == adapt(movies[:2]).normalizer
-    assert (held.record["frames"], held.record["held_out"], held.calibration.trajectories) == ([20, 20], [20], 1)
+    assert (held.record["frames"], held.record["held_out"], held.calibration.trajectories) == (
+        [20, 20],
+        {"trajectories": 1},
+        1,
+    )
     same = adapt(movies[:2], calibrate=movies[2])
     assert np.array_equal(held.calibration.scores, same.calibration.scores) and not same.record["held_out"]
     single = adapt(movie(0, 30), hold_out=0.4)
-    assert single.losses == adapt(movie(0, 30)[:18]).losses and single.record["held_out"] == [12]
-    with pytest.warns(UserWarning, match="got 1 of 1 that it was adapted to"):
-        rdjepa.evaluate(single, movie(0, 30))
+    assert single.losses == adapt(movie(0, 30)[:18]).losses and single.record["held_out"] == {"frames": 12}
+    for seen in (movie(0, 30), movie(0, 30)[:18]):
+        with pytest.warns(UserWarning, match="got 1 of 1 that it was adapted to"):
+            rdjepa.evaluate(single, seen)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rdjepa.evaluate(held, movies[2])
+    assert len(held.record["support"]) == 2
 
 
 def test_a_calibration_on_the_support_and_two_calibrations_are_refused():

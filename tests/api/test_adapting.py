@@ -175,6 +175,18 @@ def test_unfit_contexts_are_refused(forecaster):
         forecaster.forecast(np.zeros((3, 64, 64, 2), np.float32))
     with pytest.raises(DataError, match="finite context"):
         forecaster.forecast(np.full((4, 64, 64, 2), np.inf, np.float32))
+    context = trajectory()[:4]
+    for unfit, words in (
+        (np.ma.masked_greater(context, 2), "real numbers, got masked ones"),
+        (context + 1j, "real numbers, got complex64"),
+        (context.astype(object), "real numbers, got object"),
+        (context.astype(np.float64) * 1e300, "within the range of float32"),
+        (context[None][:0], r"got \(0, 4, 64, 64, 2\)"),
+    ):
+        with pytest.raises(DataError, match=words):
+            forecaster.forecast(unfit)
+    reduced = torch.from_numpy(context).bfloat16()
+    assert np.array_equal(forecaster.forecast(reduced), forecaster.forecast(reduced.float().numpy()))
 
 
 @pytest.mark.parametrize("options", [{}, {"decoder": "pretrained", "base": "linear"}])

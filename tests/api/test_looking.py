@@ -158,10 +158,21 @@ def test_a_first_look_takes_fields_to_the_grid_of_the_model_at_the_suggested_str
         look = rdjepa.first_look(fine, model=small(), steps=1, hold_out=0.5)
     assert look.context.shape == (4, 16, 16, 2) and look.forecaster.stride == 3
     assert np.allclose(np.diff(look.times), 3) and look.times[0] == 62
+    look = rdjepa.first_look(
+        fine, model=small(), steps=1, hold_out=0.5, reading=rdjepa.Reading(stride=2)
+    )  # it was asked for
+    assert look.forecaster.stride == 2 and np.allclose(np.diff(look.times), 2)
+
+
+@pytest.mark.parametrize("stride", [3, "auto"])
+def test_two_strides_are_refused(stride):
+    with pytest.raises(ArgumentError, match=f"expected one stride, got {stride} and 2 in reading"):
+        rdjepa.adapt(small(), slow(60), steps=1, stride=stride, reading=rdjepa.Reading(stride=2))
+    assert rdjepa.adapt(small(), slow(60), steps=1, reading=rdjepa.Reading(stride=2)).stride == 2
 
 
 def test_a_first_look_takes_a_smaller_stride_where_the_suggested_one_would_leave_too_few_frames():
     look = rdjepa.first_look(slow(40), model=small(), steps=1)
     assert look.forecaster.stride == 1  # three would leave 14 frames, of which 6 would be held out
     look = rdjepa.first_look(slow(45), model=small(), steps=1)
-    assert look.forecaster.stride == 2 and look.forecaster.record["held_out"] == [9]
+    assert look.forecaster.stride == 2 and look.forecaster.record["held_out"] == {"frames": 9}

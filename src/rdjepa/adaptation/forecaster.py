@@ -14,7 +14,7 @@ from rdjepa.adaptation.intervals import Calibration, Interval, scales
 from rdjepa.adaptation.novelty import Familiar, embed
 from rdjepa.adaptation.rollout import rollout, stable_frames
 from rdjepa.checks import Count, checked, of_class
-from rdjepa.data.fields import channels_first, channels_last
+from rdjepa.data.fields import channels_first, channels_last, single
 from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, CheckpointError, DataError
@@ -205,18 +205,25 @@ class Forecaster:
         Raises:
             DataError: wrong shape, or values that are not finite.
         """
-        context = np.asarray(context)
+        if isinstance(context, torch.Tensor):
+            context = context.detach().float().cpu().numpy()
+        masked, context = np.ma.is_masked(context), np.asarray(context)
+        if masked or context.dtype.kind not in "fiu":
+            got = "masked ones" if masked else context.dtype
+            raise DataError(
+                f"expected a context of real numbers, got {got}; give what was measured, as floating numbers"
+            )
         grid, components = self.model.grid, self.model.components
         height, width = (grid, grid) if grid is not None else context.shape[-3:-1]
         frame = (CONTEXT, height, width, components)
-        if context.shape[-4:] != frame or context.ndim not in (4, 5):
+        if context.shape[-4:] != frame or context.ndim not in (4, 5) or not len(context):
             raise DataError(
                 f"expected a context of shape {frame}, got {context.shape}; give four whole frames on the model's grid "
                 "(--resample averages finer ones over blocks of points)"
             )
         if not np.isfinite(context).all():
             raise DataError("expected a finite context, got NaN or infinite values; clean the frames first")
-        return context
+        return single(context)
 
     def plot(self, fields: Any, start: int | None = None, component: int = 0) -> "Drawing":
         """Draw the forecast from four frames, with reference and error if five follow, as a figure for a notebook.

@@ -162,14 +162,16 @@ def adapt(
     grid = tiled_grid(given) if tile else forecaster.grid
     walls = any(has_walls(trajectory) for trajectory in given) if tile else False
     support = checked_fields(given, grid)
-    checksums = [checksum(fields) for fields in support]
+    whole_sum = [checksum(support[0])] if hold_out is not None and len(support) == 1 else []
     others: list[np.ndarray] = []
+    if hold_out is not None:
+        support, others = intervals.hold_out(support, hold_out)
+    kept = len(given) - len(support)
+    checksums = [*(checksum(fields) for fields in support), *whole_sum]  # of one that was cut both say that it was seen
     if calibrate is not None:
         held, _ = read_at_stride(calibrate, forecaster.grid, resample, reading, taken)
         others = checked_fields(held, grid)
         _refuse_seen(others, checksums)
-    if hold_out is not None:
-        support, others = intervals.hold_out(support, hold_out)
     statistics = normalizer or Normalizer.fit(support, "support")
 
     def whole(network: ForecastModel) -> ForecastModel:
@@ -208,13 +210,13 @@ def adapt(
         "settings": forecaster.settings(),
         "config": dataclasses.asdict(settings),
         "stride": taken,
-        "support": [str(trajectory.key or "without a key") for trajectory in given],
+        "support": [str(trajectory.key or "without a key") for trajectory in given[: len(support)]],
         "checksums": checksums,
         "frames": [len(fields) for fields in support],
         "rehearsed": len(rehearse),
         "retained": share,
         **told,
-        "held_out": [len(fields) for fields in others] if hold_out is not None else [],
+        "held_out": {} if hold_out is None else {"trajectories": kept} if kept else {"frames": len(others[0])},
         "range": [
             np.min([fields.min(axis=(0, 1, 2)) for fields in support], axis=0).tolist(),
             np.max([fields.max(axis=(0, 1, 2)) for fields in support], axis=0).tolist(),
@@ -285,6 +287,10 @@ def read_at_stride(
     if isinstance(stride, str) and stride != AUTO:
         raise ArgumentError(f'expected a stride of a whole number or "{AUTO}", got {stride!r}; give one of these')
     reading = reading or Reading()
+    if reading.stride not in (None, stride) and stride != 1:
+        raise ArgumentError(
+            f"expected one stride, got {stride} and {reading.stride} in reading; leave one of the two out"
+        )
     if isinstance(stride, str):
         stride = survey.inspect(source, dataclasses.replace(reading, stride=None)).stride
     if stride != 1:

@@ -154,7 +154,9 @@ def _rivals(forecaster: Forecaster, loaded: RDJEPA | ForecastModel) -> dict[str,
 
 
 def _stride(source: Any, share: float, reading: Reading | None) -> int:
-    """Return the suggested stride; of a single trajectory at most one that leaves a window on either side."""
+    """Return the stride of a reading, or the suggested one, of a single trajectory at most one that leaves two windows."""
+    if reading and reading.stride:
+        return reading.stride
     found = survey.inspect(source, reading or Reading())
     if found.trajectories > 1 or not 0 < share < 1:  # `adapt` refuses such a share
         return found.stride

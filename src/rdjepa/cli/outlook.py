@@ -22,8 +22,8 @@ def say_calibration(forecaster: "Forecaster") -> None:
     several = "trajectory" if calibration.trajectories == 1 else "trajectories"
     kept = f"{calibration.trajectories} {several}"
     if record["held_out"]:
-        whole = len(record["support"]) > 1
-        kept = f"the last {kept}" if whole else f"the last {record['held_out'][0]} frames"
+        frames = record["held_out"].get("frames")
+        kept = f"the last {frames} frames" if frames else f"the last {kept}"
         kept += ", which were not adapted to"
     few = "; new ones may be covered less, as these are few" if calibration.trajectories < ENOUGH else ""
     if calibration.trajectories == 1:

@@ -10,7 +10,7 @@ from rdjepa.errors import DataError
 
 COMPONENTS = 2
 NEGLIGIBLE = 1e-6  # of the magnitude: smaller differences are rounding in float32
-SMALLEST_SPREAD = 1e-18  # of a component; squares of such differences are still normal numbers in float32
+SMALLEST_SPREAD = 1e-5  # of a component; its standard deviation is divided by as if it were at least 1e-6 (S2.6)
 UNEVEN = 0.02  # largest difference between intervals, of their median
 
 Array = TypeVar("Array", bound=Any)
@@ -152,7 +152,7 @@ def require_change(fields: np.ndarray) -> None:
 
     Raises:
         DataError: a component has one value everywhere, or differs from it in the last digits only, or by less than
-            float32 can be divided by.
+            standardization can divide by.
     """
     low, high = (np.asarray(each, dtype=np.float64) for each in (fields.min((0, 1, 2)), fields.max((0, 1, 2))))
     constant = np.flatnonzero(high - low <= NEGLIGIBLE * np.maximum(abs(low), abs(high)))
