@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from rdjepa import forecasters
+from rdjepa.adaptation import retention
 from rdjepa.adaptation.adapt import train, windows
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data import store
@@ -164,4 +165,5 @@ def test_a_cell_that_retains_first_weights_is_named_after_the_share(brief, monke
     with pytest.raises(InterruptedError):
         cells.compute(cell, brief, lambda key: trajectory, Normalizer((0.0, 0.0), (1.0, 1.0)), torch.device("cpu"))
     assert given == [identity(cell, brief)["retained"]] == [0.5]
+    assert identity(replace(cell, forecaster="rd-jepa-auto"), brief)["retained"] == retention.RULE
     assert "retained" not in identity(replace(cell, forecaster="rd-jepa-decoder"), brief)

@@ -20,6 +20,7 @@ from rdjepa.adaptation.adapt import Windows
 from rdjepa.forecasters.base import ForecastModel
 
 SHARE, UPDATES, FAMILIAR = 0.5, 100, 0.3
+RULE = {"share": SHARE, "updates": UPDATES, "familiar": FAMILIAR}
 
 
 def share_for(error: float) -> float:

@@ -154,7 +154,7 @@ def _rivals(forecaster: Forecaster, loaded: RDJEPA | ForecastModel) -> dict[str,
 
 
 def _stride(source: Any, share: float, reading: Reading | None) -> int:
-    """Return the stride of a reading, or the suggested one, of a single trajectory at most one that leaves two windows."""
+    """Return the stride of a reading, or else the suggested one; of a single trajectory one that leaves two windows."""
     if reading and reading.stride:
         return reading.stride
     found = survey.inspect(source, reading or Reading())

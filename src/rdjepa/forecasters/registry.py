@@ -28,7 +28,7 @@ class Baseline:
         pretrained: whether it starts from a pretrained checkpoint; its class then takes the loaded model.
         keeps_decoder: whether it goes on with the checkpoint's pretrained decoder, not with a fresh one.
         rehearses: whether it is adapted with trajectories beside the support that the checkpoint was pretrained on.
-        retains: share of its pretrained weights that is mixed into those after adaptation.
+        retains: share of its pretrained weights that is mixed into those after adaptation; "auto" as in `rdjepa.adapt`.
         sized_by_checkpoint: whether it is built at the preset of a study's checkpoint, not at that of the other models.
         place: position in tables, from 1; trained ones come first, equal places in the order of registration.
         color, marker, line: of its line in figures, as matplotlib names them; spare ones by default.
@@ -42,7 +42,7 @@ class Baseline:
     pretrained: bool = False
     keeps_decoder: bool = False
     rehearses: bool = False
-    retains: float = 0.0
+    retains: float | str = 0.0
     sized_by_checkpoint: bool = False
     place: int = LAST
     color: str = ""
@@ -226,6 +226,20 @@ for _entry in (
         place=1,
         color="#EE3377",
         marker="4",
+        line="-",
+    ),
+    Baseline(
+        "rd-jepa-auto",
+        "RD-JEPA, decided by the support",
+        f"{_HERE}.rd_jepa:DecoderKept",
+        short="RD-JEPA, auto",
+        pretrained=True,
+        keeps_decoder=True,
+        retains="auto",
+        sized_by_checkpoint=True,
+        place=1,
+        color="#AA3377",
+        marker="*",
         line="-",
     ),
     Baseline(

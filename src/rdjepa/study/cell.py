@@ -15,6 +15,7 @@ import pandas as pd
 import torch
 
 from rdjepa import api, forecasters
+from rdjepa.adaptation import retention
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data import store
 from rdjepa.data.splits import support
@@ -108,7 +109,7 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
     kept = {"predictor": not change.fresh_predictor, "decoder": change.keep_decoder} if change else {}
     own = {"pretraining": start.identity(), **kept} if start and change else {}
     if found.retains:
-        own["retained"] = found.retains
+        own["retained"] = retention.RULE if found.retains == api.AUTO else found.retains
     if beside := contenders.rehearsed_keys(cell.forecaster, profile):
         statistics = checkpoint.read_sources(profile.checkpoint).normalizers
         own["rehearsed"] = {
@@ -165,6 +166,8 @@ class Record(TypedDict):
     parameters: int
     trained: int
     loss: NotRequired[list[float]]
+    unadapted: NotRequired[float]
+    retained: NotRequired[float]
     software: dict[str, str]
     threads: int
     seconds: dict[str, float]
@@ -316,7 +319,8 @@ def _made(adapted: Forecaster) -> dict[str, Any]:
     """Return parameter counts and the first and last loss of an adapted model, for the record of its cell."""
     trained = sum(parameter.numel() for group in adapted.model.parameter_groups() for parameter in group["params"])
     losses = adapted.losses
-    return {"parameters": parameter_count(adapted.model), "trained": trained, "loss": [losses[0], losses[-1]]}
+    decided = {name: adapted.record[name] for name in ("unadapted", "retained") if "unadapted" in adapted.record}
+    return {"parameters": parameter_count(adapted.model), "trained": trained, "loss": [losses[0], losses[-1]]} | decided
 
 
 def _example(forecast: Forecast, trajectory: Trajectory) -> bytes:

@@ -203,7 +203,7 @@ register(
         "decoder",
         "A decoder that was pretrained too",
         protocol.HELD_OUT,
-        ("rd-jepa", "rd-jepa-decoder", "rd-jepa-retained", "scratch", "no-latent", "rd-jepa-zero-shot"),
+        ("rd-jepa", "rd-jepa-decoder", "rd-jepa-auto", "rd-jepa-retained", "scratch", "no-latent", "rd-jepa-zero-shot"),
         cells="heldout",
         subject="rd-jepa-decoder",
     )
