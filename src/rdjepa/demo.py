@@ -26,7 +26,7 @@ from rdjepa.evaluation.aggregate import horizon_average, per_horizon
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.io.atomic import write_bytes
-from rdjepa.io.checkpoint import read_config
+from rdjepa.io.checkpoint import DEFAULT, read_config
 from rdjepa.io.provenance import software
 from rdjepa.progress import Progress
 from rdjepa.study import protocol
@@ -55,7 +55,7 @@ class DemoConfig:
     """
 
     system: str = "barkley"
-    model: str = "nano"
+    model: str = DEFAULT
     k: int = 1
     updates: int = 100
     test: int = 6

@@ -6,7 +6,7 @@ import pytest
 import rdjepa
 from rdjepa import forecasters
 from rdjepa.data import pace
-from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note
+from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, OutputError
 from rdjepa.evaluation import curve_file
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.forecasters.fno import Config
@@ -31,7 +31,8 @@ def test_a_learning_curve_of_arrays_and_its_figure(tmp_path):
     curve = rdjepa.learning_curve(FIELDS, model=small(), updates=1, progress=lambda *line: lines.append(line))
     assert curve.counts == (1, 2, 3) and curve.names == ("persistence", "extrapolation", "fno", "rates")
     assert len(lines) == lines[-1][0] == lines[-1][1] == 2 * (2 + 3 * 2)
-    assert "1 updates for every K" in curve.notes[0] and not curve.spans and curve.advice()
+    assert curve.notes[0] == "at most 1 updates for every K; adapt takes up to 5000 by default"
+    assert not curve.spans and curve.advice()
     assert curve.draw(tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -52,6 +53,44 @@ def test_a_curve_goes_on_from_its_file_unless_the_data_or_settings_changed(tmp_p
         rdjepa.learning_curve(given.pop("trajectories"), draws=1, out=out, **given)
         assert len(fitted) == 4
         del fitted[2:]
+
+
+def test_a_curve_that_is_ended_early_loses_no_row_of_its_file(tmp_path):
+    out, given = tmp_path / "rows.csv", {"model": small(), "draws": 1}
+
+    def ended(*_):
+        raise KeyboardInterrupt
+
+    first = rdjepa.learning_curve(FIELDS[:3], updates=1, out=out, **given)
+    with pytest.raises(KeyboardInterrupt):
+        rdjepa.learning_curve(FIELDS[:3], updates=1, out=out, progress=ended, **given)
+    assert curve_file.read(out) == list(first.rows)
+    second = rdjepa.learning_curve(FIELDS[:3], updates=2, out=out, **given)
+    both = set(first.rows) | set(second.rows)
+    assert set(curve_file.read(out)) == both and len(curve_file.read(out)) == len(both) > len(first.rows)
+    assert {row.identity for row in second.rows if row.forecaster == "fno"}.isdisjoint(
+        {row.identity for row in first.rows if row.forecaster == "fno"}
+    )
+    assert rdjepa.learning_curve(FIELDS[:3], updates=1, out=out, **given) == first
+    assert set(curve_file.read(out)) == both
+
+
+def test_a_curve_replaces_no_file_but_a_curve_unless_forced(monkeypatch, tmp_path):
+    data = tmp_path / "data.npz"
+    np.savez(data, fields=FIELDS[:3])
+    notes = tmp_path / "notes.txt"
+    notes.write_text("three years of work")
+    before = data.read_bytes()
+    with monkeypatch.context() as without:
+        without.delattr("rdjepa.api.evaluating.measure")
+        for out, force in ((data, False), (str(data), False), (notes, False), (tmp_path, False), (tmp_path, True)):
+            with pytest.raises(OutputError, match=r"expected a learning curve or no file at .*, got something else; "):
+                rdjepa.learning_curve(data, model=small(), updates=1, draws=1, out=out, force=force)
+        with pytest.raises(ArgumentError, match="expected out to be a"):
+            rdjepa.learning_curve(data, model=small(), updates=1, draws=1, out=3)  # type: ignore[arg-type]
+    assert data.read_bytes() == before and notes.read_text() == "three years of work"
+    curve = rdjepa.learning_curve(data, model=small(), updates=1, draws=1, out=notes, force=True)
+    assert curve_file.read(notes) == list(curve.rows)
 
 
 def test_one_trajectory_is_cut_into_spans_and_that_is_said():

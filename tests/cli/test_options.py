@@ -10,6 +10,7 @@ from rdjepa.cli import about, curve, data, look, options, pretrain, study
 from rdjepa.data import trajectory
 from rdjepa.errors import ArgumentError
 from rdjepa.evaluation.probe import ProbeConfig
+from rdjepa.io import checkpoint
 from rdjepa.models import borders
 from rdjepa.models import rdjepa as models
 from rdjepa.pretraining import engine, objectives, parts
@@ -33,6 +34,7 @@ from rdjepa.study.supply import Supply
         (options.PARTS, parts.PARTS),
         (options.STUDIES, registry.names()),
         (options.PROFILES, profiles.PROFILES),
+        ((options.MODEL,), (checkpoint.DEFAULT,)),
         (options.PHASES, registry.get("ablation").phases),
     ],
 )

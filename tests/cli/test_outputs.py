@@ -1,5 +1,6 @@
 """Commands never replace what they read, nor a file that another command made."""
 
+import errno
 import json
 from pathlib import Path
 
@@ -8,6 +9,9 @@ import pytest
 
 import rdjepa
 from rdjepa.cli import main as cli
+from rdjepa.data import store
+from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.errors import DataError
 from rdjepa.forecasters import build
 from rdjepa.forecasters.fno import Config
 from rdjepa.io.tensors import save_tensors
@@ -91,3 +95,67 @@ def test_files_that_only_look_alike_are_of_another_kind(here, capsys):
     assert "--force" in refused(capsys, "forecast", "mine.safetensors", "data.npy", "--out", "mine.npz")
     (here / "table.jsonl").write_text('{"value": 1}\n')
     assert "--force" in refused(capsys, "evaluate", "mine.safetensors", "data.npy", "--out", "table.jsonl")
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, ("first-look", "data.npy"), ("learning-curve", "data.npy")])
+def test_an_output_that_cannot_be_written_is_refused_before_any_work(here, capsys, monkeypatch, command):
+    for name in ("rdjepa.api.adapt", "rdjepa.api.evaluate", "rdjepa.api.first_look", "rdjepa.api.learning_curve"):
+        monkeypatch.delattr(name)
+    monkeypatch.delattr("rdjepa.data.readers.load")
+    for out in ("data.npy/sub/made", "data.npy/made"):
+        assert "a file where a directory is needed; choose another path" in refused(capsys, *command, "--out", out)
+
+
+def test_a_folder_without_permission_is_refused_before_any_work(here, capsys, monkeypatch):
+    monkeypatch.delattr("rdjepa.api.adapt")
+
+    def forbidden(**_):
+        raise PermissionError(errno.EACCES, "Permission denied", "locked")
+
+    monkeypatch.setattr("rdjepa.io.atomic.tempfile.mkstemp", forbidden)
+    said = refused(capsys, "adapt", "data.npy", "--out", "new/folder/f.safetensors")
+    assert said.endswith("new/folder/f.safetensors, got no permission; write elsewhere\n")
+    assert not (here / "new").exists()
+
+
+def test_a_forced_learning_curve_passes_that_on(here, capsys, monkeypatch):
+    def ended(*_, out, force, **__):
+        raise DataError(f"expected a, got {out} {force}; do c")
+
+    monkeypatch.setattr("rdjepa.api.learning_curve", ended)
+    (here / "rows.csv").write_text("a,b\n")
+    assert "rows.csv True" in refused(capsys, "learning-curve", "data.npy", "--out", "rows.csv", "--force")
+
+
+def test_what_is_made_to_try_an_output_is_removed(here, capsys):
+    assert "expected a share" in refused(capsys, "adapt", "data.npy", "--out", "new/folder/f", "--retain", "half")
+    assert not (here / "new").exists()
+
+
+@pytest.mark.parametrize(("option", "bad"), [("--retain", "half"), ("--stride", "many")])
+def test_bad_options_are_refused_before_anything_is_simulated(here, capsys, monkeypatch, option, bad):
+    monkeypatch.delattr("rdjepa.api.rehearsal")
+    assert f"got '{bad}'" in refused(capsys, "adapt", "data.npy", "--rehearse", "1", option, bad)
+
+
+def test_trajectories_that_share_their_place_are_numbered_in_their_order(here, capsys):
+    fields = np.random.default_rng(1).standard_normal((3, 10, 16, 16, 2)).astype("float32")
+    keys = [Key("barkley", "pool"), Key("barkley", "test"), Key("schnakenberg", "pool", index=3)]
+    every = [Trajectory(part, np.arange(10.0), key=key) for part, key in zip(fields, keys, strict=True)]
+    paths = [str(store.write(here / "data", trajectory)) for trajectory in every]
+    assert not run("evaluate", "mine.safetensors", *paths, "--out", "rows")
+    rows = [json.loads(line) for line in (here / "rows").read_text().splitlines()]
+    assert {(row["regime"], row["trajectory"]) for row in rows} == {("", 0), ("", 1), ("", 2)}
+    assert "rows number them by position" in capsys.readouterr().out
+    assert not run("evaluate", "mine.safetensors", *paths[1:], "--out", "rows")
+    rows = [json.loads(line) for line in (here / "rows").read_text().splitlines()]
+    assert {(row["regime"], row["trajectory"]) for row in rows} == {("id", 0), ("id", 3)}
+
+
+def test_rows_are_written_before_they_are_summarized(here, monkeypatch):
+    def failing(*_):
+        raise DataError("expected a, got b; do c")
+
+    monkeypatch.setattr("rdjepa.evaluation.aggregate.per_horizon", failing)
+    assert run("evaluate", "mine.safetensors", "data.npy", "--out", "rows") == 2
+    assert len((here / "rows").read_text().splitlines()) == 3 * 2 * 5

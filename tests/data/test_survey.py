@@ -61,6 +61,35 @@ def test_what_adaptation_would_refuse_is_said(fields, words):
     assert not found.usable and found.plan.startswith("would refuse: expected") and words in found.plan
 
 
+def test_only_the_components_that_are_read_are_judged():
+    t, y, x = np.meshgrid(np.arange(40) / 15, *[np.arange(16) * np.pi / 8] * 2, indexing="ij")
+    slow = np.stack([np.sin(x + y + t), np.cos(y - x - t)], -1)
+    alone = inspect(slow, Reading(components=(0, 1)))
+    assert alone.stride > 1 and alone.borders == ("periodic", "periodic")
+    noise = np.random.default_rng(1).normal(size=(40, 16, 16, 1)) * np.arange(1, 17)[:, None] ** 3
+    noise[5, 0, 0], noise[7], noise[9] = np.nan, 3.0, noise[8]
+    found = inspect(np.concatenate([noise, slow], -1), Reading(components=(1, 2)), grid=8)
+    for name in ("stride", "borders", "broken", "constant", "repeated", "looked", "usable"):
+        assert getattr(found, name) == getattr(alone, name), name
+    assert found.usable and [each.name for each in found.components] == ["1", "2"]
+    np.testing.assert_allclose(found.change, alone.change, rtol=1e-12)
+
+
+def test_the_components_that_are_read_are_listed_and_all_where_that_is_not_clear(tmp_path):
+    np.savez(tmp_path / "a.npz", **{name: FIELDS[0, ..., number % 2] for number, name in enumerate("uvw")})  # type: ignore[arg-type]
+    reading = Reading(field="u,v,w", components=("w", "u"))
+    assert [each.name for each in inspect(tmp_path / "a.npz", reading).components] == ["w", "u"]
+    refused = inspect(tmp_path / "a.npz", Reading(field="u,v,w"))
+    assert not refused.usable and [each.name for each in refused.components] == ["u", "v", "w"]
+
+
+def test_recordings_with_other_numbers_of_components_are_not_mixed():
+    alone, three = inspect(FIELDS[0]), np.concatenate([FIELDS[1], FIELDS[2]], -1)[..., :3]
+    found = inspect([FIELDS[0], three])
+    assert found.components == alone.components and (found.looked, found.total) == (12, 24)
+    assert found.plan.startswith("would refuse: expected 2 components, got 3")
+
+
 def test_broken_constant_and_repeated_frames_are_counted():
     fields = FIELDS[0].copy()
     fields[2, 0, 0, 0], fields[5, ..., 1], fields[8] = np.inf, 3.0, fields[7]

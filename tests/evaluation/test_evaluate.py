@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from rdjepa.data.trajectory import Key, Trajectory
-from rdjepa.errors import DataError
+from rdjepa.errors import ArgumentError, DataError
 from rdjepa.evaluation.evaluate import Row, evaluate
-from rdjepa.evaluation.metrics import METRICS
+from rdjepa.evaluation.metrics import METRICS, Metric, register
 from rdjepa.forecasters.persistence import extrapolation, persistence
 
 
@@ -111,3 +111,20 @@ def test_trivial_forecasts_by_hand() -> None:
 
 def test_rows_are_values() -> None:
     assert Row("mse", 1, "id", 0, 0.5) == Row("mse", 1, "id", 0, 0.5)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_metric_that_writes_into_its_fields_is_refused_and_changes_no_other(registrations, which) -> None:
+    def writing(*pair):
+        pair[which][...] -= 1
+        return np.abs(pair[0] - pair[1]).max(axis=(-3, -2, -1))
+
+    register(Metric("writing", "Writing", writing))
+    with pytest.raises(ArgumentError, match="expected the metric 'writing' to leave the fields as they are, got one"):
+        evaluate(persistence, [trajectory()], metrics=("writing", "relative_l2"))
+
+
+def test_another_error_of_a_metric_is_its_own(registrations) -> None:
+    register(Metric("failing", "Failing", lambda p, t: int("x")))  # type: ignore[arg-type, return-value]
+    with pytest.raises(ValueError, match="invalid literal"):
+        evaluate(persistence, [trajectory()], metrics=("failing",))

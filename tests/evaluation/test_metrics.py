@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from rdjepa.errors import ArgumentError
 from rdjepa.evaluation.metrics import METRICS, Metric, gradient_l1, mse, relative_l2, vrmse
 
 RNG = np.random.default_rng(0)
@@ -108,3 +109,19 @@ def test_errors_of_a_wrong_shape_are_refused_with_the_name_of_the_metric(functio
     fields = np.zeros((4, 5, 8, 8, 2))
     with pytest.raises(ValueError, match=r"expected errors \(4, 5\) from the metric 'mine' .*, got \(.*\); reduce"):
         Metric("mine", "Mine", function)(fields, fields)
+
+
+@pytest.mark.parametrize(
+    ("value", "got"), [(np.nan, "NaN or infinity"), (np.inf, "NaN or infinity"), (1j, "complex128"), ("a", "<U1")]
+)
+def test_errors_that_are_no_finite_numbers_are_refused_with_the_name_of_the_metric(value, got) -> None:
+    fields = np.zeros((4, 5, 8, 8, 2))
+    metric = Metric("mine", "Mine", lambda p, t: np.full(p.shape[:-3], value))
+    with pytest.raises(ArgumentError, match=f"expected finite real errors from the metric 'mine', got .*{got}; "):
+        metric(fields, fields)
+
+
+@pytest.mark.parametrize("name", ["", "  ", 3, None, ["a"]])
+def test_a_metric_without_a_name_is_refused(name) -> None:
+    with pytest.raises(ArgumentError, match=r"expected (a name for a metric|the name of a metric to be a str), got "):
+        Metric(name, "Mine", relative_l2)

@@ -108,6 +108,24 @@ def test_exported_rows_read_the_same(tmp_path, finished):
     assert pd.read_parquet(tmp_path / "rows.parquet").metric.dtype == "category"
 
 
+@pytest.mark.parametrize("seed", [32_767, 32_768, 40_000, 2**32 - 1])
+def test_an_export_keeps_every_seed(tmp_path, copied, seed):
+    for folder in list((copied / "cells").iterdir()):
+        identity = json.loads((folder / "record.json").read_text())["identity"]
+        changed = identity | {"cell": identity["cell"] | {"support_seed": seed}}
+        other = folder.with_name(identifier(changed))
+        shutil.copytree(folder, other)
+        rewrite(other, id=other.name, identity=changed, support_seed=seed)
+    collect.export(copied, tmp_path / "out")
+    collect.export(tmp_path / "out", tmp_path / "again")
+    for read in (collect.collect, collect.curve, collect.spectra):
+        kept, small, again = (read(root) for root in (copied, tmp_path / "out", tmp_path / "again"))
+        assert set(small.support_seed) == {777, seed}
+        pd.testing.assert_frame_equal(kept, small, check_dtype=False, rtol=1e-6)
+        pd.testing.assert_frame_equal(small, again)
+    assert pd.read_parquet(tmp_path / "out" / "rows.parquet").horizon.dtype == "int16"
+
+
 @pytest.mark.parametrize("backwards", [False, True])  # one of the two cells has no curve
 def test_a_study_that_was_computed_in_parts_is_exported_whole(tmp_path, finished, copied, backwards):
     first, second = sorted((copied / "cells").iterdir(), reverse=backwards)

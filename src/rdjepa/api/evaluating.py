@@ -88,7 +88,7 @@ def evaluate(
 def learning_curve(
     trajectories: Any,
     *,
-    model: RDJEPA | ForecastModel | str | Path = "nano",
+    model: RDJEPA | ForecastModel | str | Path = checkpoint.DEFAULT,
     updates: int = CURVE_UPDATES,
     draws: int = CURVE_DRAWS,
     seed: int = 777,
@@ -98,6 +98,7 @@ def learning_curve(
     stride: int | str = 1,
     device: str | torch.device = "auto",
     out: str | Path | None = None,
+    force: bool = False,
     progress: Progress | None = None,
 ) -> LearningCurve:
     """Measure the error against the number K of support trajectories, by leaving others out: is K enough?
@@ -118,12 +119,14 @@ def learning_curve(
         stride: as for `adapt`.
         device: as for `adapt`.
         out: CSV file of the rows, written after every fit; rows in it that were measured with the same data, model and
-            settings are not measured again.
+            settings are not measured again, and others stay in it.
+        force: let `out` replace a file of another kind.
         progress: called after every fit with its number, the number of fits and a line on it.
 
     Raises:
         ArgumentError, DataError, CheckpointError, DivergenceError: as for `adapt`; too few trajectories, or a damaged
             file `out`.
+        OutputError: `out` is a file of another kind, or cannot be written.
     """
     torch_device = device if isinstance(device, torch.device) else device_named(device)
     checked(updates, Count, "updates")
@@ -131,8 +134,10 @@ def learning_curve(
     checked(seed, Seed, "seed")
     require_base(base)
     of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
+    of_class(out, str | Path | None, "out")
+    before = [] if out is None else curve_file.begin(out, force)
     known: dict[tuple[str, int, int, str], list[Measured]] = {}
-    for row in curve_file.read(out) if out is not None and curve_file.is_curve(Path(out)) else ():
+    for row in before:
         known.setdefault((row.forecaster, row.k, row.draw, row.identity), []).append(row)
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     grid = start.grid if isinstance(start, ForecastModel) else start.config.grid
@@ -166,10 +171,11 @@ def learning_curve(
         known=known,
         identity=identity,
         progress=progress,
-        keep=None if out is None else lambda rows: curve_file.write(rows, out),
+        keep=None if out is None else lambda rows: curve_file.write(list(dict.fromkeys([*rows, *before])), out),
     )
     full = PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig()).steps
-    notes = [f"{updates} updates for every K; adapt takes {full} by default"] if updates != full else []
+    # at most, since both end sooner where a share of the weights is retained
+    notes = [f"at most {updates} updates for every K; adapt takes up to {full} by default"] if updates != full else []
     if single:
         notes.append(f"one trajectory is cut into {len(parts)} spans of time, more alike than trajectories are")
     return LearningCurve(tuple(rows), subject, len(parts), single, tuple(notes))
@@ -191,7 +197,7 @@ def _weights(model: RDJEPA | ForecastModel) -> str:
 
 
 def inspect(
-    source: Any, *, model: RDJEPA | ForecastModel | str | Path = "nano", reading: Reading | None = None
+    source: Any, *, model: RDJEPA | ForecastModel | str | Path = checkpoint.DEFAULT, reading: Reading | None = None
 ) -> Inspection:
     """Look at a source of trajectories: what it holds, how it would be read, and what `adapt` would do with it.
 

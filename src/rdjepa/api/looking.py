@@ -73,7 +73,7 @@ class FirstLook:
 def first_look(
     source: Any,
     *,
-    model: RDJEPA | ForecastModel | str | Path = "nano",
+    model: RDJEPA | ForecastModel | str | Path = checkpoint.DEFAULT,
     steps: int = LOOK_UPDATES,
     level: float = LOOK_LEVEL,
     hold_out: float = LOOK_SHARE,

@@ -8,13 +8,13 @@ import typer
 from rich.table import Table
 
 from rdjepa.cli.console import console, error_table, progress
-from rdjepa.cli.options import LAST_SEED, Device
+from rdjepa.cli.options import LAST_SEED, MODEL, Device, Model
 from rdjepa.io.atomic import writing
 
 
 def demo(
     system: Annotated[str, typer.Option(help="System to forecast.")] = "barkley",
-    model: Annotated[str, typer.Option(help="Shipped checkpoint, directory of one, or hub id.")] = "nano",
+    model: Model = MODEL,
     k: Annotated[int, typer.Option(min=1, help="Support trajectories.")] = 1,
     updates: Annotated[int, typer.Option(min=1, help="Training updates of both models.")] = 100,
     test: Annotated[int, typer.Option(min=1, help="Unseen trajectories to evaluate on.")] = 6,

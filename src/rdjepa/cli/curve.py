@@ -10,6 +10,7 @@ from rdjepa.cli.options import (
     BASES,
     CURVE_DRAWS,
     CURVE_UPDATES,
+    MODEL,
     Axes,
     Components,
     Data,
@@ -18,6 +19,7 @@ from rdjepa.cli.options import (
     Force,
     Interval,
     Length,
+    Model,
     Resample,
     Seed,
     Stride,
@@ -32,7 +34,7 @@ FIGURE = ".png"
 
 def learning_curve(
     data: Data,
-    model: Annotated[str, typer.Option(help="Shipped checkpoint, directory of one, or hub id.")] = "nano",
+    model: Model = MODEL,
     out: Annotated[
         Path, typer.Option(help="CSV file for the rows; the figure goes beside it, with the ending .png.")
     ] = Path("learning-curve.csv"),
@@ -85,6 +87,7 @@ def learning_curve(
             stride=stride_of(stride),
             device=device,
             out=out,
+            force=force,
             progress=show,
         )
     console.print(_table(curve))

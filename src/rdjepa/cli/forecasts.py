@@ -1,6 +1,7 @@
 """The commands adapt, evaluate and forecast."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from rdjepa.cli.options import (
     BASES,
     DECODERS,
     HORIZONS,
+    MODEL,
     Axes,
     Borders,
     Components,
@@ -20,6 +22,7 @@ from rdjepa.cli.options import (
     Force,
     Interval,
     Length,
+    Model,
     Resample,
     Seed,
     Stride,
@@ -40,7 +43,7 @@ File = Annotated[Path, typer.Argument(help="File that `rdjepa adapt` wrote.")]
 
 def adapt(
     data: Data,
-    model: Annotated[str, typer.Option(help="Shipped checkpoint, directory of one, or hub id.")] = "nano",
+    model: Model = MODEL,
     out: Annotated[Path, typer.Option(help="File for the forecaster.")] = Path("forecaster.safetensors"),
     steps: Annotated[
         int | None,
@@ -99,6 +102,7 @@ def adapt(
         out, [*data, *(calibrate or []), Path(model)], kind="forecaster", same_kind=is_forecaster, force=force
     )
     reading = reading_of(field, axes, components, interval, length)
+    pace, share = stride_of(stride), share_of(retain)
     verb = "replaced" if out.exists() else "saved"
     beside: list = []
     if rehearse:
@@ -115,13 +119,13 @@ def adapt(
             resample=resample,
             tile=tile,
             reading=reading,
-            stride=stride_of(stride),
+            stride=pace,
             calibrate=calibrate or None,
             hold_out=hold_out,
             borders=borders,
             decoder=decoder,
             rehearse=beside,
-            retain=share_of(retain),
+            retain=share,
             device=device,
             progress=update,
         )
@@ -157,6 +161,10 @@ def evaluate(
     adapted = load_forecaster(forecaster)
     reading = adapted.reading(reading_of(field, axes, components, interval, length))
     trajectories = readers.load(data, grid=adapted.model.grid if resample else None, reading=reading)
+    keys = {(each.key.regime, each.key.index) for each in trajectories if each.key}
+    if len(keys) < sum(each.key is not None for each in trajectories):  # several systems or splits
+        console.print("some trajectories have the same regime and index; rows number them by position")
+        trajectories = [replace(each, key=None) for each in trajectories]
     own = adapted.model.name
     baselines = {"persistence": persistence, "extrapolation": extrapolation}
     compared = {own: adapted} | {name: forecast for name, forecast in baselines.items() if name != own}
@@ -166,6 +174,9 @@ def evaluate(
             rows[name] = api.evaluate(
                 forecast, trajectories, metrics=METRICS, reading=readers.Reading(stride=1), progress=update
             )
+    if out is not None:
+        lines = [json.dumps({"forecaster": name} | vars(row)) for name, part in rows.items() for row in part]
+        write_bytes(out, ("\n".join(lines) + "\n").encode())
     errors = {name: {metric: per_horizon(part, metric) for metric in METRICS} for name, part in rows.items()}
     shown = {registry.title(name): found for name, found in errors.items()}
     for metric in METRICS:
@@ -174,8 +185,6 @@ def evaluate(
     if own != "extrapolation" and means["extrapolation"] < means[own] and adapted.base != "linear":
         console.print("continuing the last change is better here; adapt again with --base linear")
     if out is not None:
-        lines = [json.dumps({"forecaster": name} | vars(row)) for name, part in rows.items() for row in part]
-        write_bytes(out, ("\n".join(lines) + "\n").encode())
         console.print(f"rows in {out}")
 
 

@@ -1,16 +1,12 @@
 """The command inspect."""
 
-from typing import Annotated
-
-import typer
-
 from rdjepa.cli.console import console
-from rdjepa.cli.options import Axes, Components, Data, Field, Interval, Length, reading_of
+from rdjepa.cli.options import MODEL, Axes, Components, Data, Field, Interval, Length, Model, reading_of
 
 
 def inspect(
     data: Data,
-    model: Annotated[str, typer.Option(help="Shipped checkpoint, directory of one, or hub id.")] = "nano",
+    model: Model = MODEL,
     field: Field = None,
     axes: Axes = None,
     components: Components = None,

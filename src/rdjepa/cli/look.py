@@ -12,6 +12,7 @@ from rdjepa.cli.options import (
     LOOK_LEVEL,
     LOOK_SHARE,
     LOOK_UPDATES,
+    MODEL,
     Axes,
     Components,
     Data,
@@ -20,6 +21,7 @@ from rdjepa.cli.options import (
     Force,
     Interval,
     Length,
+    Model,
     Seed,
     reading_of,
 )
@@ -32,7 +34,7 @@ FORECASTER, FORECAST, FIGURE = "forecaster.safetensors", "forecast.npz", "foreca
 
 def first_look(
     data: Data,
-    model: Annotated[str, typer.Option(help="Shipped checkpoint, directory of one, or hub id.")] = "nano",
+    model: Model = MODEL,
     out: Annotated[Path, typer.Option(help="Directory for forecaster, forecast and figure.")] = Path("first-look"),
     steps: Annotated[int, typer.Option(min=1, help="Updates; more make a better forecaster.")] = LOOK_UPDATES,
     level: Annotated[float, typer.Option(help="Share of the points that the interval is to hold.")] = LOOK_LEVEL,

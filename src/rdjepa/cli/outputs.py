@@ -1,18 +1,20 @@
-"""Checks of `--out`: it may not replace an input, or a file that another command made."""
+"""Checks of `--out`: it may not replace an input, or a file that another command made, and it can be written."""
 
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from rdjepa.errors import CheckpointError, DataError, OutputError
 from rdjepa.io import sealed
+from rdjepa.io.atomic import replacing
 
 
 def refuse_overwriting(
     out: Path, inputs: Sequence[Path], *, kind: str, same_kind: Callable[[Path], bool], force: bool
 ) -> None:
-    """Refuse an output that is an input, or that would replace a file of another kind.
+    """Refuse an output that is an input, would replace a file of another kind, or cannot be written.
 
     Args:
         out: where a command will write.
@@ -26,8 +28,15 @@ def refuse_overwriting(
     """
     if out.is_dir():
         raise OutputError(f"expected a file name for the {kind}, got the directory {out}; name a file in it")
-    if not out.exists():
-        return
+    if out.exists():
+        _refuse_replacing(out, inputs, kind, same_kind, force)
+    _require_writable(out)
+
+
+def _refuse_replacing(
+    out: Path, inputs: Sequence[Path], kind: str, same_kind: Callable[[Path], bool], force: bool
+) -> None:
+    """Refuse an existing output that is no file, an input, or of another kind."""
     if not out.is_file():
         raise OutputError(f"expected a file name for the {kind}, got the device or pipe {out}; choose another --out")
     for given in inputs:
@@ -40,6 +49,23 @@ def refuse_overwriting(
             f"expected no other file in the place of the {kind}, got one at {out}; "
             "choose another --out, or replace it with --force"
         )
+
+
+class _EnoughError(Exception):
+    """Ends the writing of a file before it replaces another."""
+
+
+def _require_writable(out: Path) -> None:
+    """Begin to write an output, and remove what was made for it, so that it fails before the work and not after."""
+    made = [folder for folder in out.parents if not folder.exists()]
+    try:
+        with suppress(_EnoughError), replacing(out) as temporary:
+            temporary.write_bytes(b"0")
+            raise _EnoughError
+    finally:
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
 
 
 def is_forecaster(path: Path) -> bool:

@@ -52,12 +52,12 @@ class Inspection:
         length: side length of the domain; None where the source has none.
         boundary: what the source says of its borders; None where it says nothing.
         borders: what the fields show at the borders of y and of x: "periodic", "walls" or "unknown".
-        components: their values.
+        components: values of those that are read; of all, where it is not clear which these are.
         looked: number of frames that were looked at, of `total`.
         total: number of all frames.
-        broken: frames with NaN or infinite values.
-        constant: frames in which a component has one value everywhere.
-        repeated: frames that equal the one before.
+        broken: frames with NaN or infinite values in these components.
+        constant: frames in which one of them has one value everywhere.
+        repeated: frames in which they equal the one before.
         remarks: what reading decides.
         plan: what adaptation does with the source, or why it refuses.
         usable: whether adaptation takes it.
@@ -86,7 +86,7 @@ class Inspection:
 
     @property
     def change(self) -> float:
-        """Relative change per frame: the root mean square of that of all components."""
+        """Relative change per frame: the root mean square of that of the components."""
         return float(np.sqrt(np.mean([each.change**2 for each in self.components]))) if self.components else 0.0
 
     @property

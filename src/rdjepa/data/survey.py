@@ -1,7 +1,7 @@
 """Looking at a source of trajectories without reading more than is needed."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,8 @@ TRAJECTORIES = 8  # of more than fit into the budget, so many are looked at
 def inspect(source: Any, reading: Reading | None = None, grid: int | None = None) -> Inspection:
     """Look at a source without reading all of it: at most `BUDGET` bytes of fields, or two frames of any size.
 
+    Everything said of values is said of the components that are read; of all, where it is not clear which these are.
+
     Args:
         source: as `rdjepa.data.readers.load` takes it.
         reading: what the source does not say itself.
@@ -47,16 +49,24 @@ def inspect(source: Any, reading: Reading | None = None, grid: int | None = None
     found = _Found()
     number = 0
     for recording in recordings(source, reading):
-        found.add(recording, reading)
-        for index in range(recording.count) if looked else ():
+        components = _components(recording, reading)
+        found.add(recording, reading, components)
+        alike = len(components) == len(found.names)  # others have no place in the statistics
+        for index in range(recording.count) if looked and alike else ():
             if number + index in looked:
                 for start, stop in _spans(recording, share):
-                    found.look(
-                        recording.read(index, start, stop, range(recording.components)), start > 0 and share is None
-                    )
+                    found.look(recording.read(index, start, stop, components), start > 0 and share is None)
         number += recording.count
         found.plan(recording, reading, grid)
     return found.result(describe(source), sum(count * frames for count, frames, _ in sizes))
+
+
+def _components(recording: Recording, reading: Reading) -> tuple[int, ...]:
+    """Return the components that would be read; all if reading would refuse."""
+    try:
+        return chosen(recording, reading)
+    except RdjepaError:
+        return tuple(range(recording.components))
 
 
 def _spans(recording: Recording, share: int | None) -> Iterator[tuple[int, int]]:
@@ -97,13 +107,12 @@ class _Found:
     ranges: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     sides: list[tuple[str, str]] = field(default_factory=list)
     last: np.ndarray | None = None
-    read: set[int] = field(default_factory=set)
     looked: int = 0
     broken: int = 0
     constant: int = 0
     repeated: int = 0
 
-    def add(self, recording: Recording, reading: Reading) -> None:
+    def add(self, recording: Recording, reading: Reading, components: Sequence[int]) -> None:
         """Take up what is known without reading fields."""
         self.kinds[recording.kind] = None
         self.axes[f"{' '.join(recording.axes)} ({recording.origin})"] = None
@@ -111,7 +120,8 @@ class _Found:
         self.grids[recording.grid] = None
         self.frames.append(recording.frames)
         self.trajectories += recording.count
-        self.names = self.names or recording.names
+        known = recording.names or tuple(map(str, range(recording.components)))
+        self.names = self.names or tuple(known[each] for each in components)
         times = None if recording.times is None else np.atleast_2d(recording.times)[0]
         measured = None if times is None or len(times) < 2 else float(np.median(np.diff(times)))
         self.interval = reading.interval or (self.interval if self.interval is not None else measured)
@@ -143,7 +153,6 @@ class _Found:
         """Find out what reading for adaptation would do, from what was seen so far."""
         try:
             components = chosen(recording, reading)
-            self.read.update(components)
             self.said |= dict.fromkeys(remarks(recording, reading, components))
             require_shape(recording, stride=reading.step)
             for index in range(recording.count if recording.times is not None and recording.times.ndim == 2 else 1):
@@ -157,7 +166,7 @@ class _Found:
                 recording.grid, grid, WALLS in self._borders() or recording.boundary not in (None, PERIODIC)
             )
             if recording.grid != (grid, grid) and self.last.shape[:2] == recording.grid:
-                self.ways.setdefault(way.method(), []).append(way.loss(self.last[..., list(components)]))
+                self.ways.setdefault(way.method(), []).append(way.loss(self.last))
 
     def _borders(self) -> tuple[str, str]:
         """Return what most pieces show that show anything; for rows and for columns."""
@@ -169,13 +178,14 @@ class _Found:
         refusal = next(iter(self.refused), None)
         if refusal is None and self.broken:
             refusal = f"expected finite fields, got {self.broken} frames that are not; cut the trajectories there"
-        read = [each for position, each in enumerate(components) if position in self.read]
         constant = [
-            each.name for each in read if each.high - each.low <= checks.NEGLIGIBLE * max(abs(each.low), abs(each.high))
+            each.name
+            for each in components
+            if each.high - each.low <= checks.NEGLIGIBLE * max(abs(each.low), abs(each.high))
         ]
         if refusal is None and constant:
             refusal = f"expected components that vary, got component {constant[0]} constant; choose others"
-        if refusal is None and any(max(abs(each.low), abs(each.high)) > LARGEST for each in read):
+        if refusal is None and any(max(abs(each.low), abs(each.high)) > LARGEST for each in components):
             refusal = "expected fields within the range of float32, got larger values; rescale the fields"
         if refusal is not None:
             return f"would refuse: {refusal}", False
@@ -193,11 +203,10 @@ class _Found:
             moments, low, high = fold(self.moments), *(np.stack(each) for each in zip(*self.ranges, strict=True))
             change = fold(self.changes).rms if self.changes else np.zeros(len(moments.mean))
             relative = change / np.where(moments.std > 0, moments.std, 1.0)
-            names = self.names or tuple(map(str, range(len(moments.mean))))
             components = tuple(
                 Component(name, *map(float, values))
                 for name, *values in zip(
-                    names, low.min(axis=0), high.max(axis=0), moments.mean, moments.std, relative, strict=False
+                    self.names, low.min(axis=0), high.max(axis=0), moments.mean, moments.std, relative, strict=False
                 )
             )
         plan, usable = self._plan(components)

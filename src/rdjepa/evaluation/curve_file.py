@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from rdjepa.errors import DataError
+from rdjepa.errors import DataError, OutputError
 from rdjepa.evaluation.learning_curve import Measured
 from rdjepa.io.atomic import write_bytes
 
@@ -26,6 +26,25 @@ def write(rows: Sequence[Measured], path: str | Path) -> Path:
     table = csv.writer(text, lineterminator="\n")
     table.writerows([COLUMNS, *map(dataclasses.astuple, rows)])
     return write_bytes(path, text.getvalue().encode())
+
+
+def begin(path: str | Path, force: bool = False) -> list[Measured]:
+    """Return the rows of the file that a curve will be written to; none where there is no file yet.
+
+    Args:
+        path: of the file.
+        force: take a file of another kind for none.
+
+    Raises:
+        OutputError: there is something else in its place.
+        DataError: as for `read`.
+    """
+    path = Path(path)
+    if is_curve(path):
+        return read(path)
+    if path.exists() and not (force and path.is_file()):
+        raise OutputError(f"expected a learning curve or no file at {path}, got something else; choose another out=")
+    return []
 
 
 def read(path: str | Path) -> list[Measured]:

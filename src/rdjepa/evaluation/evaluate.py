@@ -62,7 +62,8 @@ def evaluate(
         One row per metric, horizon and trajectory.
 
     Raises:
-        ArgumentError: an unknown metric, no trajectory, or forecasts of a wrong shape or that are not finite.
+        ArgumentError: an unknown metric, no trajectory, or forecasts of a wrong shape or that are not finite, or a
+            metric that gives no usable errors.
     """
     unknown = [name for name in metrics if name not in METRICS]
     if unknown or not metrics:
@@ -116,6 +117,8 @@ def _errors(
             see(predicted, targets)
         for first in range(0, len(targets), SCORED):
             pair = [part[first : first + SCORED].astype(np.float64) for part in (predicted, targets)]
+            for part in pair:
+                part.flags.writeable = False  # all metrics share it
             for name in metrics:
                 totals[name] += METRICS[name](*pair).sum(axis=0)
     return {name: total / len(starts) for name, total in totals.items()}

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rdjepa.checks import of_class
 from rdjepa.errors import ArgumentError
 
 EPSILON = 1e-8
@@ -58,6 +59,9 @@ class Metric:
         title: name in tables and figures.
         function: prediction and reference (..., H, W, C) to errors (...), zero for a perfect prediction.
         description: name in captions; the title by default.
+
+    Raises:
+        ArgumentError: the name is empty or no text.
     """
 
     name: str
@@ -66,23 +70,40 @@ class Metric:
     description: str = ""
 
     def __post_init__(self) -> None:
-        """Set the description to the title where none is given."""
+        """Check the name, and set the description to the title where none is given."""
+        if not of_class(self.name, str, "the name of a metric").strip():
+            raise ArgumentError(f"expected a name for a metric, got {self.name!r}; give it one")
         object.__setattr__(self, "description", self.description or self.title)
 
     def __call__(self, prediction: Any, reference: Any) -> np.ndarray:
         """Return the errors (...) of a prediction (..., H, W, C).
 
         Raises:
-            ArgumentError: the function returned errors of another shape.
+            ArgumentError: the function returned errors of another shape, or that are no finite numbers, or writes into
+                fields that it may only read.
         """
-        errors = self.function(prediction, reference)
+        try:
+            errors = self.function(prediction, reference)
+        except ValueError as error:
+            if "read-only" not in str(error):  # of NumPy, which has no class for it
+                raise
+            raise ArgumentError(
+                f"expected the metric {self.name!r} to leave the fields as they are, got one that writes into them; "
+                "let it make new arrays"
+            ) from error
         expected = tuple(reference.shape[:-3])
         if np.shape(errors) != expected:
             raise ArgumentError(
                 f"expected errors {expected} from the metric {self.name!r} for fields {tuple(reference.shape)}, got "
                 f"{np.shape(errors)}; reduce the last three axes (H, W, C) alone"
             )
-        return np.asarray(errors)
+        found = np.asarray(errors)
+        if found.dtype.kind not in "biuf" or not np.isfinite(found).all():
+            kind = "NaN or infinity" if found.dtype.kind == "f" else f"values of type {found.dtype}"
+            raise ArgumentError(
+                f"expected finite real errors from the metric {self.name!r}, got {kind}; correct its function"
+            )
+        return found
 
 
 METRICS: dict[str, Metric] = {}

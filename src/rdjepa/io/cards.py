@@ -119,8 +119,8 @@ def _networks(pretrained: Collection[str]) -> str:
     said = [f"The {' and the '.join(fresh)} {'have' if len(fresh) > 1 else 'has'} random weights."] if fresh else []
     if "decoder" in pretrained:
         said.append(
-            "The decoder is part of it; `rdjepa.adapt` starts a fresh one all the same, as in the paper, unless it is "
-            'asked for the pretrained one (`decoder="pretrained"`).'
+            "The decoder is part of it, and `rdjepa.adapt` goes on with it unless it is asked for a fresh one, as in "
+            'the paper (`decoder="fresh"`).'
         )
     else:
         said.append("The decoder is not part of it: `rdjepa.adapt` starts a fresh one for every new system.")

@@ -35,6 +35,7 @@ SHARED = ("newest", "reference")  # fields of an example that do not depend on t
 ROW_COLUMNS = [*CELL, "regime", "metric", "horizon", "trajectory", "value", "run"]
 CURVE_COLUMNS = [*CELL, "updates", "weights", "regime", "metric", "horizon", "trajectory", "value", "run"]
 SPECTRUM_COLUMNS = [*CELL, "regime", "horizon", "wavenumber", "error", "reference", "run"]
+WHOLE = ("k", "support_seed", "updates", "horizon", "trajectory", "wavenumber")
 CATEGORIES = ("study", "profile", "system", "forecaster", "weights", "regime", "metric", "run")
 
 
@@ -169,14 +170,19 @@ def export(roots: Path | str | Sequence[Path | str], out: Path | str, only: Sequ
         table = pd.concat(chosen, ignore_index=True)
         kinds = {column: "category" for column in CATEGORIES if column in table}
         kinds |= {column: "float32" for column in ("value", "error", "reference") if column in table}
-        kinds |= {column: "int16" for column in ("k", "support_seed", "updates", "horizon", "trajectory", "wavenumber")}
-        small = table.astype({column: kind for column, kind in kinds.items() if column in table})
+        whole = [column for column in WHOLE if column in table]
+        small = table.astype(kinds).assign(**{column: _narrowed(table[column]) for column in whole})
         stream = io.BytesIO()
         small.to_parquet(stream, index=False, compression="zstd")
         files[name] = write_bytes(out / name, stream.getvalue())
     files[EXAMPLES] = write_arrays(out / EXAMPLES, **_examples(found, origin))
     checksums = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
     sealed.write(out / RECORDS, {"records": found, "files": checksums})
+
+
+def _narrowed(column: pd.Series) -> pd.Series:
+    """Return whole numbers in 16 bits if all of them fit, else in 64: a seed may have 32, an index more."""
+    return column.astype("int16" if column.empty or column.between(-(2**15), 2**15 - 1).all() else "int64")
 
 
 def _joined(known: Mapping[Path, list[Record]], only: Sequence[str]) -> tuple[dict[str, Path], list[Record]]:

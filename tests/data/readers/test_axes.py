@@ -70,6 +70,7 @@ def test_dimensions_are_known_by_name_and_single_points_are_dropped():
         {"components": ()},
         {"components": (0, 1, 2)},
         {"components": (1, 1)},
+        {"components": (0, "0")},
     ],
 )
 def test_values_that_no_source_has_are_refused(wrong):
@@ -83,3 +84,9 @@ def test_components_are_chosen_by_name_or_position():
     assert Reading().choose(3, (), "here") is None
     with pytest.raises(ArgumentError, match="expected components among u, v"):
         Reading(components=("q",)).choose(2, ("u", "v"), "here")
+
+
+@pytest.mark.parametrize("components", [("u", 0), (1, "v"), ("0", "00")])
+def test_the_same_component_in_two_ways_is_refused(components):
+    with pytest.raises(ArgumentError, match=r"two different components, got .* both of which are [uv] of here; choose"):
+        Reading(components=components).choose(2, ("u", "v"), "here")

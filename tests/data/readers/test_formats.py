@@ -73,6 +73,25 @@ def test_xarray_objects_in_any_order_of_dimensions(dataset):
     check(array, MANY[..., ::-1], reading=Reading(components=("b", "a")))
 
 
+@pytest.mark.parametrize("order", [("time", "x", "y"), ("x", "time", "y"), ("y", "x", "time")])
+def test_a_variable_with_another_order_of_dimensions_is_brought_to_that_of_the_first(tmp_path, dataset, order):
+    dataset["v"] = dataset["v"].transpose(*order)
+    dataset.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    dataset.to_zarr(tmp_path / "a.zarr", consolidated=False)
+    for source in (dataset, tmp_path / "a.nc", tmp_path / "a.zarr"):
+        check(source, ONE[None], 0.5, 2.0)
+        check(source, ONE[None, ..., ::-1], 0.5, 2.0, reading=Reading(field="v,u"))
+
+
+def test_variables_with_other_dimensions_are_refused_unless_their_order_is_said(dataset):
+    other = dataset.assign(v=(("time", "row", "column"), dataset["v"].values))
+    with pytest.raises(DataError, match="the same dimensions, got time, y, x and time, row, column"):
+        load(other)
+    check(other, ONE[None], 0.5, 2.0, reading=Reading(axes="t y x"))
+    levels = dataset.assign(u=dataset["u"].expand_dims("low", 1), v=dataset["v"].expand_dims("high", 1))
+    check(levels, ONE[None], 0.5, 2.0)
+
+
 def test_dates_become_seconds(dataset):
     start = np.datetime64("2024-02-28T23:00:00")
     check(dataset.assign_coords(time=start + np.arange(10) * np.timedelta64(90, "s")), ONE[None], 90.0, 2.0)
@@ -140,6 +159,8 @@ def test_any_hdf5_by_the_names_of_its_arrays(tmp_path):
     check(tmp_path / "a.h5", MANY, 0.1, reading=Reading(field="runs", components=("c1", "c2")))
     with pytest.raises(DataError, match=r"got alone, runs/c1, runs/c2, runs/other .* choose with --field"):
         load(tmp_path / "a.h5")
+    with pytest.raises(DataError, match="a different array for each component, got runs/c1, runs/c1"):
+        load(tmp_path / "a.h5", reading=Reading(field="c1,runs/c1"))
     with pytest.raises(DataError, match="expected an array named 'absent'"):
         load(tmp_path / "a.h5", reading=Reading(field="absent"))
 
@@ -163,6 +184,94 @@ def test_pictures_are_frames_in_natural_order(tmp_path):
     check(tmp_path / "channels", both[None])
     check(tmp_path / "pair", both[None])
     check(tmp_path / "deep", with_second(both[..., :1] * 200)[None])
+
+
+def save_pictures(folder, name, frames=range(12)):
+    """Save both components of some frames under names such as "{0}_{1}": component, frame."""
+    folder.mkdir()
+    for number in frames:
+        for component in (0, 1):
+            picture = Image.fromarray(PICTURES[number, ..., component])
+            picture.save(folder / f"{name.format('uv'[component], number, component)}.png")
+
+
+@pytest.mark.parametrize("name", ["ch{2}_t{1:03d}", "{0}{1}", "run7-{0}-{1:04d}-raw", "{0}_{1}000"])
+def test_the_last_number_in_a_name_is_the_frame_and_the_rest_the_component(tmp_path, name):
+    save_pictures(tmp_path / "a", name)
+    check(tmp_path / "a", PICTURES[None].astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [
+        (("u_003", "v_007"), "got 1, 2 and then 4 of 'u_#'"),
+        (("u_003", "v_003"), "got 1, 2 and then 4 of 'u_#'"),
+        (("v_007",), "got 5, 6 and then 8 of 'v_#'"),
+        (("v_011",), "got frame 11 of only one of 'u_#' and 'v_#'"),
+        (("u_000", "v_011"), "got frame 0 of only one"),
+    ],
+)
+def test_missing_pictures_are_refused(tmp_path, missing, words):
+    save_pictures(tmp_path / "a", "{0}_{1:03d}")
+    for name in missing:
+        (tmp_path / "a" / f"{name}.png").unlink()
+    with pytest.raises(DataError, match=words):
+        load(tmp_path / "a")
+
+
+def test_pictures_that_are_not_numbered_by_frame_are_refused(tmp_path):
+    save_pictures(tmp_path / "a", "t{1}_{0}_v2")
+    with pytest.raises(DataError, match="last number is that of the frame, equally spaced, got 2 alone of 't0_u_v#'"):
+        load(tmp_path / "a")
+    save_pictures(tmp_path / "b", "{0}_{1}")
+    Image.fromarray(PICTURES[3, ..., 0]).save(tmp_path / "b" / "u_03.png")
+    with pytest.raises(DataError, match="got 2, 3 and then 3 of 'u_#'"):
+        load(tmp_path / "b")
+    (tmp_path / "b" / "u_03.png").rename(tmp_path / "b" / "figure.png")
+    with pytest.raises(DataError, match=r"the number of the frame in the name, got figure\.png"):
+        load(tmp_path / "b")
+
+
+def test_a_folder_of_pictures_with_a_data_file_or_several_pages_is_refused(tmp_path):
+    save_pictures(tmp_path / "a", "{0}_{1}")
+    np.savez(tmp_path / "a" / "forecast.npz", fields=ONE)
+    with pytest.raises(DataError, match=r"either pictures or data files in .*, got 24 pictures and forecast\.npz"):
+        load(tmp_path / "a")
+    (tmp_path / "b").mkdir()
+    for number in (1, 2):
+        save_tiff(tmp_path / "b" / f"run{number}.tif")
+    with pytest.raises(DataError, match=r"one picture in each file of a folder, got 24 pages in .*run1\.tif"):
+        load(tmp_path / "b")
+
+
+def save_tiff(path, **description):
+    """Save all frames and components as pages, components first, described as ImageJ does."""
+    first, *others = [Image.fromarray(page) for frame in PICTURES for page in np.moveaxis(frame, -1, 0)]
+    text = "\n".join(["ImageJ=1.53t", "images=24", *(f"{name}={count}" for name, count in description.items()), ""])
+    first.save(path, save_all=True, append_images=others, tiffinfo={270: text} if description else {})
+
+
+def test_the_channels_of_a_tiff_of_imagej_are_components(tmp_path):
+    save_tiff(tmp_path / "a.tif", channels=2, frames=12, hyperstack="true", mode="composite")
+    check(tmp_path / "a.tif", PICTURES[None].astype(np.float32))
+    save_tiff(tmp_path / "b.tif", frames=24)
+    alternating = np.moveaxis(PICTURES, -1, 1).reshape(24, 16, 16, 1).astype(np.float32)
+    check(tmp_path / "b.tif", with_second(alternating)[None])
+
+
+@pytest.mark.parametrize(
+    ("description", "words"),
+    [
+        ({"slices": 12, "channels": 2}, "got 2 channels, 12 slices and 1 frames in 24 pages"),
+        ({"channels": 2, "frames": 13}, "got 2 channels, 1 slices and 13 frames in 24 pages"),
+        ({"channels": 0, "frames": 12}, "got 0 channels"),
+        ({"channels": 10**4000}, "got 1 channels"),
+    ],
+)
+def test_a_tiff_of_imagej_with_other_pages_is_refused(tmp_path, description, words):
+    save_tiff(tmp_path / "a.tif", **description)
+    with pytest.raises(DataError, match=words):
+        load(tmp_path / "a.tif")
 
 
 def test_the_pages_of_a_tiff_are_frames(tmp_path):

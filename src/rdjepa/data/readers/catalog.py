@@ -41,8 +41,10 @@ def recording(
         DataError: the choice is not clear, or what was chosen is not there.
     """
     names = _chosen(arrays, reading, place) if reading.field is not None else _found(arrays, place, dimensions)
-    chosen = [arrays[name] for name in names]
-    own = dimensions[names[0]] if dimensions is not None else None
+    chosen, own = [arrays[name] for name in names], None
+    if dimensions is not None:
+        own = dimensions[names[0]]
+        chosen = [_ordered(arrays[name], dimensions[name], chosen[0], own, reading, place) for name in names]
     found = Recording.of(kind, place, chosen, reading, dimensions=own)
     beside = {name: arrays[name] for name in arrays if len(arrays[name].shape) in (1, 2) and name not in names}
     folder = names[0].rpartition("/")[0]
@@ -62,6 +64,44 @@ def recording(
     short = tuple(name.rpartition("/")[2] for name in names)
     known["names"] = short if len(names) > 1 or found.components == 1 else ()
     return Recording(found.kind, place, chosen, found.axes, found.origin, **known)
+
+
+class _Reordered:
+    """An array with its axes in another order: axis i is axis `order[i]` of the array."""
+
+    def __init__(self, array: Lazy, order: Sequence[int]) -> None:
+        self.array, self.order, self.dtype = array, order, array.dtype
+        self.shape = tuple(array.shape[axis] for axis in order)
+
+    def __getitem__(self, index: tuple[int | slice, ...]) -> Any:
+        part = self.array[tuple(index[self.order.index(axis)] for axis in range(len(self.order)))]
+        left = [axis for axis, each in zip(self.order, index, strict=True) if isinstance(each, slice)]
+        return part.transpose([sorted(left).index(axis) for axis in left])
+
+
+def _ordered(
+    array: Lazy, dimensions: Sequence[str], first: Lazy, own: Sequence[str], reading: Reading, place: str
+) -> Lazy:
+    """Return an array with its named axes in the order of the first array's; names of single points do not count.
+
+    Raises:
+        DataError: the names differ, and the user does not say what the axes are.
+    """
+    here, there = _counted(dimensions, array), _counted(own, first)
+    if here == there or (reading.axes is not None and sorted(here) != sorted(there)):
+        return array
+    if sorted(here) != sorted(there):
+        raise DataError(
+            f"expected components with the same dimensions, got {', '.join(own)} and {', '.join(dimensions)} in "
+            f"{place}; give them the same names, or say their order with --axes (axes=) if they belong together"
+        )
+    ranked = [sorted(range(len(names)), key=names.__getitem__) for names in (there, here)]
+    return _Reordered(array, [axis for _, axis in sorted(zip(*ranked, strict=True))])
+
+
+def _counted(dimensions: Sequence[str], array: Lazy) -> list[str]:
+    """Return the names of the axes of several points; nothing for the others."""
+    return [name if points > 1 else "" for name, points in zip(dimensions, array.shape, strict=False)]
 
 
 def _beside(arrays: Mapping[str, Lazy], folder: str, name: str) -> Lazy | None:
@@ -93,13 +133,16 @@ def _found(arrays: Mapping[str, Lazy], place: str, dimensions: Mapping[str, Sequ
 def _is_component(
     names: Sequence[str], arrays: Mapping[str, Lazy], dimensions: Mapping[str, Sequence[str]] | None
 ) -> bool:
-    """Return whether arrays are of one shape and each is one component, without an axis of components."""
+    """Return whether arrays are of one size and each is one component, without an axis of components."""
     shapes = [tuple(arrays[name].shape) for name in names]
+    alike = shapes[0] == shapes[1]
     if dimensions is not None:
+        sizes = [dict(zip(dimensions[name], arrays[name].shape, strict=False)) for name in names]
+        alike = alike or sizes[0] == sizes[1]  # in another order
         own = any(LETTER.get(each.lower()) == "c" for name in names for each in dimensions[name])
     else:
         own = len(shapes[0]) > 3 and 2 in (shapes[0][0], shapes[0][-3], shapes[0][-1])
-    return shapes[0] == shapes[1] and not own
+    return alike and not own
 
 
 def _chosen(arrays: Mapping[str, Lazy], reading: Reading, place: str) -> list[str]:
@@ -119,4 +162,8 @@ def _chosen(arrays: Mapping[str, Lazy], reading: Reading, place: str) -> list[st
                 "give its whole path in the file"
             )
         names += sorted(found, key=natural)
+    if len(set(names)) < len(names):
+        raise DataError(
+            f"expected a different array for each component, got {', '.join(names)} in {place}; name each once"
+        )
     return names

@@ -1,7 +1,10 @@
-"""Pictures: a folder of PNG or TIFF files, one for each frame and component, or the pages of one TIFF."""
+"""Pictures: a folder of PNG or TIFF files, one for each frame and component, or the pages of one TIFF.
+
+The last number in the name of a file is that of its frame; names that differ in the rest are of different components.
+"""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from rdjepa.errors import DataError
 PICTURE_STARTS = (b"\x89PNG\r\n\x1a\n", b"II*\x00", b"MM\x00*")
 TIFF_STARTS = PICTURE_STARTS[1:]
 BOMB: type[Exception] = Image.DecompressionBombError
+IMAGEJ, DESCRIPTION = "ImageJ=", 270  # how ImageJ begins the description of a TIFF, and the tag of that
 CHANNELS = {"L": 1, "I;16": 1, "I;16B": 1, "I": 1, "F": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 
 
@@ -27,7 +31,7 @@ class Pictures:
         dtype: kind of the numbers in a picture.
     """
 
-    def __init__(self, frames: Sequence[tuple[Path, int]]) -> None:
+    def __init__(self, frames: Sequence[tuple[Path, int | None]]) -> None:
         self.frames = frames
         first = _open(*frames[0])
         self.shape = (len(frames), *first.shape)
@@ -39,7 +43,7 @@ class Pictures:
         pictures = [self._same(*each) for each in frames]
         return np.stack(pictures)[(slice(None), *index[1:])] if pictures else np.empty((0, *self.shape[1:]), self.dtype)
 
-    def _same(self, path: Path, page: int) -> np.ndarray:
+    def _same(self, path: Path, page: int | None) -> np.ndarray:
         picture = _open(path, page)
         if picture.shape != self.shape[1:] or picture.dtype != self.dtype:
             raise DataError(
@@ -50,29 +54,79 @@ class Pictures:
 
 
 def read_folder(files: Sequence[Path], reading: Reading) -> Iterator[Recording]:
-    """Read pictures as frames in natural order; names that begin with two different words are two components."""
-    groups: dict[str, list[Path]] = {}
-    for file in sorted(files, key=lambda each: natural(each.name)):
-        groups.setdefault(re.sub(r"\d+", "#", file.stem), []).append(file)
+    """Read pictures as the frames of one recording.
+
+    Raises:
+        DataError: a name has no number, or a frame is missing.
+    """
     folder = str(files[0].parent)
-    if len({len(group) for group in groups.values()}) > 1:
-        listed = ", ".join(f"{len(group)} like {group[0].name}" for group in groups.values())
-        raise DataError(
-            f"expected as many pictures of each component, got {listed} in {folder}; keep only those of the recording"
-        )
-    arrays = [Pictures([(file, 0) for file in group]) for group in groups.values()]
+    groups: dict[str, list[tuple[int, Path]]] = {}
+    for file in sorted(files, key=lambda each: natural(each.name)):
+        parts = re.fullmatch(r"(.*?)(\d+)(\D*)", file.stem)
+        if parts is None:
+            raise DataError(
+                f"expected pictures with the number of the frame in the name, got {file.name} in {folder}; keep only "
+                "those of the recording"
+            )
+        before, number, after = parts.groups()
+        groups.setdefault(f"{before}#{after}", []).append((int(number), file))
+    _require_frames({name: [number for number, _ in group] for name, group in groups.items()}, folder)
+    arrays = [Pictures([(file, None) for _, file in group]) for group in groups.values()]
     names = tuple(name.replace("#", "").strip("_- .") for name in groups) if len(groups) > 1 else ()
     yield from _recording("folder of pictures", folder, arrays, reading, names)
 
 
 def read_pages(path: Path, reading: Reading) -> Iterator[Recording]:
-    """Read the pages of a TIFF file as frames."""
+    """Read the pages of a TIFF file as frames; the channels of one of ImageJ are components."""
     try:
         with Image.open(path) as picture:
-            count = int(getattr(picture, "n_frames", 1))
+            pages = int(getattr(picture, "n_frames", 1))
+            description = str(getattr(picture, "tag_v2", {}).get(DESCRIPTION, ""))
     except (*DAMAGED, BOMB) as error:
         raise damaged("TIFF file", str(path), error) from error
-    yield from _recording("TIFF file", str(path), [Pictures([(path, page) for page in range(count)])], reading, ())
+    channels = _channels(description, pages, path) if description.startswith(IMAGEJ) else 1
+    arrays = [Pictures([(path, page) for page in range(first, pages, channels)]) for first in range(channels)]
+    yield from _recording("TIFF file", str(path), arrays, reading, ())
+
+
+def _require_frames(numbers: Mapping[str, Sequence[int]], folder: str) -> None:
+    """Refuse numbers of frames that are not equally spaced, or not the same for each component.
+
+    Raises:
+        DataError: one of these.
+    """
+    first = next(iter(numbers))
+    for name, own in numbers.items():
+        threes = zip(own, own[1:], own[2:], strict=False)
+        uneven = [(a, b, c) for a, b, c in threes if b <= a or b - a != c - b]
+        if uneven or len(own) < 2:
+            got = "{}, {} and then {}".format(*uneven[0]) if uneven else f"{own[0]} alone"
+            raise DataError(
+                f"expected pictures whose last number is that of the frame, equally spaced, got {got} of {name!r} in "
+                f"{folder}; add what is missing, rename them, or keep only those of the recording"
+            )
+        if differ := sorted(set(own) ^ set(numbers[first])):
+            raise DataError(
+                f"expected pictures of the same frames for each component, got frame {differ[0]} of only one of "
+                f"{first!r} and {name!r} in {folder}; add what is missing, or keep only those of the recording"
+            )
+
+
+def _channels(description: str, pages: int, path: Path) -> int:
+    """Return the number of channels of a TIFF of ImageJ, which has all pages of a frame before those of the next.
+
+    Raises:
+        DataError: it has slices, or other pages than it says.
+    """
+    said = {name: int(count) for name, count in re.findall(r"(?m)^(\w+)=(\d{1,9})\s*$", description)}
+    channels, slices, frames = (said.get(name, 1) for name in ("channels", "slices", "frames"))
+    if slices > 1 or channels * frames != pages:
+        raise DataError(
+            f"expected a page for each channel and frame of an ImageJ file, got {channels} channels, {slices} slices "
+            f"and {frames} frames in {pages} pages of {path}; say in ImageJ (Image > Properties) which are frames, and "
+            "save it again"
+        )
+    return channels
 
 
 def _recording(
@@ -82,14 +136,18 @@ def _recording(
     yield Recording.of(kind, place, arrays, reading, layout=layout, names=names)
 
 
-def _open(path: Path, page: int) -> np.ndarray:
-    """Return a picture as (H, W) or (H, W, C).
+def _open(path: Path, page: int | None) -> np.ndarray:
+    """Return a page of a picture, or its only one, as (H, W) or (H, W, C).
 
     Raises:
-        DataError: it is damaged, has a palette, or colors that a program chose.
+        DataError: it is damaged, has several pages and none was chosen, has a palette, or colors that a program chose.
     """
     try:
         with Image.open(path) as picture:
+            if page is None and (pages := int(getattr(picture, "n_frames", 1))) > 1:
+                raise DataError(
+                    f"expected one picture in each file of a folder, got {pages} pages in {path}; give that file itself"
+                )
             if page:
                 picture.seek(page)
             if picture.mode not in CHANNELS:

@@ -44,7 +44,7 @@ class Reading:
             object.__setattr__(self, "axes", order.parse(self.axes))
         if self.components is not None:
             chosen = tuple(self.components)
-            if len(chosen) not in (1, 2) or len(set(chosen)) < len(chosen):
+            if len(chosen) not in (1, 2) or len(set(map(str, chosen))) < len(chosen):
                 raise ArgumentError(
                     f"expected one or two different components, got {', '.join(map(str, chosen)) or 'none'}; "
                     "choose those of the two fields that are to be forecast, such as 0,2 or u,w"
@@ -64,7 +64,7 @@ class Reading:
         """Return the positions of the chosen components among `count`; None if nothing was chosen.
 
         Raises:
-            ArgumentError: one of them is not there.
+            ArgumentError: one of them is not there, or two are the same.
         """
         if self.components is None:
             return None
@@ -81,4 +81,9 @@ class Reading:
                     f"expected components among {', '.join(known)} or positions from 0 to {count - 1}, got {text!r} "
                     f"for {place}; name those that are there"
                 )
+        if len(set(found)) < len(found):
+            raise ArgumentError(
+                f"expected two different components, got {', '.join(map(str, self.components))}, both of which are "
+                f"{known[found[0]]} of {place}; choose another for one of them, or that one alone"
+            )
         return tuple(found)

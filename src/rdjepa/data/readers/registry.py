@@ -124,8 +124,13 @@ def _of_directory(path: Path, reading: Reading) -> Iterator[Recording]:
     files = [item for item in visible if _format(item, _start(item)) is not None]
     images = [item for item in visible if _start(item).startswith(pictures.PICTURE_STARTS)]
     _require_alike(visible, {*files, *images})
-    tiffs = [file for file in files if file in images]
-    if images and len(tiffs) == len(files) and len(images) > 1:
+    if len(images) > 1:  # a single one beside data files is a figure
+        others = [file.name for file in files if file not in images]
+        if others:
+            raise DataError(
+                f"expected either pictures or data files in {path}, got {len(images)} pictures and {others[0]}; move "
+                "away what is not of the recording"
+            )
         yield from pictures.read_folder(images, reading)
         return
     if not files:
