@@ -52,8 +52,9 @@ def test_what_is_retained_is_decided_by_the_error_without_an_update(tiny, monkey
     model, fields = rdjepa.build("tiny", seed=1), trajectory(12)
     model.pretrained = ("encoder", "predictor", "decoder")
 
-    def adapted(steps: int = 3, given: np.ndarray = fields, **options: Any) -> Forecaster:
-        return rdjepa.adapt(model, given, steps=steps, device="cpu", **options)
+    def adapted(steps: int | None = None, given: np.ndarray = fields, **options: Any) -> Forecaster:
+        settings = {"config": AdaptConfig(steps=3, batch=2)} | options
+        return rdjepa.adapt(model, given, steps=steps, device="cpu", **settings)
 
     context, targets = FORECASTING.stack(fields)
     difference, spread = adapted(0).forecast(context) - targets, fields.std((0, 1, 2))
@@ -68,8 +69,9 @@ def test_what_is_retained_is_decided_by_the_error_without_an_update(tiny, monkey
         assert np.array_equal(found.forecast(fields[:4]), expected.forecast(fields[:4]))
     other = adapted(1, given=fields * np.float32(300) + np.float32(7_000))  # other units, another zero
     assert other.record["unadapted"] == pytest.approx(error, rel=1e-3)
-    assert len(adapted(1).losses) == 1  # fewer when fewer are asked for
-    assert "unadapted" not in adapted(rehearse=[fields], config=AdaptConfig(batch=2)).record
+    assert (len(adapted(4).losses), adapted(4).record["retained"]) == (4, 0.5)  # as many as are asked for
+    assert len(adapted(config=AdaptConfig(steps=1)).losses) == 1
+    assert "unadapted" not in adapted(rehearse=[fields]).record
     with pytest.raises(ArgumentError, match="retain"):
         adapted(retain="half")
 

@@ -100,9 +100,9 @@ def adapt(
             windows of every update are of these, so that the model does not forget what it was pretrained on.
         retain: share of the weights before adaptation, below 1, that is mixed into those after it, where all were
             pretrained: between them a network knows one trajectory and others too (`rdjepa.adaptation.retention`).
-            "auto": half of them after at most 100 updates where the error on the trajectories is small without any,
-            and nothing after all updates where it is not; nothing, too, where weights are fresh, there is a base, or
-            others are rehearsed. The record holds that error, in standardized units, as "unadapted".
+            "auto": half of them, after 100 updates where `steps` is None, if the error on the trajectories is small
+            without any update; nothing if it is not, if weights are fresh, there is a base, or others are rehearsed.
+            The record holds that error, in standardized units, as "unadapted".
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
         observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
@@ -190,7 +190,7 @@ def adapt(
     if retain == AUTO and knows and settings.steps and not rehearse:
         told = {"unadapted": retention.unadapted(forecaster.eval(), data)}
         share = retention.share_for(told["unadapted"])
-        if share:
+        if share and steps is None:
             settings = dataclasses.replace(settings, steps=min(settings.steps, retention.UPDATES))
     first = retention.weights(forecaster) if share else {}
 

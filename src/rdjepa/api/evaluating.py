@@ -174,8 +174,7 @@ def learning_curve(
         keep=None if out is None else lambda rows: curve_file.write(list(dict.fromkeys([*rows, *before])), out),
     )
     full = PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig()).steps
-    # at most, since both end sooner where a share of the weights is retained
-    notes = [f"at most {updates} updates for every K; adapt takes up to {full} by default"] if updates != full else []
+    notes = [f"{updates} updates for every K; adapt takes up to {full} by default"] if updates != full else []
     if single:
         notes.append(f"one trajectory is cut into {len(parts)} spans of time, more alike than trajectories are")
     return LearningCurve(tuple(rows), subject, len(parts), single, tuple(notes))

@@ -47,7 +47,7 @@ def adapt(
     out: Annotated[Path, typer.Option(help="File for the forecaster.")] = Path("forecaster.safetensors"),
     steps: Annotated[
         int | None,
-        typer.Option(min=0, help="Updates; the preset's own by default, 0 with a pretrained decoder is zero-shot."),
+        typer.Option(min=0, help="Updates; by default 100 or the preset's own, as --retain decides; 0 is zero-shot."),
     ] = None,
     seed: Seed = 777,
     base: Annotated[

@@ -239,7 +239,7 @@ for _entry in (
         sized_by_checkpoint=True,
         place=1,
         color="#AA3377",
-        marker="*",
+        marker="3",
         line="-",
     ),
     Baseline(
