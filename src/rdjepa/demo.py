@@ -120,7 +120,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
                 steps=config.updates,
                 seed=config.seed,
                 decoder=decoder,
-                retain=0.0,  # as many updates for each
+                retain=0.0,  # the control has nothing to go back to
                 device=config.device,
                 progress=update,
                 observe=measure,

@@ -98,7 +98,7 @@ class Forecaster:
         """
         context = self._checked(context)
         batched = context if context.ndim == 5 else context[None]
-        standard = channels_first(self.normalizer.standardize(batched.astype(np.float32)))
+        standard = channels_first(self.normalizer.standardize(batched))
         few = AT_ONCE.get(self.device.type, 8)
         pieces = torch.from_numpy(standard).split(few)
         parts = [self.model(piece.to(self.device)).float().cpu().numpy() for piece in pieces]

@@ -4,9 +4,9 @@ A network that is tuned to one trajectory forgets how to forecast others. Betwee
 straight line, networks may be better than both: after Wortsman et al., Robust fine-tuning of zero-shot models, CVPR
 2022. It costs nothing, and means something only where all weights were pretrained.
 
-It helps where the pretrained network can forecast a system before any update, and harms where it cannot. Which it is
-shows on the trajectories that one has: `share_for` decides by the error on them. Its numbers were chosen on random
-equations, never on a held-out system (docs/results/left-out.md).
+On random equations it was safe where the pretrained network can forecast a system before any update; elsewhere it was
+anything from 40 % better to a third worse. Which case it is shows on the trajectories that one has: `share_for` decides
+by the error on them (docs/results/left-out.md).
 """
 
 import math

@@ -161,13 +161,13 @@ def adapt(
     given, taken = read_at_stride(trajectories, forecaster.grid, resample, reading, stride)
     grid = tiled_grid(given) if tile else forecaster.grid
     walls = any(has_walls(trajectory) for trajectory in given) if tile else False
-    support = checked_fields(given, grid)
-    whole_sum = [checksum(support[0])] if hold_out is not None and len(support) == 1 else []
+    support = undivided = checked_fields(given, grid)
     others: list[np.ndarray] = []
     if hold_out is not None:
-        support, others = intervals.hold_out(support, hold_out)
-    kept = len(given) - len(support)
-    checksums = [*(checksum(fields) for fields in support), *whole_sum]  # of one that was cut both say that it was seen
+        support, others = intervals.hold_out(undivided, hold_out)
+    kept = len(undivided) - len(support)
+    cut = [] if hold_out is None or kept else undivided  # whoever forecasts all of it forecasts what was adapted to
+    checksums = [checksum(fields) for fields in (*support, *cut)]
     if calibrate is not None:
         held, _ = read_at_stride(calibrate, forecaster.grid, resample, reading, taken)
         others = checked_fields(held, grid)

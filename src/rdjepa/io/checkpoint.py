@@ -30,9 +30,7 @@ METRICS, CURVES = "metrics.jsonl", "curves.png"
 START = "start"  # what a run went on from: its record in that of the run, and the beginning of its files' names
 _REMEDY = "fetch the whole directory again, or pretrain again"
 FORMAT, VERSION = "rdjepa-model", 1
-DEFAULT = (
-    "nano-wide"  # where none is named; of the shipped ones it was chosen on random equations that neither has seen
-)
+DEFAULT = "nano-wide"  # where none is named: lower than nano on random equations that neither has seen
 
 
 @dataclass(frozen=True)
