@@ -22,15 +22,15 @@ def test_demonstration_leaves_figure_animation_result_and_forecaster(tiny, tmp_p
     config = DemoConfig("schnakenberg", str(tmp_path / "model"), updates=2, test=1, device="cpu")
     result = demo.run(config, tmp_path / "out", silent)
     stored = json.loads((tmp_path / "out" / "result.json").read_text())
-    assert set(result["errors"]) == {"RD-JEPA", "RD-JEPA, decoder pretrained", "from scratch", "persistence"}
+    assert set(result["errors"]) == {"RD-JEPA", "from scratch", "persistence"}
     assert set(stored["errors"]["RD-JEPA"]["relative_l2"]) == set("12345")
     assert stored["fingerprint"] == checkpoint.read_config(tmp_path / "model")[1].sha256
     assert stored["support"][0].startswith("schnakenberg/pool/id/")
     assert all(key.startswith("schnakenberg/test/id/") for key in stored["test"])
     persistence = result["errors"]["persistence"]["relative_l2"]
     assert persistence[1] < persistence[5]
-    assert list(result["curve"]) == ["RD-JEPA", "RD-JEPA, decoder pretrained", "from scratch"]
-    assert [record.get("decoder") for record in stored["training"].values()] == ["fresh", "pretrained", None]
+    assert list(result["curve"]) == ["RD-JEPA", "from scratch"]
+    assert [record.get("decoder") for record in stored["training"].values()] == ["pretrained", None]
     for name, found in result["curve"].items():
         assert list(found) == [1, 2]
         assert found[2] == pytest.approx(sum(result["errors"][name]["relative_l2"].values()) / 5)

@@ -1,7 +1,7 @@
 """The demonstration: forecast a held-out system after adaptation to one trajectory.
 
-Simulate, adapt with a fresh decoder and with the pretrained one, train the control from scratch, evaluate on unseen
-trajectories after some and after all updates, draw. Every number is of this run.
+Simulate, adapt, train the control from scratch, evaluate on unseen trajectories after some and after all updates, draw.
+Every number is of this run.
 """
 
 import json
@@ -17,23 +17,24 @@ import numpy as np
 from rdjepa import api, forecasters
 from rdjepa.adaptation.adapt import AVERAGED, LAST, PROFILES, AdaptConfig
 from rdjepa.adaptation.forecaster import Forecaster
-from rdjepa.api.adapting import FRESH, PRETRAINED
 from rdjepa.data.acquire import Acquirer
 from rdjepa.data.splits import support
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.aggregate import horizon_average, per_horizon
 from rdjepa.evaluation.evaluate import evaluate
+from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.checkpoint import DEFAULT, read_config
 from rdjepa.io.provenance import software
+from rdjepa.models.rdjepa import RDJEPA
 from rdjepa.progress import Progress
 from rdjepa.study import protocol
 from rdjepa.viz import figures
 
 METRICS = ("relative_l2", "gradient_l1")
-RD_JEPA, KEPT, SCRATCH, PERSISTENCE = "RD-JEPA", "RD-JEPA, decoder pretrained", "from scratch", "persistence"
+RD_JEPA, SCRATCH, PERSISTENCE = "RD-JEPA", "from scratch", "persistence"
 STRIDE = 4  # on the way every fourth window is evaluated
 
 Bar = Callable[[str], AbstractContextManager[Progress]]
@@ -99,14 +100,13 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
     support_trajectories, unseen = data[: config.k], data[config.k :]
 
     adapted = {}
-    pretrained = api.load(config.model)
-    started_from: dict[str, tuple[Any, str]] = {RD_JEPA: (pretrained, FRESH)}
-    if "decoder" in pretrained.pretrained:
-        started_from[KEPT] = (pretrained, PRETRAINED)
-    started_from[SCRATCH] = (forecasters.build("scratch", preset, seed=config.seed), FRESH)
+    started_from: dict[str, RDJEPA | ForecastModel] = {
+        RD_JEPA: api.load(config.model),
+        SCRATCH: forecasters.build("scratch", preset, seed=config.seed),
+    }
     curve: dict[str, dict[int, float]] = {name: {} for name in started_from}
     weights = AVERAGED if PROFILES.get(preset, AdaptConfig()).averaging else LAST
-    for name, (model, decoder) in started_from.items():
+    for name, model in started_from.items():
 
         def measure(updates: int, kind: str, snapshot: Forecaster, name: str = name) -> None:
             if kind == weights:
@@ -119,7 +119,6 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
                 support_trajectories,
                 steps=config.updates,
                 seed=config.seed,
-                decoder=decoder,
                 retain=0.0,  # the control has nothing to go back to
                 device=config.device,
                 progress=update,
@@ -143,7 +142,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
     title = f"{config.system}, K = {config.k}, {config.test} unseen trajectories"
     figures.learning(curve, {PERSISTENCE: flat}, out / "curve.png", title=title)
     _draw(config, unseen[0].fields, adapted, out)
-    adapted[KEPT if KEPT in adapted else RD_JEPA].save(out / "forecaster.safetensors")
+    adapted[RD_JEPA].save(out / "forecaster.safetensors")
     result = {
         "config": vars(config),
         "support": [str(key) for key in keys[: config.k]],

@@ -119,3 +119,13 @@ def test_the_novelty_of_a_context_survives_the_file(tiny, tmp_path):
     again = loaded.novelty(context)
     assert again is not None and np.array_equal(again, novelty)
     assert loaded.novelty(context[1]) == pytest.approx(novelty[1], rel=1e-3)
+
+
+def test_a_forecast_that_is_not_finite_is_said(calibrated):
+    context = movie(9)[:4] * np.float32(3e37)
+    with pytest.warns(UserWarning, match="the units of the support") as caught:
+        made = calibrated.forecast(context)
+    assert len(caught) == 1 and not np.isfinite(made).all() and made.shape == (5, 16, 16, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isfinite(calibrated.forecast(movie(9)[:4])).all()

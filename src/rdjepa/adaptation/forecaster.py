@@ -83,9 +83,8 @@ class Forecaster:
         reading = reading or Reading()
         return reading if reading.stride else replace(reading, stride=self.stride)
 
-    @torch.no_grad()
     def forecast(self, context: np.ndarray) -> np.ndarray:
-        """Forecast the five frames after the context.
+        """Forecast the five frames after the context; a warning says when numbers were too large for a finite one.
 
         Args:
             context: (4, H, W, C), or (B, 4, H, W, C), consecutive frames in physical units, oldest first.
@@ -97,13 +96,25 @@ class Forecaster:
             DataError: wrong shape, or values that are not finite.
         """
         context = self._checked(context)
-        batched = context if context.ndim == 5 else context[None]
-        standard = channels_first(self.normalizer.standardize(batched))
+        made = self._forecast(context if context.ndim == 5 else context[None])
+        if not np.isfinite(made).all():
+            warnings.warn(
+                f"expected a context near the support, got values up to {np.abs(context).max():.3g} whose forecast is "
+                f"not finite (mean of the support {', '.join(f'{mean:.3g}' for mean in self.normalizer.mean)}); give "
+                "it in the units of the support",
+                UserWarning,
+                stacklevel=2,
+            )
+        return made if context.ndim == 5 else made[0]
+
+    @torch.no_grad()
+    def _forecast(self, context: np.ndarray) -> np.ndarray:
+        """Forecast from contexts (B, 4, H, W, C) that were checked."""
+        standard = channels_first(self.normalizer.standardize(context))
         few = AT_ONCE.get(self.device.type, 8)
         pieces = torch.from_numpy(standard).split(few)
         parts = [self.model(piece.to(self.device)).float().cpu().numpy() for piece in pieces]
-        fields = self.normalizer.restore(channels_last(np.concatenate(parts))).astype(np.float32)
-        return fields if context.ndim == 5 else fields[0]
+        return self.normalizer.restore(channels_last(np.concatenate(parts))).astype(np.float32)
 
     def rollout(self, context: np.ndarray, length: int) -> np.ndarray:
         """Forecast any number of frames, feeding the last four forecast frames back; see `rdjepa.adaptation.rollout`.
@@ -123,7 +134,7 @@ class Forecaster:
             DataError: as for `forecast`.
         """
         given = self._checked(context)
-        made = rollout(self.forecast, given, length)
+        made = rollout(self._forecast, given, length)
         pairs = zip(given, made, strict=True) if given.ndim == 5 else [(given, made)]
         stable = min(self.stable_frames(*pair) for pair in pairs)
         if stable < length:
