@@ -12,7 +12,7 @@ from rdjepa.api.adapting import forecaster_of
 from rdjepa.data.build import build
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key
-from rdjepa.errors import ArgumentError, CheckpointError, DataError
+from rdjepa.errors import ArgumentError, CheckpointError
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.pretraining import config as profiles
@@ -131,7 +131,6 @@ def test_a_start_that_a_run_could_not_tell_of_is_refused_before_the_first_step(t
     for change, error, sentence in (
         (unlisted, CheckpointError, "expected the list of its data"),
         (untold, CheckpointError, "in .*, got one without config; start from another"),
-        (another, DataError, "expected the trajectory brusselator/pool/id/00000 that the model was started with"),
     ):
         shutil.copytree(first / "model", other, dirs_exist_ok=True)
         change()
@@ -140,6 +139,11 @@ def test_a_start_that_a_run_could_not_tell_of_is_refused_before_the_first_step(t
     with pytest.raises(ArgumentError, match="no model to start the objective random from, which trains nothing"):
         rdjepa.pretrain("tiny", data, tmp_path / "run", start=first / "model", objective="random", **chosen)
     assert not list((tmp_path / "run").rglob("*.safetensors"))
+    shutil.copytree(first / "model", other, dirs_exist_ok=True)
+    another()
+    with pytest.warns(UserWarning, match="of the same key and other content, brusselator/pool/id/00000 first"):
+        rdjepa.pretrain("tiny", data, tmp_path / "run", start=other, objective="decoder", **chosen)
+    assert checkpoint.read_sources(tmp_path / "run" / "model").trajectories["brusselator/pool/id/00000"] == "0"
 
 
 def test_pretraining_on_a_family_takes_statistics_of_each_equation_and_as_many_as_asked(tiny, tmp_path, monkeypatch):

@@ -121,7 +121,7 @@ def test_what_is_not_stable_is_written_with_a_warning(monkeypatch, capsys, adapt
     forecaster.record["range"] = [[0.0, 0.0], [1e-9, 1e-9]]
     monkeypatch.setattr("rdjepa.adaptation.forecaster.load_forecaster", lambda path: forecaster)
     monkeypatch.setattr(
-        type(forecaster), "forecast", lambda self, c: np.repeat(3 * np.asarray(c)[:, -1:], 5, axis=1).astype("f4")
+        type(forecaster), "_forecast", lambda self, c: np.repeat(3 * np.asarray(c)[:, -1:], 5, axis=1).astype("f4")
     )
     assert not run(monkeypatch, "forecast", "mine.safetensors", "nine.npy", "--frames", 40, "--out", "wild.npz")
     assert "not stable from frame" in capsys.readouterr().err

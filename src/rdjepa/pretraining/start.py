@@ -1,11 +1,12 @@
 """What a pretraining goes on from: a pretrained model, and what its checkpoint says of the run that made it."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rdjepa.errors import ArgumentError, CheckpointError, DataError
+from rdjepa.errors import ArgumentError, CheckpointError
 from rdjepa.io import checkpoint
 from rdjepa.io.checkpoint import CURVES, METRICS
 from rdjepa.models.rdjepa import RDJEPA, ModelConfig, unlike
@@ -48,16 +49,18 @@ class Start:
         return cls(model, {"fingerprint": written.sha256, **told}, sources, curves)
 
     def check_data(self, checksums: Mapping[str, str]) -> None:
-        """Refuse trajectories of the same keys as those of its own pretraining and other content.
+        """Warn of trajectories of the same keys as those of its own pretraining and other content.
 
-        Raises:
-            DataError: naming the first of them.
+        The same recipe gives them on another processor, which rounds otherwise, where the dynamics are sensitive.
         """
         known = self.sources.trajectories
         if others := [key for key, value in checksums.items() if known.get(key, value) != value]:
-            raise DataError(
-                f"expected the trajectory {others[0]} that the model was started with, got one of the same key and "
-                f"other content, with {len(others) - 1} more; make the data anew, or start from another model"
+            warnings.warn(
+                f"expected the trajectories that the model was started with, got {len(others)} of {len(checksums)} of "
+                f"the same key and other content, {others[0]} first (another processor rounds otherwise, or another "
+                "recipe made them); the new model lists the checksums of the first run",
+                UserWarning,
+                stacklevel=3,
             )
 
     def told(self, record: Mapping[str, Any]) -> dict[str, Any]:
