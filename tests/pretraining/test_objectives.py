@@ -179,9 +179,13 @@ def test_forecast_of_fields_is_compared_with_the_frames_at_its_leads(tiny):
     assert objective(batch).loss.item() == pytest.approx(loss.item(), rel=1e-5)
 
 
-def test_the_decoder_alone_has_the_loss_of_adaptation_and_leaves_the_others_as_they_were(tiny):
+@pytest.mark.parametrize(
+    ("name", "kept", "tuned"),
+    [("decoder", ("encoder", "predictor"), "decoder"), ("adaptation", ("encoder",), "predictor")],
+)
+def test_what_learns_fields_has_the_loss_of_adaptation_and_leaves_the_others_as_they_were(tiny, name, kept, tuned):
     start = pretrained()
-    training, batch = started("decoder")
+    training, batch = started(name)
     assert torch.equal(batch.offsets, torch.arange(1, HORIZONS + 1).expand(2, -1)) and not batch.mask.any()
     wanted = forecast_loss(
         RDJEPAForecaster(beginning(start, CONFIG.seed))(batch.context),
@@ -189,9 +193,11 @@ def test_the_decoder_alone_has_the_loss_of_adaptation_and_leaves_the_others_as_t
     )
     assert training.update([batch])["loss"] == pytest.approx(wanted.item(), rel=1e-5)
     model = training.finished()
-    for part in ("encoder", "predictor"):
-        assert all(map(torch.equal, getattr(model, part).parameters(), getattr(start, part).parameters()))
-    assert not any(map(torch.equal, model.decoder.parameters(), beginning(start, CONFIG.seed).decoder.parameters()))
+    first = beginning(start, CONFIG.seed)
+    for part in kept:
+        assert all(map(torch.equal, getattr(model, part).parameters(), getattr(first, part).parameters()))
+    for part in {"decoder", tuned}:
+        assert not any(map(torch.equal, getattr(model, part).parameters(), getattr(first, part).parameters()))
 
 
 def beginning(start, seed):

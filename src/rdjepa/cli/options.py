@@ -23,7 +23,10 @@ EXPORTS = ("torch", "onnx")
 BORDERS = ("zeros", "periodic", "walls")
 MODEL = "nano-wide"
 DECODERS = ("auto", "fresh", "pretrained")
-OBJECTIVES = ("predictive-latent", "field-forecast", "masked-fields", "variance-covariance", "random", "decoder")
+OBJECTIVES = (
+    *("predictive-latent", "field-forecast", "masked-fields", "variance-covariance", "random"),
+    *("decoder", "adaptation"),
+)
 PARTS = ("diffusion", "reaction", "masks", "blocks", "tubes", "same-time")
 FRAME_PLACES = ("memory", "mapped", "device")
 STUDIES = ("heldout", "source", "boundary", "scratch", "decoder", "rehearsal", "ablation")

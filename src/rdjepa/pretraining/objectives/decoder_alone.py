@@ -4,7 +4,7 @@ The paper starts a fresh decoder for every new system (S2.6). One that has learn
 has less to learn from a few trajectories. Encoder and predictor stay as they were pretrained.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -19,13 +19,19 @@ from rdjepa.pretraining.targets import Queries
 
 
 class DecoderAlone(ObjectiveModel):
-    """The loss of adaptation (S2.6) on D(P(E(context), h), newest frame) at its five horizons, for D alone."""
+    """The loss of adaptation (S2.6) on D(P(E(context), h), newest frame) at its five horizons, for D alone.
+
+    Attributes:
+        tunes_predictor: whether P is trained too.
+    """
+
+    tunes_predictor: ClassVar[bool] = False
 
     def __init__(self, model: RDJEPA, config: PretrainConfig) -> None:
         super().__init__(model, config)
         self.predictor, self.decoder = model.predictor, model.decoder
         self.encoder.requires_grad_(False)
-        self.predictor.requires_grad_(False)
+        self.predictor.requires_grad_(self.tunes_predictor)
 
     @classmethod
     def kept(cls, options: Any) -> tuple[str, ...]:
@@ -40,6 +46,7 @@ class DecoderAlone(ObjectiveModel):
         """Forecast the fields at every horizon."""
         with torch.no_grad():
             latent = self.encoder(batch.context)
+        with torch.set_grad_enabled(self.tunes_predictor and torch.is_grad_enabled()):
             tokens = self.predictor.full_grid(latent, HORIZONS)
         predicted = self.decoder(tokens, batch.context[:, -1])
         return Outcome(forecast_loss(predicted, batch.futures[batch.frame_of_query]), latent)

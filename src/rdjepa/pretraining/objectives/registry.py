@@ -110,5 +110,12 @@ for _entry in (
         f"{_HERE}.decoder_alone:DecoderAlone",
         continues=True,
     ),
+    Objective(
+        "adaptation",
+        "Adaptation to all systems",
+        "forecasting fields with predictor and decoder",
+        f"{_HERE}.adaptation:Adaptation",
+        continues=True,
+    ),
 ):
     register(_entry)
