@@ -24,8 +24,13 @@ BORDERS = ("zeros", "periodic", "walls")
 MODEL = "nano-wide"
 DECODERS = ("auto", "fresh", "pretrained")
 OBJECTIVES = (
-    *("predictive-latent", "field-forecast", "masked-fields", "variance-covariance", "random"),
-    *("decoder", "adaptation"),
+    "predictive-latent",
+    "field-forecast",
+    "masked-fields",
+    "variance-covariance",
+    "random",
+    "decoder",
+    "adaptation",
 )
 PARTS = ("diffusion", "reaction", "masks", "blocks", "tubes", "same-time")
 FRAME_PLACES = ("memory", "mapped", "device")

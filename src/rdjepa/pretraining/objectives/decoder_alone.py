@@ -46,7 +46,5 @@ class DecoderAlone(ObjectiveModel):
         """Forecast the fields at every horizon."""
         with torch.no_grad():
             latent = self.encoder(batch.context)
-        with torch.set_grad_enabled(self.tunes_predictor and torch.is_grad_enabled()):
-            tokens = self.predictor.full_grid(latent, HORIZONS)
-        predicted = self.decoder(tokens, batch.context[:, -1])
+        predicted = self.decoder(self.predictor.full_grid(latent, HORIZONS), batch.context[:, -1])
         return Outcome(forecast_loss(predicted, batch.futures[batch.frame_of_query]), latent)
