@@ -11,7 +11,6 @@ the sources vary by 28 to 78 % on average, all boxes of a regime taken together)
 pool trajectories of what was left out (support seed 777) with its preset's rates times a factor, the same factors for
 all, and evaluated on its validation trajectories. With `--trunk`, the rates of what stands before the decoder
 (predictor, and encoder where it is trained) are multiplied once more: a slow trunk keeps what it brought along. With
-`--encoder 1` RD-JEPA's encoder is tuned at that share of the predictor's rate, instead of frozen. With
 `--base linear` forecasters correct a linear forecast of every point from its own last four values, fitted to the same
 trajectories; `linear` among `--forecasters` is that forecast alone. Rows have the learning rates themselves, in the
 order of the parameter groups, the decoder last. `--seed` starts decoder (or all weights) and the order of windows
@@ -39,7 +38,7 @@ from rdjepa import forecasters, systems
 from rdjepa.adaptation import retention
 from rdjepa.adaptation.adapt import AVERAGED, PROFILES, train, windows
 from rdjepa.api import rehearsing
-from rdjepa.api.adapting import FRESH, PRETRAINED, forecaster_of
+from rdjepa.api.adapting import FRESH, FROZEN, PRETRAINED, TUNED, forecaster_of
 from rdjepa.data import manifest
 from rdjepa.data.acquire import Acquirer
 from rdjepa.data.fields import channels_first
@@ -51,7 +50,7 @@ from rdjepa.evaluation.aggregate import horizon_average
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.linear import Corrected, Linear
-from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.forecasters.rd_jepa import EncoderTuned
 from rdjepa.io import checkpoint
 from rdjepa.models.decoder import Decoder, normalization
 from rdjepa.models.rdjepa import PRESETS
@@ -160,11 +159,8 @@ def start(
             "one with: rdjepa pretrain --systems"
         )
     decoder = PRETRAINED if forecasters.get(name).keeps_decoder else FRESH
-    model, fingerprint = forecaster_of(rdjepa.load(arguments.model), arguments.seed, decoder=decoder)
-    if arguments.encoder and isinstance(model, RDJEPAForecaster):
-        model.rates = replace(model.rates, encoder=arguments.encoder * model.rates.predictor)
-        model.encoder.requires_grad_(True)
-    return model, fingerprint
+    encoder = TUNED if name == EncoderTuned.name else FROZEN
+    return forecaster_of(rdjepa.load(arguments.model), arguments.seed, decoder=decoder, encoder=encoder)
 
 
 def rehearsed(name: str, arguments: argparse.Namespace) -> list[np.ndarray]:
@@ -270,7 +266,6 @@ def main() -> None:
     go.add_argument("--forecasters", default=",".join(DEFAULT))
     go.add_argument("--factors", default="1,0.3,3")
     go.add_argument("--k", type=int, default=1)
-    go.add_argument("--encoder", type=float, default=0.0, help="share of the predictor's rate; frozen when not given")
     go.add_argument("--base", choices=("none", "linear"), default="none", help="what the forecasters add to")
     show.add_argument("--weights", default="averaged", help='such as last, averaged, "retained 0.5"')
     call(parser)

@@ -11,6 +11,7 @@ from rdjepa import forecasters
 from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, CheckpointError, DataError
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 
 
 def trajectory(frames=10, seed=0):
@@ -208,6 +209,25 @@ def test_a_zero_shot_forecaster_is_the_pretrained_model_and_the_field_statistics
     np.testing.assert_array_equal(zero.forecast(fields[:4]), expected)
     again = rdjepa.load_forecaster(zero.save(tmp_path / "zero.safetensors"))
     np.testing.assert_array_equal(again.forecast(fields[:4]), expected)
+
+
+def test_a_tuned_encoder_is_trained_and_saved_and_a_frozen_one_stays_as_it_was(tiny, tmp_path):
+    model, fields = rdjepa.build("tiny", seed=0), trajectory()
+    frozen, tuned = (rdjepa.adapt(model, fields, steps=2, encoder=name, device="cpu") for name in ("frozen", "tuned"))
+    for forecaster, moved in ((frozen, False), (tuned, True)):
+        assert isinstance(forecaster.model, RDJEPAForecaster)
+        pairs = zip(forecaster.model.encoder.parameters(), model.encoder.parameters(), strict=True)
+        assert any(not torch.equal(now, before) for now, before in pairs) == moved
+    assert (frozen.model.name, tuned.model.name) == ("rd-jepa", "rd-jepa-tuned")
+    assert (frozen.record["encoder"], tuned.record["encoder"]) == ("frozen", "tuned")
+    context = fields[2:6]
+    assert frozen.novelty(context) is not None and tuned.novelty(context) is None
+    loaded = rdjepa.load_forecaster(tuned.save(tmp_path / "tuned.safetensors"))
+    assert np.array_equal(loaded.forecast(context), tuned.forecast(context)) and loaded.novelty(context) is None
+    with pytest.raises(ArgumentError, match="expected an encoder among frozen, tuned, got 'warm'"):
+        rdjepa.adapt(model, fields, steps=1, encoder="warm")
+    with pytest.raises(ArgumentError, match="expected a tuned encoder with a pretrained model, got it with the foreca"):
+        rdjepa.adapt(forecasters.build("scratch", "nano"), fields, steps=1, encoder="tuned")
 
 
 def test_evaluation_gives_a_row_per_metric_horizon_and_trajectory(forecaster):

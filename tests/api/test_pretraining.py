@@ -13,7 +13,7 @@ from rdjepa.data.build import build
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import ArgumentError, CheckpointError
-from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.pretraining import config as profiles
 from rdjepa.pretraining.config import PretrainConfig
@@ -99,6 +99,10 @@ def test_a_decoder_is_pretrained_after_the_rest_and_adapted_further(tiny, tmp_pa
     assert not any(map(torch.equal, fresh.decoder.parameters(), loaded.decoder.parameters()))
     adapted = rdjepa.adapt(loaded, trajectory(12), steps=1, decoder="pretrained", borders="walls", device="cpu")
     assert adapted.record["decoder"] == "pretrained" and adapted.model.settings()["model"]["borders"] == "walls"
+    tuned, _ = forecaster_of(loaded, 777, decoder="pretrained", encoder="tuned")
+    assert isinstance(tuned, EncoderTuned) and not any(p.requires_grad for p in kept.encoder.parameters())
+    assert all(p.requires_grad for p in tuned.encoder.parameters()) and tuned.rates.encoder == tuned.rates.predictor
+    assert all(map(torch.equal, kept.parameters(), tuned.parameters()))  # what differs is what is trained
     for model, decoder, sentence in (
         (
             copied,

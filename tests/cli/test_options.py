@@ -26,6 +26,7 @@ from rdjepa.study.supply import Supply
         (options.PRESETS, models.PRESETS),
         (options.BASES, api.BASES),
         (options.BORDERS, borders.BORDERS),
+        (options.ENCODERS, api.ENCODERS),
         (options.DECODERS, api.DECODERS),
         (options.COMPILE_MODES, engine.MODES),
         (options.EXPORTS, export.FORMATS),

@@ -19,6 +19,7 @@ TINY = ModelConfig(
 SMALL = {
     "rd-jepa": TINY,
     "rd-jepa-decoder": TINY,
+    "rd-jepa-tuned": TINY,
     "rd-jepa-zero-shot": TINY,
     "scratch": TINY,
     "no-latent": no_latent.Config(16, 8, conditioner_rate=3e-3, decoder_rate=3e-3, grid=64),
@@ -49,11 +50,11 @@ def context(batch=2, seed=0):
 def test_the_names_are_those_of_the_benchmark():
     assert forecasters.names() == [
         "rd-jepa", "rd-jepa-decoder", "scratch", "no-latent", "rd-jepa-rehearsal", "scratch-rehearsal",
-        "no-latent-rehearsal", "rd-jepa-retained", "rd-jepa-auto", "rd-jepa-zero-shot", "fno", "lno", "riesz-no",
-        "revit", "cnext-unet", "persistence", "extrapolation",
+        "no-latent-rehearsal", "rd-jepa-retained", "rd-jepa-auto", "rd-jepa-tuned", "rd-jepa-zero-shot", "fno",
+        "lno", "riesz-no", "revit", "cnext-unet", "persistence", "extrapolation",
     ]  # fmt: skip
     assert set(SMALL) == set(NAMES)
-    ends = ("-decoder", "-rehearsal", "-retained", "-auto", "-zero-shot")
+    ends = ("-decoder", "-rehearsal", "-retained", "-auto", "-tuned", "-zero-shot")
     beside = {name for name in forecasters.names() if name.endswith(ends)}
     assert set(forecasters.usual()) == set(forecasters.names()) - beside
     for name in ("scratch-rehearsal", "no-latent-rehearsal"):
@@ -62,9 +63,9 @@ def test_the_names_are_those_of_the_benchmark():
 
 def test_tables_have_the_order_of_the_paper_and_users_stand_before_what_nothing_trains(registrations):
     assert registry.in_print() == [
-        "rd-jepa", "rd-jepa-decoder", "rd-jepa-rehearsal", "rd-jepa-retained", "rd-jepa-auto", "no-latent",
-        "no-latent-rehearsal", "scratch", "scratch-rehearsal", "fno", "lno", "revit", "riesz-no", "cnext-unet",
-        "rd-jepa-zero-shot", "persistence", "extrapolation",
+        "rd-jepa", "rd-jepa-decoder", "rd-jepa-rehearsal", "rd-jepa-retained", "rd-jepa-auto", "rd-jepa-tuned",
+        "no-latent", "no-latent-rehearsal", "scratch", "scratch-rehearsal", "fno", "lno", "revit", "riesz-no",
+        "cnext-unet", "rd-jepa-zero-shot", "persistence", "extrapolation",
     ]  # fmt: skip
     forecasters.register(forecasters.Baseline("mine", "Mine", "mine:Mine"))
     assert registry.in_print()[-4:] == ["mine", "rd-jepa-zero-shot", "persistence", "extrapolation"]

@@ -28,7 +28,7 @@ from rdjepa.errors import ArgumentError, DataError, Note
 from rdjepa.forecasters import registry
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.linear import Corrected, Linear
-from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
 from rdjepa.forecasters.tiled import Tiled, squares
 from rdjepa.io import checkpoint
 from rdjepa.io.provenance import software
@@ -39,6 +39,7 @@ from rdjepa.progress import Progress
 BASES = ("none", "linear")
 AUTO = "auto"
 _, FRESH, PRETRAINED = DECODERS = (AUTO, "fresh", "pretrained")
+FROZEN, TUNED = ENCODERS = ("frozen", "tuned")
 
 
 def adapt(
@@ -57,6 +58,7 @@ def adapt(
     calibrate: Any = None,
     hold_out: float | None = None,
     borders: str | None = None,
+    encoder: str = FROZEN,
     decoder: str = AUTO,
     rehearse: Sequence[np.ndarray] = (),
     retain: float | str = AUTO,
@@ -68,8 +70,8 @@ def adapt(
     """Adapt a pretrained model to one or a few trajectories of a system (S2.6), or train a control on them.
 
     Args:
-        model: a pretrained RD-JEPA or its name or directory; its encoder is frozen, its predictor trained further, its
-            decoder as `decoder` says. Or a forecaster from `rdjepa.forecasters.build`, trained as it is. The
+        model: a pretrained RD-JEPA or its name or directory; its predictor is trained further, its encoder and decoder
+            as these two say. Or a forecaster from `rdjepa.forecasters.build`, trained as it is. The
             argument itself is not changed.
         trajectories: `Trajectory` objects, (T, H, W, 2) or (K, T, H, W, 2) arrays, objects of xarray, or a path of any
             known format, or a list of these.
@@ -93,6 +95,9 @@ def adapt(
             several the last ones, of a single one its last frames.
         borders: what decoder and predictor see beyond the borders of the fields: "zeros" as in pretraining,
             "periodic", or "walls" (`rdjepa.models.borders`); those of the pretrained model when None.
+        encoder: "frozen", as in the paper; or "tuned" with the predictor's learning rate, which may pay with several
+            trajectories of a system that the model cannot forecast without an update. An update takes a fifth longer
+            and more memory, and such a forecaster has no `novelty`.
         decoder: what a pretrained model's decoder starts from: "fresh" weights, as in the paper, or its "pretrained"
             ones, which `rdjepa.pretrain` gives it with the objective "decoder" or a decoder that is kept; "auto": the
             latter where it has them, and there is no base.
@@ -115,9 +120,9 @@ def adapt(
 
     Raises:
         ArgumentError: no update of anything but a model with its pretrained decoder, an unknown base, a base and others
-            to rehearse, both `resample` and `tile`, both `calibrate` and `hold_out`, unknown borders, a decoder that is
-            unknown or not pretrained, or either of these two for a forecaster from `rdjepa.forecasters.build`, which
-            has its own; a share to retain of fresh weights, or outside its range.
+            to rehearse, both `resample` and `tile`, both `calibrate` and `hold_out`, unknown borders, an unknown
+            encoder, a decoder that is unknown or not pretrained, or any of these three for a forecaster from
+            `rdjepa.forecasters.build`, which has its own; a share to retain of fresh weights, or outside its range.
         DataError: trajectories that cannot be used (the message says why).
         CheckpointError: a missing or damaged checkpoint.
         DivergenceError: the loss is not finite.
@@ -155,7 +160,7 @@ def adapt(
             "expected at least one update of a fresh decoder, a base or a forecaster without pretraining, got 0; raise "
             'the updates, or take a pretrained decoder (--decoder pretrained, decoder="pretrained") and no base'
         )
-    forecaster, pretrained = forecaster_of(start, settings.seed, borders, decoder)
+    forecaster, pretrained = forecaster_of(start, settings.seed, borders, decoder, encoder)
     if refusal := why_unsavable(forecaster):
         warnings.warn(refusal, UserWarning, stacklevel=2)
     given, taken = read_at_stride(trajectories, forecaster.grid, resample, reading, stride)
@@ -206,7 +211,7 @@ def adapt(
         "forecaster": forecaster.name,
         "preset": forecaster.preset,
         "fingerprint": pretrained,
-        **({"decoder": decoder} if isinstance(start, RDJEPA) else {}),
+        **({"encoder": encoder, "decoder": decoder} if isinstance(start, RDJEPA) else {}),
         "settings": forecaster.settings(),
         "config": dataclasses.asdict(settings),
         "stride": taken,
@@ -345,14 +350,20 @@ def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list
 
 
 def forecaster_of(
-    model: RDJEPA | ForecastModel, seed: int, borders: str | None = None, decoder: str = FRESH
+    model: RDJEPA | ForecastModel,
+    seed: int,
+    borders: str | None = None,
+    decoder: str = FRESH,
+    encoder: str = FROZEN,
 ) -> tuple[ForecastModel, str]:
     """Return a trainable forecaster and the fingerprint of its pretrained weights, empty where there are none.
 
     Raises:
-        ArgumentError: a decoder that is unknown or not pretrained, or borders or a pretrained decoder for a forecaster
-            that is built already.
+        ArgumentError: an unknown encoder, a decoder that is unknown or not pretrained, or borders, a tuned encoder or a
+            pretrained decoder for a forecaster that is built already.
     """
+    if encoder not in ENCODERS:
+        raise ArgumentError(f"expected an encoder among {', '.join(ENCODERS)}, got {encoder!r}; name one of them")
     if decoder not in DECODERS:
         raise ArgumentError(f"expected a decoder among {', '.join(DECODERS)}, got {decoder!r}; name one of them")
     if isinstance(model, ForecastModel):
@@ -361,11 +372,12 @@ def forecaster_of(
                 f"expected borders with a pretrained model, got {borders!r} with the forecaster {model.name}, which is "
                 "built already; build it from a ModelConfig with these borders"
             )
-        if decoder != FRESH:
-            raise ArgumentError(
-                f"expected a {decoder} decoder with a pretrained model, got it with the forecaster {model.name}, which "
-                "is built already and trained as it is; leave it out"
-            )
+        for part, chosen, usual in (("decoder", decoder, FRESH), ("encoder", encoder, FROZEN)):
+            if chosen != usual:
+                raise ArgumentError(
+                    f"expected a {chosen} {part} with a pretrained model, got it with the forecaster {model.name}, "
+                    "which is built already and trained as it is; leave it out"
+                )
         return copy.deepcopy(model), ""
     start = with_fresh_decoder(model, seed, borders)
     if decoder == PRETRAINED:
@@ -376,4 +388,4 @@ def forecaster_of(
                 "directory, or leave the decoder fresh"
             )
         start.decoder.load_state_dict(model.decoder.state_dict())
-    return RDJEPAForecaster(start), model.fingerprint
+    return (EncoderTuned if encoder == TUNED else RDJEPAForecaster)(start), model.fingerprint

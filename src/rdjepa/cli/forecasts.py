@@ -11,6 +11,7 @@ from rdjepa.cli.console import console, error_table, progress
 from rdjepa.cli.options import (
     BASES,
     DECODERS,
+    ENCODERS,
     HORIZONS,
     MODEL,
     Axes,
@@ -64,6 +65,12 @@ def adapt(
         typer.Option(help="Instead: share of the data to keep for that, the last trajectories, or of one its end."),
     ] = None,
     borders: Borders = None,
+    encoder: Annotated[
+        str,
+        typer.Option(
+            help=f"One of {', '.join(ENCODERS)}: frozen as in the paper, or tuned with the predictor's learning rate."
+        ),
+    ] = "frozen",
     decoder: Annotated[
         str,
         typer.Option(
@@ -123,6 +130,7 @@ def adapt(
             calibrate=calibrate or None,
             hold_out=hold_out,
             borders=borders,
+            encoder=encoder,
             decoder=decoder,
             rehearse=beside,
             retain=share,

@@ -5,7 +5,7 @@ validation trajectories of sources that pretraining left out (docs/baselines.md)
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import torch
@@ -96,6 +96,22 @@ class DecoderKept(RDJEPAForecaster):
     """
 
     name = "rd-jepa-decoder"
+
+
+class EncoderTuned(DecoderKept):
+    """RD-JEPA whose encoder is tuned with the predictor's learning rate instead of frozen.
+
+    The paper has no such forecaster. It sees what the control from scratch sees, and starts from pretrained weights.
+    """
+
+    name = "rd-jepa-tuned"
+    rates_of: ClassVar[Mapping[str, LearningRates]] = {
+        preset: replace(rates, encoder=rates.predictor) for preset, rates in RDJEPAForecaster.rates_of.items()
+    }
+
+    def __init__(self, model: RDJEPA, rates: LearningRates | None = None) -> None:
+        super().__init__(model, rates)
+        self.encoder.requires_grad_(True)  # that of a loaded model may be frozen
 
 
 class ZeroShot(RDJEPAForecaster):

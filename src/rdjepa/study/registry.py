@@ -203,11 +203,12 @@ register(
         "decoder",
         "A decoder that was pretrained too",
         protocol.HELD_OUT,
-        ("rd-jepa", "rd-jepa-decoder", "rd-jepa-auto", "rd-jepa-retained", "scratch", "no-latent", "rd-jepa-zero-shot"),
+        ("rd-jepa", "rd-jepa-decoder", "rd-jepa-auto", "rd-jepa-tuned", "rd-jepa-retained", "scratch", "no-latent",
+         "rd-jepa-zero-shot"),
         cells="heldout",
         subject="rd-jepa-decoder",
     )
-)
+)  # fmt: skip
 register(
     # Nor does the paper rehearse. Both controls see the same trajectories, which tells pretraining from seeing them.
     Study(
