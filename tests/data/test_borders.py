@@ -27,6 +27,13 @@ def test_what_tells_nothing_is_unknown():
         assert borders(unclear) == (UNKNOWN, UNKNOWN)
 
 
+def test_an_axis_along_which_nothing_changes_is_unknown_and_the_other_is_not():
+    rows = fields(np.sin(4 * np.pi * X[:, None] + T / 3) + 0 * X)
+    for noise in (0, 1e-9 * np.random.default_rng(0).normal(size=rows.shape)):
+        assert borders(rows + noise) == (PERIODIC, UNKNOWN)
+        assert borders((rows + noise).swapaxes(1, 2)) == (UNKNOWN, PERIODIC)
+
+
 def test_shifting_periodic_fields_changes_nothing():
     whole = fields(np.sin(2 * np.pi * (X[:, None] + 2 * X) + T / 3))
     assert borders(np.roll(whole, (17, 5), axis=(1, 2))) == borders(whole)
