@@ -220,14 +220,38 @@ def test_a_tuned_encoder_is_trained_and_saved_and_a_frozen_one_stays_as_it_was(t
         assert any(not torch.equal(now, before) for now, before in pairs) == moved
     assert (frozen.model.name, tuned.model.name) == ("rd-jepa", "rd-jepa-tuned")
     assert (frozen.record["encoder"], tuned.record["encoder"]) == ("frozen", "tuned")
-    context = fields[2:6]
-    assert frozen.novelty(context) is not None and tuned.novelty(context) is None
+    context = fields[1:5]
+    for forecaster in (frozen, tuned):  # the windows of the support are as near as can be
+        assert forecaster.novelty(context) == pytest.approx(0, abs=1e-3)
     loaded = rdjepa.load_forecaster(tuned.save(tmp_path / "tuned.safetensors"))
-    assert np.array_equal(loaded.forecast(context), tuned.forecast(context)) and loaded.novelty(context) is None
-    with pytest.raises(ArgumentError, match="expected an encoder among frozen, tuned, got 'warm'"):
+    assert np.array_equal(loaded.forecast(context), tuned.forecast(context))
+    with pytest.raises(ArgumentError, match="expected an encoder among auto, frozen, tuned, got 'warm'"):
         rdjepa.adapt(model, fields, steps=1, encoder="warm")
     with pytest.raises(ArgumentError, match="expected a tuned encoder with a pretrained model, got it with the foreca"):
         rdjepa.adapt(forecasters.build("scratch", "nano"), fields, steps=1, encoder="tuned")
+
+
+@pytest.mark.parametrize(
+    ("count", "options", "encoder", "retained"),
+    [
+        (4, {}, "frozen", 0.5),
+        (5, {}, "tuned", 0.0),
+        (5, {"encoder": "frozen"}, "frozen", 0.0),
+        (5, {"retain": 0.25}, "tuned", 0.25),
+        (5, {"base": "linear"}, "frozen", 0.0),
+        (5, {"decoder": "fresh"}, "frozen", 0.0),
+        (6, {"hold_out": 0.3}, "frozen", 0.5),  # four are left
+    ],
+)
+def test_several_trajectories_tune_the_encoder_and_nothing_is_retained(
+    tiny, monkeypatch, count, options, encoder, retained
+):
+    model = rdjepa.build("tiny", seed=0)
+    model.pretrained = ("encoder", "predictor", "decoder")
+    monkeypatch.setattr("rdjepa.adaptation.retention.unadapted", lambda *_: 0.1)
+    made = rdjepa.adapt(model, [trajectory(9, seed) for seed in range(count)], steps=1, device="cpu", **options)
+    assert (made.record["encoder"], made.record["retained"]) == (encoder, retained)
+    assert made.model.name == ("rd-jepa-tuned" if encoder == "tuned" else "rd-jepa")
 
 
 def test_evaluation_gives_a_row_per_metric_horizon_and_trajectory(forecaster):

@@ -14,6 +14,10 @@ from rdjepa.cli.outlook import say_retention
             {"retained": 0.5, "unadapted": 0.07},
             "without an update the error on the data is 0.070: 3 updates and 50 % of the way back to these weights\n",
         ),
+        (
+            {"retained": 0.0, "unadapted": 0.07, "encoder": "tuned"},
+            "without an update the error on the data is 0.070: 3 updates, the encoder tuned too\n",
+        ),
     ],
 )
 def test_what_is_retained_is_said_where_the_data_decided(capsys, monkeypatch, record, said):

@@ -201,7 +201,7 @@ def test_nano_forecasters_are_of_the_size_of_what_nano_rd_jepa_trains():
     assert sizes["lno"] < sizes["riesz-no"] < trained
 
 
-def test_only_a_frozen_pretrained_encoder_summarizes_contexts(tiny):
+def test_only_a_pretrained_encoder_summarizes_contexts(tiny):
     """The name is one that no network has for a layer of its own."""
     context = torch.randn(3, 4, 2, 64, 64)
     with torch.no_grad():
@@ -209,7 +209,8 @@ def test_only_a_frozen_pretrained_encoder_summarizes_contexts(tiny):
             kind = forecasters.model_class(name)
             own = kind.latent_summary is not ForecastModel.latent_summary
             assert own == issubclass(kind, forecasters.model_class("rd-jepa"))
-        model = forecasters.build("rd-jepa", "tiny").eval()
-        found = model.latent_summary(*model.features(context))
-        assert found is not None and found.shape == (3, tiny.width)
+        for name in ("rd-jepa", "rd-jepa-tuned"):
+            model = forecasters.build(name, "tiny").eval()
+            found = model.latent_summary(*model.features(context))
+            assert found is not None and found.shape == (3, tiny.width)
         assert forecasters.build("scratch", "tiny").latent_summary(context) is None

@@ -6,7 +6,8 @@ straight line, networks may be better than both: after Wortsman et al., Robust f
 
 On random equations it was safe where the pretrained network can forecast a system before any update; elsewhere it was
 anything from 40 % better to a third worse. Which case it is shows on the trajectories that one has: `share_for` decides
-by the error on them (docs/results/left-out.md).
+by the error on them (docs/results/left-out.md). Several trajectories have several sets of coefficients, and are no
+danger of this kind: with these nothing is retained, and the encoder is tuned too.
 """
 
 import math
@@ -20,15 +21,17 @@ from rdjepa.adaptation.adapt import Windows
 from rdjepa.forecasters.base import ForecastModel
 
 SHARE, UPDATES, FAMILIAR = 0.5, 100, 0.3
-RULE = {"share": SHARE, "updates": UPDATES, "familiar": FAMILIAR}
+SEVERAL = 5  # trajectories
+RULE = {"share": SHARE, "updates": UPDATES, "familiar": FAMILIAR, "several": SEVERAL}
 
 
-def share_for(error: float) -> float:
-    """Return the share to retain where `unadapted` gives this error.
+def share_for(error: float, trajectories: int) -> float:
+    """Return the share to retain where `unadapted` gives this error on so many trajectories.
 
-    It is `SHARE` below `FAMILIAR`, where after `UPDATES` updates more of them change little; nothing otherwise.
+    It is `SHARE` below `FAMILIAR`, where after `UPDATES` updates more of them change little; nothing otherwise, and
+    nothing with `SEVERAL` trajectories.
     """
-    return SHARE if error < FAMILIAR else 0.0
+    return SHARE if error < FAMILIAR and trajectories < SEVERAL else 0.0
 
 
 def unadapted(model: ForecastModel, data: Windows) -> float:

@@ -39,7 +39,7 @@ from rdjepa.progress import Progress
 BASES = ("none", "linear")
 AUTO = "auto"
 _, FRESH, PRETRAINED = DECODERS = (AUTO, "fresh", "pretrained")
-FROZEN, TUNED = ENCODERS = ("frozen", "tuned")
+_, FROZEN, TUNED = ENCODERS = (AUTO, "frozen", "tuned")
 
 
 def adapt(
@@ -58,7 +58,7 @@ def adapt(
     calibrate: Any = None,
     hold_out: float | None = None,
     borders: str | None = None,
-    encoder: str = FROZEN,
+    encoder: str = AUTO,
     decoder: str = AUTO,
     rehearse: Sequence[np.ndarray] = (),
     retain: float | str = AUTO,
@@ -95,9 +95,9 @@ def adapt(
             several the last ones, of a single one its last frames.
         borders: what decoder and predictor see beyond the borders of the fields: "zeros" as in pretraining,
             "periodic", or "walls" (`rdjepa.models.borders`); those of the pretrained model when None.
-        encoder: "frozen", as in the paper; or "tuned" with the predictor's learning rate, which may pay with several
-            trajectories of a system that the model cannot forecast without an update. An update takes a fifth longer
-            and more memory, and such a forecaster has no `novelty`.
+        encoder: "frozen", as in the paper; "tuned" with the predictor's learning rate, for which an update takes a
+            fifth longer and more memory; "auto": tuned with five trajectories or more where all weights were
+            pretrained, there is no base, and no others are rehearsed.
         decoder: what a pretrained model's decoder starts from: "fresh" weights, as in the paper, or its "pretrained"
             ones, which `rdjepa.pretrain` gives it with the objective "decoder" or a decoder that is kept; "auto": the
             latter where it has them, and there is no base.
@@ -105,8 +105,9 @@ def adapt(
             windows of every update are of these, so that the model does not forget what it was pretrained on.
         retain: share of the weights before adaptation, below 1, that is mixed into those after it, where all were
             pretrained: between them a network knows one trajectory and others too (`rdjepa.adaptation.retention`).
-            "auto": half of them, after 100 updates where `steps` is None, if the error on the trajectories is small
-            without any update; nothing if it is not, if weights are fresh, there is a base, or others are rehearsed.
+            "auto": half of them, after 100 updates where `steps` is None, if the error on the trajectories, fewer than
+            five, is small without any update; nothing otherwise, with fresh weights or a base, or where others are
+            rehearsed.
             The record holds that error, in standardized units, as "unadapted".
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
@@ -177,6 +178,11 @@ def adapt(
         held, _ = read_at_stride(calibrate, forecaster.grid, resample, reading, taken)
         others = checked_fields(held, grid)
         _refuse_seen(others, checksums)
+    if encoder == AUTO:
+        several = len(support) >= retention.SEVERAL and settings.steps and isinstance(start, RDJEPA)
+        encoder = TUNED if several and knows and not rehearse else FROZEN
+        if encoder == TUNED:
+            forecaster, _ = forecaster_of(start, settings.seed, borders, decoder, encoder)
     statistics = normalizer or Normalizer.fit(support, "support")
 
     def whole(network: ForecastModel) -> ForecastModel:
@@ -194,7 +200,7 @@ def adapt(
     share, told = float(retain) if retain != AUTO else 0.0, {}
     if retain == AUTO and knows and settings.steps and not rehearse:
         told = {"unadapted": retention.unadapted(forecaster.eval(), data)}
-        share = retention.share_for(told["unadapted"])
+        share = retention.share_for(told["unadapted"], len(support))
         if share and steps is None:
             settings = dataclasses.replace(settings, steps=min(settings.steps, retention.UPDATES))
     first = retention.weights(forecaster) if share else {}
@@ -240,7 +246,7 @@ def adapt(
         contexts = [FORECASTING.stack(fields).context for fields in trajectories]
         return embed(result.model, np.concatenate(contexts), statistics)
 
-    if tile:
+    if tile or encoder == TUNED:
         known = described(support)
     else:
         latents = forecaster.latent_summary(*(part[: data.own] for part in data.features))
@@ -373,7 +379,7 @@ def forecaster_of(
                 "built already; build it from a ModelConfig with these borders"
             )
         for part, chosen, usual in (("decoder", decoder, FRESH), ("encoder", encoder, FROZEN)):
-            if chosen != usual:
+            if chosen not in (AUTO, usual):
                 raise ArgumentError(
                     f"expected a {chosen} {part} with a pretrained model, got it with the forecaster {model.name}, "
                     "which is built already and trained as it is; leave it out"

@@ -145,7 +145,7 @@ def learning_curve(
     checked_fields(given, grid)
     single = len(given) == 1
     parts = spans(given[0]) if single else given
-    settings = {"steps": updates, "seed": seed, "base": base, "decoder": AUTO, "retain": AUTO}
+    settings = {"steps": updates, "seed": seed, "base": base, "encoder": AUTO, "decoder": AUTO, "retain": AUTO}
     subject = start.name if isinstance(start, ForecastModel) else RDJEPAForecaster.name
     models = {subject: start}
     if isinstance(start, RDJEPA):

@@ -68,9 +68,10 @@ def adapt(
     encoder: Annotated[
         str,
         typer.Option(
-            help=f"One of {', '.join(ENCODERS)}: frozen as in the paper, or tuned with the predictor's learning rate."
+            help=f"One of {', '.join(ENCODERS)}: frozen as in the paper, or tuned with the predictor's learning rate; "
+            "auto tunes it with five trajectories or more (pretrained decoder, no base)."
         ),
-    ] = "frozen",
+    ] = "auto",
     decoder: Annotated[
         str,
         typer.Option(
@@ -88,7 +89,7 @@ def adapt(
         str,
         typer.Option(
             help="Share of the weights before adaptation that is mixed into the result (pretrained decoder); auto: "
-            "half after 100 updates where the model can forecast the data without any, else 0."
+            "half after 100 updates where the model can forecast the data, fewer than five, without any, else 0."
         ),
     ] = "auto",
     resample: Resample = False,

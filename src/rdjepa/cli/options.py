@@ -22,7 +22,7 @@ COMPILE_MODES = ("no", "yes", "graphs")
 EXPORTS = ("torch", "onnx")
 BORDERS = ("zeros", "periodic", "walls")
 MODEL = "nano-wide"
-ENCODERS = ("frozen", "tuned")
+ENCODERS = ("auto", "frozen", "tuned")
 DECODERS = ("auto", "fresh", "pretrained")
 OBJECTIVES = (
     "predictive-latent",

@@ -41,6 +41,8 @@ def say_retention(forecaster: "Forecaster") -> None:
     kept = f"{len(forecaster.losses)} updates"
     if record["retained"]:
         kept = f"{kept} and {100 * record['retained']:.0f} % of the way back to these weights"
+    if record.get("encoder") == "tuned":
+        kept = f"{kept}, the encoder tuned too"
     console.print(f"without an update the error on the data is {record['unadapted']:.3f}: {kept}")
 
 

@@ -69,7 +69,7 @@ class RDJEPAForecaster(ForecastModel):
             return self.encoder(context), context[:, -1]
 
     def latent_summary(self, *features: Tensor) -> Tensor | None:
-        """Return the standard deviations (B, d) over the latent grid of a frozen encoder; None for a trained one."""
+        """Return the standard deviations (B, d) over the latent grid of a frozen encoder; None for one from scratch."""
         return None if self.rates.encoder else features[0].std(dim=1)
 
     def predict(self, *features: Tensor) -> Tensor:
@@ -112,6 +112,11 @@ class EncoderTuned(DecoderKept):
     def __init__(self, model: RDJEPA, rates: LearningRates | None = None) -> None:
         super().__init__(model, rates)
         self.encoder.requires_grad_(True)  # that of a loaded model may be frozen
+
+    def latent_summary(self, *features: Tensor) -> Tensor | None:
+        """Return the standard deviations (B, d) over the latent grid of the encoder as it is."""
+        with torch.no_grad():
+            return self.encoder(features[0]).std(dim=1)
 
 
 class ZeroShot(RDJEPAForecaster):

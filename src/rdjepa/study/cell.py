@@ -255,7 +255,7 @@ def compute(
                 curve.extend({"updates": updates, "weights": weights} | vars(row) for row in found)
             measuring += time.perf_counter() - started
 
-        start = contenders.forecaster(cell.forecaster, profile, pretrained)
+        start = contenders.forecaster(cell.forecaster, profile, pretrained, cell.k)
         adapted = api.adapt(
             start,
             support_trajectories,

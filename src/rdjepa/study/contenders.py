@@ -9,13 +9,14 @@ import numpy as np
 import torch
 
 from rdjepa import forecasters
+from rdjepa.adaptation import retention
 from rdjepa.adaptation.forecaster import Forecaster
-from rdjepa.api import rehearsing
+from rdjepa.api import AUTO, rehearsing
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.evaluation.evaluate import Forecast
 from rdjepa.forecasters.base import ForecastModel
-from rdjepa.forecasters.rd_jepa import LearningRates, RDJEPAForecaster
+from rdjepa.forecasters.rd_jepa import EncoderTuned, LearningRates, RDJEPAForecaster
 from rdjepa.forecasters.scratch import Scratch
 from rdjepa.io import checkpoint
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, build, with_fresh_decoder
@@ -46,7 +47,7 @@ def rates(change: Change, preset: str) -> LearningRates:
     return LearningRates(change.encoder * predictor, predictor, change.decoder * base.decoder)
 
 
-def forecaster(name: str, profile: Profile, pretrained: Path | None = None) -> ForecastModel:
+def forecaster(name: str, profile: Profile, pretrained: Path | None = None, k: int = 1) -> ForecastModel:
     """Return a trainable forecaster; RD-JEPA has the encoder and predictor of its pretraining (S2.6).
 
     Args:
@@ -54,14 +55,17 @@ def forecaster(name: str, profile: Profile, pretrained: Path | None = None) -> F
         profile: sizes, checkpoint and seed.
         pretrained: checkpoint of the pretraining that a change asks for; without one the weights of a change are fresh,
             which is enough to time it.
+        k: number of support trajectories, with several of which the encoder is tuned where `rdjepa.adapt` decides.
     """
     change, seed = changes.find(name), profile.adapt.seed
     if change is None and not forecasters.get(name).pretrained:
         return forecasters.build(name, profile.preset_of(name), seed=seed)
     if change is None:
-        kind: Callable[[RDJEPA], ForecastModel] = forecasters.model_class(name)
+        found = forecasters.get(name)
+        tuned = found.retains == AUTO and k >= retention.SEVERAL
+        kind: Callable[[RDJEPA], ForecastModel] = EncoderTuned if tuned else forecasters.model_class(name)
         loaded = checkpoint.load(profile.checkpoint)
-        model = kind(loaded if forecasters.get(name).keeps_decoder else with_fresh_decoder(loaded, seed))
+        model = kind(loaded if found.keeps_decoder else with_fresh_decoder(loaded, seed))
     else:
         loaded = build(profile.preset, seed) if pretrained is None else checkpoint.load(pretrained)
         start = loaded if change.keep_decoder else with_fresh_decoder(loaded, seed)
