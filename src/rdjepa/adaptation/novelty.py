@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from rdjepa.adaptation.adapt import Windows
 from rdjepa.checks import NotNegative, checked
 from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
@@ -65,12 +66,21 @@ def familiar(latents: np.ndarray, counts: Sequence[int], others: np.ndarray | No
     return Familiar(latents, float(known.max() if len(known) else between.max()))
 
 
+def summarize(model: ForecastModel, data: Windows) -> np.ndarray | None:
+    """Return the rows (n, d) of the windows of the support; None for a forecaster without a pretrained encoder."""
+    few = zip(*(part[: data.own].split(AT_ONCE) for part in data.features), strict=True)
+    return _rows([model.latent_summary(*parts) for parts in few])
+
+
 @torch.no_grad()
 def embed(model: ForecastModel, contexts: np.ndarray, normalizer: Normalizer) -> np.ndarray | None:
     """Return the rows (B, d) of contexts (B, 4, H, W, C); None for a forecaster without a pretrained encoder."""
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     standard = torch.from_numpy(channels_first(normalizer.standardize(contexts.astype(np.float32))))
-    parts = [model.latent_summary(*model.features(part.to(device))) for part in standard.split(AT_ONCE)]
+    return _rows([model.latent_summary(*model.features(part.to(device))) for part in standard.split(AT_ONCE)])
+
+
+def _rows(parts: Sequence[torch.Tensor | None]) -> np.ndarray | None:
     found = [part.float().cpu().numpy() for part in parts if part is not None]
     return np.concatenate(found) if found else None
 

@@ -14,7 +14,7 @@ import torch
 from rdjepa.adaptation import intervals, retention
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
 from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
-from rdjepa.adaptation.novelty import embed, familiar
+from rdjepa.adaptation.novelty import embed, familiar, summarize
 from rdjepa.checks import BelowOne, checked, of_class
 from rdjepa.data import readers, survey
 from rdjepa.data.fields import channels_first, validate
@@ -246,11 +246,7 @@ def adapt(
         contexts = [FORECASTING.stack(fields).context for fields in trajectories]
         return embed(result.model, np.concatenate(contexts), statistics)
 
-    if tile or encoder == TUNED:
-        known = described(support)
-    else:
-        latents = forecaster.latent_summary(*(part[: data.own] for part in data.features))
-        known = None if latents is None else latents.float().cpu().numpy()
+    known = described(support) if tile else summarize(forecaster, data)
     if known is not None:
         counts = [FORECASTING.count(len(fields)) for fields in support]
         result.familiar = familiar(known, counts, described(others) if others else None)
