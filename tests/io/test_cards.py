@@ -43,7 +43,7 @@ def test_card_states_every_run_that_it_went_on_from_and_the_systems_of_all():
     last = second | {"start": second, "steps": 2, "systems": ["brusselator", "gray-scott"]}
     card = model_card("nano", last | {"validation_trajectories": {}})
     assert [run["steps"] for run in runs(last)] == [2, 5, 77]
-    assert "trajectories of brusselator, gray-scott, in all runs, only" in card
+    assert "only in-distribution pool trajectories of brusselator, gray-scott (all runs together), no test" in card
     assert "bbbbbbbbbbbb, 5 steps of batch 8 on pool trajectories 4 of brusselator; that one from aaaaaaaaaaaa" in card
     assert "It went on from" not in model_card("nano", first)
 

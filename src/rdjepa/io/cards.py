@@ -32,7 +32,7 @@ def model_card(preset: str, record: Mapping) -> str:
     drawn = "".join(f" {name} is drawn {times} times as often as another." for name, times in config.get("weights", ()))
     left_out = f" Left out of the method: {', '.join(without)}." if without else ""
     measured = "\n".join(f"| {key} | {diagnostics[key]:.4g} |" for key in shown if key in diagnostics)
-    systems = "these systems" if "start" not in record else f"{', '.join(record['systems'])}, in all runs,"
+    systems = "these systems" if "start" not in record else f"{', '.join(record['systems'])} (all runs together)"
     software = ", ".join(f"{name} {version}" for name, version in record["software"].items())
     return f"""---
 license: mit
@@ -46,7 +46,7 @@ tags: [reaction-diffusion, pde, jepa, scientific-machine-learning]
 
 ## Data
 
-Simulated by this package, in-distribution pool trajectories of {systems} only, no test trajectory. The key and
+Simulated by this package: only in-distribution pool trajectories of {systems}, no test trajectory. The key and
 checksum of every trajectory, and the field statistics, are in `data.json`; the same keys make the same trajectories.
 
 | system | pool trajectories (training) | validation trajectories (diagnostics only) |
