@@ -23,7 +23,7 @@ def test_card_states_data_seed_and_diagnostics():
         "seed 1234",
         "| gray-scott | 12 | 3 |",
         "| latent_loss | 0.25 |",
-        "of these systems only",
+        "only in-distribution pool trajectories of these systems",
         "64 x 64 points",
     ):
         assert fact in card
