@@ -1,10 +1,11 @@
 """The public functions that combine several subpackages: pretrain, load, adapt, evaluate, inspect and others."""
 
-from rdjepa.api.adapting import AUTO, BASES, DECODERS, ENCODERS, adapt, checked_fields
+from rdjepa.api.adapting import BASES, DECODERS, ENCODERS, adapt
 from rdjepa.api.evaluating import CURVE_DRAWS, CURVE_UPDATES, evaluate, inspect, learning_curve
 from rdjepa.api.looking import LOOK_BASE, LOOK_LEVEL, LOOK_SHARE, LOOK_UPDATES, FirstLook, first_look
 from rdjepa.api.pretraining import CHECKED, latent_error, load, pretrain
 from rdjepa.api.rehearsing import REHEARSED, rehearsal
+from rdjepa.api.support import AUTO, checked_fields
 
 __all__ = [
     "AUTO",

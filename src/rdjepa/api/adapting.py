@@ -15,21 +15,18 @@ from rdjepa.adaptation import intervals, retention
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
 from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
 from rdjepa.adaptation.novelty import embed, familiar, summarize
+from rdjepa.api.support import AUTO, read_support, rehearsed_fields
 from rdjepa.checks import BelowOne, checked, of_class
-from rdjepa.data import readers, survey
-from rdjepa.data.fields import channels_first, validate
+from rdjepa.data.fields import channels_first
 from rdjepa.data.readers import Reading
-from rdjepa.data.regrid import has_walls
 from rdjepa.data.statistics import Normalizer
-from rdjepa.data.trajectory import Trajectory
-from rdjepa.data.well import checksum
 from rdjepa.data.windows import FORECASTING
-from rdjepa.errors import ArgumentError, DataError, Note
+from rdjepa.errors import ArgumentError
 from rdjepa.forecasters import registry
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.linear import Corrected, Linear
 from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
-from rdjepa.forecasters.tiled import Tiled, squares
+from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io import checkpoint
 from rdjepa.io.provenance import software
 from rdjepa.models.device import device_named
@@ -37,7 +34,6 @@ from rdjepa.models.rdjepa import RDJEPA, with_fresh_decoder
 from rdjepa.progress import Progress
 
 BASES = ("none", "linear")
-AUTO = "auto"
 _, FRESH, PRETRAINED = DECODERS = (AUTO, "fresh", "pretrained")
 _, FROZEN, TUNED = ENCODERS = (AUTO, "frozen", "tuned")
 
@@ -60,7 +56,7 @@ def adapt(
     borders: str | None = None,
     encoder: str = AUTO,
     decoder: str = AUTO,
-    rehearse: Sequence[np.ndarray] = (),
+    rehearse: Sequence[np.ndarray] | Callable[[], Sequence[np.ndarray]] = (),
     retain: float | str = AUTO,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
@@ -102,7 +98,8 @@ def adapt(
             ones, which `rdjepa.pretrain` gives it with the objective "decoder" or a decoder that is kept; "auto": the
             latter where it has them, and there is no base.
         rehearse: trajectories (T, H, W, 2) of other systems, standardized, as `rehearsal` returns them: half of the
-            windows of every update are of these, so that the model does not forget what it was pretrained on.
+            windows of every update are of these, so that the model does not forget what it was pretrained on. Or a
+            function that returns them, which is called once the trajectories have been read.
         retain: share of the weights before adaptation, below 1, that is mixed into those after it, where all were
             pretrained: between them a network knows one trajectory and others too (`rdjepa.adaptation.retention`).
             "auto": half of them, after 100 updates where `steps` is None, if the error on the trajectories, fewer than
@@ -161,46 +158,43 @@ def adapt(
             "expected at least one update of a fresh decoder, a base or a forecaster without pretraining, got 0; raise "
             'the updates, or take a pretrained decoder (--decoder pretrained, decoder="pretrained") and no base'
         )
-    forecaster, pretrained = forecaster_of(start, settings.seed, borders, decoder, encoder)
-    if refusal := why_unsavable(forecaster):
+    require_parts(start, borders, decoder, encoder)
+    if isinstance(start, ForecastModel) and (refusal := why_unsavable(start)):
         warnings.warn(refusal, UserWarning, stacklevel=2)
-    given, taken = read_at_stride(trajectories, forecaster.grid, resample, reading, stride)
-    grid = tiled_grid(given) if tile else forecaster.grid
-    walls = any(has_walls(trajectory) for trajectory in given) if tile else False
-    support = undivided = checked_fields(given, grid)
-    others: list[np.ndarray] = []
-    if hold_out is not None:
-        support, others = intervals.hold_out(undivided, hold_out)
-    kept = len(undivided) - len(support)
-    cut = [] if hold_out is None or kept else undivided  # whoever forecasts all of it forecasts what was adapted to
-    checksums = [checksum(fields) for fields in (*support, *cut)]
-    if calibrate is not None:
-        held, _ = read_at_stride(calibrate, forecaster.grid, resample, reading, taken)
-        others = checked_fields(held, grid)
-        _refuse_seen(others, checksums)
+    side = grid_of(start)
+    support = read_support(
+        trajectories,
+        side,
+        resample=resample,
+        tile=tile,
+        reading=reading,
+        stride=stride,
+        calibrate=calibrate,
+        hold_out=hold_out,
+    )
     if encoder == AUTO:
-        several = len(support) >= retention.SEVERAL and settings.steps and isinstance(start, RDJEPA)
+        several = len(support.fields) >= retention.SEVERAL and settings.steps and isinstance(start, RDJEPA)
         encoder = TUNED if several and knows and not rehearse else FROZEN
-        if encoder == TUNED:
-            forecaster, _ = forecaster_of(start, settings.seed, borders, decoder, encoder)
-    statistics = normalizer or Normalizer.fit(support, "support")
-
-    def whole(network: ForecastModel) -> ForecastModel:
-        return Tiled(network, grid, walls).to(torch_device) if tile and grid else network
-
-    learning = [part for fields in support for part in squares(fields, forecaster.grid, walls)] if tile else support
+    forecaster, pretrained = forecaster_of(start, settings.seed, borders, decoder, encoder)
+    statistics = normalizer or Normalizer.fit(support.fields, "support")
+    learned = support.squares(side)
     if base == "linear":
-        standard = (torch.from_numpy(channels_first(statistics.standardize(fields))) for fields in learning)
+        standard = (torch.from_numpy(channels_first(statistics.standardize(fields))) for fields in learned)
         forecaster = Corrected(forecaster, Linear.fit(list(standard)))
     forecaster.to(torch_device)
+
+    def whole(network: ForecastModel) -> ForecastModel:
+        return Tiled(network, support.grid, support.walls).to(torch_device) if tile and support.grid else network
+
+    others = rehearse() if callable(rehearse) else rehearse
     started = time.perf_counter()
-    data = windows(forecaster, learning, statistics, torch_device, _rehearsed(rehearse, learning[0].shape[1]))
+    data = windows(forecaster, learned, statistics, torch_device, rehearsed_fields(others, learned[0].shape[1]))
     prepared = time.perf_counter()
 
     share, told = float(retain) if retain != AUTO else 0.0, {}
     if retain == AUTO and knows and settings.steps and not rehearse:
         told = {"unadapted": retention.unadapted(forecaster.eval(), data)}
-        share = retention.share_for(told["unadapted"], len(support))
+        share = retention.share_for(told["unadapted"], len(support.fields))
         if share and steps is None:
             settings = dataclasses.replace(settings, steps=min(settings.steps, retention.UPDATES))
     first = retention.weights(forecaster) if share else {}
@@ -220,18 +214,15 @@ def adapt(
         **({"encoder": encoder, "decoder": decoder} if isinstance(start, RDJEPA) else {}),
         "settings": forecaster.settings(),
         "config": dataclasses.asdict(settings),
-        "stride": taken,
-        "support": [str(trajectory.key or "without a key") for trajectory in given[: len(support)]],
-        "checksums": checksums,
-        "frames": [len(fields) for fields in support],
-        "rehearsed": len(rehearse),
+        "stride": support.stride,
+        "support": support.names,
+        "checksums": support.checksums,
+        "frames": [len(fields) for fields in support.fields],
+        "rehearsed": len(others),
         "retained": share,
         **told,
-        "held_out": {} if hold_out is None else {"trajectories": kept} if kept else {"frames": len(others[0])},
-        "range": [
-            np.min([fields.min(axis=(0, 1, 2)) for fields in support], axis=0).tolist(),
-            np.max([fields.max(axis=(0, 1, 2)) for fields in support], axis=0).tolist(),
-        ],
+        "held_out": support.held_out,
+        "range": support.extremes(),
         "seconds": {
             "features": round(prepared - started, 3),
             "adapt": round(adapted - prepared, 3),
@@ -239,17 +230,17 @@ def adapt(
         "software": software(),
     }
     result = Forecaster(whole(forecaster), statistics, record, losses)
-    if others:
-        result.calibration = intervals.calibrate(result.forecast, statistics, others)
+    if support.others:
+        result.calibration = intervals.calibrate(result.forecast, statistics, support.others)
 
     def described(trajectories: Sequence[np.ndarray]) -> np.ndarray | None:
         contexts = [FORECASTING.stack(fields).context for fields in trajectories]
         return embed(result.model, np.concatenate(contexts), statistics)
 
-    known = described(support) if tile else summarize(forecaster, data)
+    known = described(support.fields) if tile else summarize(forecaster, data)
     if known is not None:
-        counts = [FORECASTING.count(len(fields)) for fields in support]
-        result.familiar = familiar(known, counts, described(others) if others else None)
+        counts = [FORECASTING.count(len(fields)) for fields in support.fields]
+        result.familiar = familiar(known, counts, described(support.others) if support.others else None)
     return result
 
 
@@ -265,62 +256,9 @@ def _keeps_all(start: RDJEPA | ForecastModel, decoder: str) -> bool:
     return decoder == PRETRAINED
 
 
-def _rehearsed(given: Sequence[np.ndarray], grid: int) -> list[np.ndarray]:
-    """Return the standardized trajectories of other systems after checking shape, values and grid."""
-    found = [validate(fields) for fields in given]
-    for fields in found:
-        if fields.shape[1:3] != (grid, grid):
-            raise DataError(
-                f"expected trajectories to rehearse on a {grid} x {grid} grid, got {fields.shape[1]} x "
-                f"{fields.shape[2]}; take those of a model of this grid"
-            )
-    return found
-
-
-def _refuse_seen(others: Sequence[np.ndarray], checksums: Collection[str]) -> None:
-    """Refuse to calibrate on what is adapted to: its errors say nothing about new trajectories."""
-    known = sum(checksum(fields) in checksums for fields in others)
-    if known:
-        raise DataError(
-            f"expected other trajectories to calibrate on than to adapt to, got {known} of {len(others)} that are "
-            "both; keep some back, or hold out a share of them with --hold-out 0.4 (hold_out=0.4)"
-        )
-
-
-def read_at_stride(
-    source: Any, grid: int | None, resample: bool, reading: Reading | None, stride: int | str
-) -> tuple[list[Trajectory], int]:
-    """Read trajectories at a stride, and say so where none was asked for and another is suggested."""
-    if isinstance(stride, str) and stride != AUTO:
-        raise ArgumentError(f'expected a stride of a whole number or "{AUTO}", got {stride!r}; give one of these')
-    reading = reading or Reading()
-    if reading.stride not in (None, stride) and stride != 1:
-        raise ArgumentError(
-            f"expected one stride, got {stride} and {reading.stride} in reading; leave one of the two out"
-        )
-    if isinstance(stride, str):
-        stride = survey.inspect(source, dataclasses.replace(reading, stride=None)).stride
-    if stride != 1:
-        reading = dataclasses.replace(reading, stride=stride)
-    given = readers.load(source, grid=grid if resample else None, reading=reading)
-    found = survey.inspect(given) if reading.stride is None else None
-    if found and found.stride > 1:
-        warnings.warn(f"frame stride {found.pace}", Note, stacklevel=3)
-    return given, reading.step
-
-
-def tiled_grid(trajectories: Sequence[Trajectory]) -> int:
-    """Return the points per side of fields that are to be tiled.
-
-    Raises:
-        DataError: fields on several grids, or not square.
-    """
-    shapes = {trajectory.fields.shape[1:3] for trajectory in trajectories}
-    height, width = next(iter(shapes))
-    if len(shapes) > 1 or height != width:
-        listed = ", ".join(f"{h} x {w}" for h, w in sorted(shapes))
-        raise DataError(f"expected square fields of one grid to tile, got {listed}; crop them, or take --resample")
-    return height
+def grid_of(start: RDJEPA | ForecastModel) -> int | None:
+    """Return the points per side of the fields that a model takes; None where it takes any."""
+    return start.config.grid if isinstance(start, RDJEPA) else start.grid
 
 
 def require_base(base: str) -> None:
@@ -333,22 +271,38 @@ def require_base(base: str) -> None:
         raise ArgumentError(f"expected a base among {', '.join(BASES)}, got {base!r}; name one of them")
 
 
-def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list[np.ndarray]:
-    """Return the fields (T, H, W, 2) of the support trajectories after checking shape, values and grid.
+def require_parts(
+    model: RDJEPA | ForecastModel, borders: str | None = None, decoder: str = FRESH, encoder: str = FROZEN
+) -> None:
+    """Refuse parts that a model cannot have.
 
     Raises:
-        DataError: no trajectory, invalid fields, or another grid than the model's.
+        ArgumentError: unknown borders, an unknown encoder, a decoder that is unknown or not pretrained, or any of these
+            three for a forecaster that is built already.
     """
-    support = [validate(trajectory.fields) for trajectory in trajectories]
-    if not support:
-        raise DataError("expected at least one trajectory, got none; give some")
-    for fields in support:
-        if grid is not None and fields.shape[1:3] != (grid, grid):
-            raise DataError(
-                f"expected fields on a {grid} x {grid} grid, got {fields.shape[1]} x {fields.shape[2]}; "
-                "bring them to it with --resample (resample=True), or resample them yourself"
+    for part, chosen, known in (("an encoder", encoder, ENCODERS), ("a decoder", decoder, DECODERS)):
+        if chosen not in known:
+            raise ArgumentError(f"expected {part} among {', '.join(known)}, got {chosen!r}; name one of them")
+    if isinstance(model, RDJEPA):
+        dataclasses.replace(model.config, borders=model.config.borders if borders is None else borders)
+        if decoder == PRETRAINED and not _has_decoder(model):
+            raise ArgumentError(
+                f"expected a model with a pretrained decoder, got one with {' and '.join(model.pretrained)}; give it "
+                f"one with rdjepa pretrain --preset {model.name} --objective decoder --start and the model's "
+                "directory, or leave the decoder fresh"
             )
-    return support
+        return
+    if borders is not None:
+        raise ArgumentError(
+            f"expected borders with a pretrained model, got {borders!r} with the forecaster {model.name}, which is "
+            "built already; build it from a ModelConfig with these borders"
+        )
+    for name, chosen, usual in (("decoder", decoder, FRESH), ("encoder", encoder, FROZEN)):
+        if chosen not in (AUTO, usual):
+            raise ArgumentError(
+                f"expected a {chosen} {name} with a pretrained model, got it with the forecaster {model.name}, "
+                "which is built already and trained as it is; leave it out"
+            )
 
 
 def forecaster_of(
@@ -361,33 +315,12 @@ def forecaster_of(
     """Return a trainable forecaster and the fingerprint of its pretrained weights, empty where there are none.
 
     Raises:
-        ArgumentError: an unknown encoder, a decoder that is unknown or not pretrained, or borders, a tuned encoder or a
-            pretrained decoder for a forecaster that is built already.
+        ArgumentError: see `require_parts`.
     """
-    if encoder not in ENCODERS:
-        raise ArgumentError(f"expected an encoder among {', '.join(ENCODERS)}, got {encoder!r}; name one of them")
-    if decoder not in DECODERS:
-        raise ArgumentError(f"expected a decoder among {', '.join(DECODERS)}, got {decoder!r}; name one of them")
+    require_parts(model, borders, decoder, encoder)
     if isinstance(model, ForecastModel):
-        if borders is not None:
-            raise ArgumentError(
-                f"expected borders with a pretrained model, got {borders!r} with the forecaster {model.name}, which is "
-                "built already; build it from a ModelConfig with these borders"
-            )
-        for part, chosen, usual in (("decoder", decoder, FRESH), ("encoder", encoder, FROZEN)):
-            if chosen not in (AUTO, usual):
-                raise ArgumentError(
-                    f"expected a {chosen} {part} with a pretrained model, got it with the forecaster {model.name}, "
-                    "which is built already and trained as it is; leave it out"
-                )
         return copy.deepcopy(model), ""
     start = with_fresh_decoder(model, seed, borders)
     if decoder == PRETRAINED:
-        if "decoder" not in model.pretrained:
-            raise ArgumentError(
-                f"expected a model with a pretrained decoder, got one with {' and '.join(model.pretrained)}; give it "
-                f"one with rdjepa pretrain --preset {model.name} --objective decoder --start and the model's "
-                "directory, or leave the decoder fresh"
-            )
         start.decoder.load_state_dict(model.decoder.state_dict())
     return (EncoderTuned if encoder == TUNED else RDJEPAForecaster)(start), model.fingerprint

@@ -13,7 +13,8 @@ import torch
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig
 from rdjepa.adaptation.forecaster import Forecaster
-from rdjepa.api.adapting import AUTO, adapt, checked_fields, read_at_stride, require_base
+from rdjepa.api.adapting import adapt, grid_of, require_base
+from rdjepa.api.support import AUTO, checked_fields, read_at_stride
 from rdjepa.checks import Count, Few, Seed, checked, of_class
 from rdjepa.data import readers, survey
 from rdjepa.data.inspection import Inspection
@@ -140,7 +141,7 @@ def learning_curve(
     for row in before:
         known.setdefault((row.forecaster, row.k, row.draw, row.identity), []).append(row)
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
-    grid = start.grid if isinstance(start, ForecastModel) else start.config.grid
+    grid = grid_of(start)
     given, _ = read_at_stride(trajectories, grid, resample, reading, stride)
     checked_fields(given, grid)
     single = len(given) == 1
@@ -212,4 +213,4 @@ def inspect(
         CheckpointError: a missing or damaged checkpoint.
     """
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
-    return survey.inspect(source, reading, start.grid if isinstance(start, ForecastModel) else start.config.grid)
+    return survey.inspect(source, reading, grid_of(start))

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -112,10 +113,6 @@ def adapt(
     reading = reading_of(field, axes, components, interval, length)
     pace, share = stride_of(stride), share_of(retain)
     verb = "replaced" if out.exists() else "saved"
-    beside: list = []
-    if rehearse:
-        with progress("simulate") as update:
-            beside = api.rehearsal(model, rehearse, progress=update)
     with progress("adapt") as update:
         # `api.adapt` reads the data itself, after it has checked the cheaper arguments
         forecaster = api.adapt(
@@ -133,7 +130,7 @@ def adapt(
             borders=borders,
             encoder=encoder,
             decoder=decoder,
-            rehearse=beside,
+            rehearse=partial(api.rehearsal, model, rehearse, progress=update) if rehearse else (),
             retain=share,
             device=device,
             progress=update,

@@ -1,0 +1,181 @@
+"""What a forecaster is adapted to and calibrated on: trajectories as they are given, read and checked."""
+
+import dataclasses
+import warnings
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rdjepa.adaptation import intervals
+from rdjepa.data import readers, survey
+from rdjepa.data.fields import validate
+from rdjepa.data.readers import Reading
+from rdjepa.data.regrid import has_walls
+from rdjepa.data.trajectory import Trajectory
+from rdjepa.data.well import checksum
+from rdjepa.errors import ArgumentError, DataError, Note
+from rdjepa.forecasters.tiled import squares
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Support:
+    """Trajectories to adapt to, and others to calibrate on.
+
+    Attributes:
+        fields: (T, H, W, C) of each that is adapted to.
+        others: of each that is calibrated on.
+        names: the keys of the first.
+        stride: that was taken.
+        grid: points per side of the fields; None for a forecaster of any grid.
+        tiled: whether overlapping squares of them are learned.
+        walls: whether tiled fields end at walls.
+        checksums: of all frames whose forecasts would not be of something new.
+        held_out: how many trajectories, or frames of the only one, were kept from adaptation.
+    """
+
+    fields: list[np.ndarray]
+    others: list[np.ndarray]
+    names: list[str]
+    stride: int
+    grid: int | None
+    tiled: bool
+    walls: bool
+    checksums: list[str]
+    held_out: dict[str, int]
+
+    def squares(self, side: int | None) -> list[np.ndarray]:
+        """Return what is learned: the fields, or where they are tiled squares of so many points per side."""
+        if not self.tiled:
+            return self.fields
+        return [part for fields in self.fields for part in squares(fields, side, self.walls)]
+
+    def extremes(self) -> list[list[float]]:
+        """Return the lowest and the highest value of each component, (2, C)."""
+        lowest = np.min([fields.min(axis=(0, 1, 2)) for fields in self.fields], axis=0)
+        highest = np.max([fields.max(axis=(0, 1, 2)) for fields in self.fields], axis=0)
+        return [lowest.tolist(), highest.tolist()]
+
+
+def read_support(
+    trajectories: Any,
+    side: int | None,
+    *,
+    resample: bool = False,
+    tile: bool = False,
+    reading: Reading | None = None,
+    stride: int | str = 1,
+    calibrate: Any = None,
+    hold_out: float | None = None,
+) -> Support:
+    """Read trajectories; `side` is the number of points per side that the forecaster takes, the rest as for `adapt`.
+
+    Raises:
+        ArgumentError, DataError: as for `adapt`.
+    """
+    given, taken = read_at_stride(trajectories, side, resample, reading, stride, level=4)
+    grid = tiled_grid(given) if tile else side
+    support = undivided = checked_fields(given, grid)
+    others: list[np.ndarray] = []
+    if hold_out is not None:
+        support, others = intervals.hold_out(undivided, hold_out)
+    kept = len(undivided) - len(support)
+    cut = [] if hold_out is None or kept else undivided  # whoever forecasts all of it forecasts what was adapted to
+    checksums = [checksum(fields) for fields in (*support, *cut)]
+    if calibrate is not None:
+        held, _ = read_at_stride(calibrate, side, resample, reading, taken, level=4)
+        others = checked_fields(held, grid)
+        _refuse_seen(others, checksums)
+    return Support(
+        fields=support,
+        others=others,
+        names=[str(trajectory.key or "without a key") for trajectory in given[: len(support)]],
+        stride=taken,
+        grid=grid,
+        tiled=tile,
+        walls=tile and any(has_walls(trajectory) for trajectory in given),
+        checksums=checksums,
+        held_out={} if hold_out is None else {"trajectories": kept} if kept else {"frames": len(others[0])},
+    )
+
+
+def _refuse_seen(others: Sequence[np.ndarray], checksums: Collection[str]) -> None:
+    """Refuse to calibrate on what is adapted to: its errors say nothing about new trajectories."""
+    known = sum(checksum(fields) in checksums for fields in others)
+    if known:
+        raise DataError(
+            f"expected other trajectories to calibrate on than to adapt to, got {known} of {len(others)} that are "
+            "both; keep some back, or hold out a share of them with --hold-out 0.4 (hold_out=0.4)"
+        )
+
+
+def read_at_stride(
+    source: Any, grid: int | None, resample: bool, reading: Reading | None, stride: int | str, level: int = 3
+) -> tuple[list[Trajectory], int]:
+    """Read trajectories at a stride, and say so where none was asked for and another is suggested.
+
+    `level` is the one of the stack whose line such a note is shown with.
+    """
+    if isinstance(stride, str) and stride != AUTO:
+        raise ArgumentError(f'expected a stride of a whole number or "{AUTO}", got {stride!r}; give one of these')
+    reading = reading or Reading()
+    if reading.stride not in (None, stride) and stride != 1:
+        raise ArgumentError(
+            f"expected one stride, got {stride} and {reading.stride} in reading; leave one of the two out"
+        )
+    if isinstance(stride, str):
+        stride = survey.inspect(source, dataclasses.replace(reading, stride=None)).stride
+    if stride != 1:
+        reading = dataclasses.replace(reading, stride=stride)
+    given = readers.load(source, grid=grid if resample else None, reading=reading)
+    found = survey.inspect(given) if reading.stride is None else None
+    if found and found.stride > 1:
+        warnings.warn(f"frame stride {found.pace}", Note, stacklevel=level)
+    return given, reading.step
+
+
+def tiled_grid(trajectories: Sequence[Trajectory]) -> int:
+    """Return the points per side of fields that are to be tiled.
+
+    Raises:
+        DataError: fields on several grids, or not square.
+    """
+    shapes = {trajectory.fields.shape[1:3] for trajectory in trajectories}
+    height, width = next(iter(shapes))
+    if len(shapes) > 1 or height != width:
+        listed = ", ".join(f"{h} x {w}" for h, w in sorted(shapes))
+        raise DataError(f"expected square fields of one grid to tile, got {listed}; crop them, or take --resample")
+    return height
+
+
+def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list[np.ndarray]:
+    """Return the fields (T, H, W, 2) of the support trajectories after checking shape, values and grid.
+
+    Raises:
+        DataError: no trajectory, invalid fields, or another grid than the model's.
+    """
+    support = [validate(trajectory.fields) for trajectory in trajectories]
+    if not support:
+        raise DataError("expected at least one trajectory, got none; give some")
+    for fields in support:
+        if grid is not None and fields.shape[1:3] != (grid, grid):
+            raise DataError(
+                f"expected fields on a {grid} x {grid} grid, got {fields.shape[1]} x {fields.shape[2]}; "
+                "bring them to it with --resample (resample=True), or resample them yourself"
+            )
+    return support
+
+
+def rehearsed_fields(given: Sequence[np.ndarray], grid: int) -> list[np.ndarray]:
+    """Return the standardized trajectories of other systems after checking shape, values and grid."""
+    found = [validate(fields) for fields in given]
+    for fields in found:
+        if fields.shape[1:3] != (grid, grid):
+            raise DataError(
+                f"expected trajectories to rehearse on a {grid} x {grid} grid, got {fields.shape[1]} x "
+                f"{fields.shape[2]}; take those of a model of this grid"
+            )
+    return found
