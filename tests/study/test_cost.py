@@ -56,3 +56,14 @@ def test_the_time_left_goes_by_finished_cells(two_cells):
 def test_a_forecaster_without_weights_has_no_updates(brief):
     seconds = cost.measure("persistence", brief, CPU)
     assert seconds["update"] == seconds["support"] == 0 and seconds["test"] > 0
+
+
+def test_a_forecaster_that_decides_is_timed_as_what_it_decides_for(tmp_path, monkeypatch, brief):
+    of = ["system=barkley", "support_seed=777", "forecaster=rd-jepa-auto"]
+    one, five = (study.cells("decoder", [f"k={k}", *of])[0] for k in (1, 5))
+    timed = {"rd-jepa-auto": 1.0, "rd-jepa-tuned": 3.0}
+    monkeypatch.setattr(cost, "measure", lambda name, *_: {"support": 0.0, "update": timed[name], "test": 0.0})
+    monkeypatch.setattr(cost, "draw", lambda system: {"draw": 0.0})
+    supply, steps = Supply(tmp_path), brief.adapt.steps
+    assert cost.cost([one], brief, supply, CPU).seconds == {"rd-jepa-auto": steps}
+    assert cost.cost([one, five], brief, supply, CPU).seconds == {"rd-jepa-auto": 4 * steps}

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from rdjepa import api
+from rdjepa.adaptation.retention import SEVERAL
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
@@ -16,6 +17,7 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.evaluation.spectra import RadialSpectra
+from rdjepa.forecasters.rd_jepa import EncoderTuned
 from rdjepa.io import sealed
 from rdjepa.io.provenance import software
 from rdjepa.models.rdjepa import PRESETS, build
@@ -106,7 +108,7 @@ def cost(
         progress: called with the number of timings done, their total and the name of the next.
         starts: the missing pretrainings that the cells start from.
     """
-    names = list(dict.fromkeys(cell.forecaster for cell in missing))
+    names = list(dict.fromkeys(_stand_in(cell) for cell in missing))
     own = supply.lacking_for(starts)
     simulating = [*(cell.system for cell in missing), *(key.system for key in own)]
     system_names, kinds = list(dict.fromkeys(simulating)), {_kind(start): start for start in starts}
@@ -130,9 +132,9 @@ def cost(
         report(number, kind)
         step_of[kind] = remembered.get(kind, partial(measure_pretraining, start, device))["step"]
     report(total, "")
-    seconds = dict.fromkeys(names, 0.0)
+    seconds = {cell.forecaster: 0.0 for cell in missing}
     for cell in missing:
-        seconds[cell.forecaster] += steps[cell.forecaster].of(cell, profile)
+        seconds[cell.forecaster] += steps[_stand_in(cell)].of(cell, profile)
     lacking = supply.lacks(keys_of(missing, profile))
     simulated = lacking + [
         key
@@ -195,6 +197,12 @@ def _kind(start: Pretraining) -> str:
     """Return what decides the seconds of a pretraining step."""
     config = start.config
     return f"pretrain {config.objective} {start.preset} {config.batch} {config.precision} {' '.join(start.without)}"
+
+
+def _stand_in(cell: Cell) -> str:
+    """Return the forecaster that is timed for a cell: one that decides by K is timed as what it decides for."""
+    decides = changes.baseline(cell.forecaster).retains == api.AUTO
+    return EncoderTuned.name if decides and cell.k >= SEVERAL else cell.forecaster
 
 
 def _timed_as(name: str) -> str:
