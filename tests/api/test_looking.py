@@ -1,4 +1,4 @@
-"""The learning curve and the frame stride through the public functions."""
+"""The learning curve, and frame strides and components that a forecaster keeps, through the public functions."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ import pytest
 import rdjepa
 from rdjepa import forecasters
 from rdjepa.data import pace
+from rdjepa.data.readers import Reading
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, OutputError
 from rdjepa.evaluation import curve_file
 from rdjepa.evaluation.aggregate import per_horizon
@@ -131,6 +132,37 @@ def test_the_stride_of_a_forecaster_comes_back_and_is_taken_in_evaluation(tmp_pa
     assert rdjepa.evaluate(forecaster, other) == by_hand
     with pytest.warns(UserWarning, match="not seen, got 1 of 1"):
         rdjepa.evaluate(forecaster, slow())
+
+
+@pytest.mark.parametrize("chosen", [(1, 0), ("w", "u")])
+def test_chosen_components_come_back_in_their_order_and_are_taken_in_evaluation(tmp_path, chosen):
+    def source(name, frames):
+        fields = np.random.default_rng(frames).standard_normal((frames, 16, 16, 2)).astype(np.float32)
+        named = {"u": fields[..., 0], "w": fields[..., 1]}
+        return {"fields": fields} if chosen == (1, 0) else named
+
+    def saved(name, frames):
+        np.savez(tmp_path / name, **source(name, frames))
+        return tmp_path / name
+
+    reading = Reading(components=chosen)
+    path = rdjepa.adapt(small(), saved("a.npz", 12), steps=1, reading=reading).save(tmp_path / "mine.safetensors")
+    forecaster = rdjepa.load_forecaster(path)
+    assert forecaster.components == chosen
+    other = saved("b.npz", 13)
+    taken, same, as_stored = (
+        rdjepa.evaluate(forecaster, other, reading=each) for each in (None, reading, Reading(components=chosen[::-1]))
+    )
+    assert taken == same != as_stored
+
+
+@pytest.mark.parametrize("components", ["u", [], ["u", "u"], [1.5], [0, 1, 2]])
+def test_impossible_components_in_a_record_are_refused(components):
+    forecaster = rdjepa.adapt(small(), FIELDS[0], steps=1)
+    assert forecaster.components is None
+    forecaster.record["components"] = components
+    with pytest.raises(CheckpointError, match="components"):
+        rdjepa.evaluate(forecaster, FIELDS[1])
 
 
 @pytest.mark.parametrize("stride", ["2", 0, 1.5, None])

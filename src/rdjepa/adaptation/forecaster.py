@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _SCORES, _LATENTS = "calibration/scores", "familiar/latents"  # tensors beside the weights
 _REMEDY = "give a file that `rdjepa adapt` wrote"
+Chosen = list[int | str]  # components, by position or name
 AT_ONCE = {"cpu": 2}  # windows per forward pass; more do not fit into the processor's cache and take 1.5 times as long
 
 
@@ -78,10 +79,28 @@ class Forecaster:
         except ArgumentError as error:
             raise CheckpointError(f"{error}; {_REMEDY}") from error
 
+    @property
+    def components(self) -> tuple[int | str, ...] | None:
+        """Components that were chosen of the data it was adapted to, in this order; None where nothing was chosen.
+
+        Raises:
+            CheckpointError: the record holds none that could be.
+        """
+        if (chosen := self.record.get("components")) is None:
+            return None
+        try:
+            return Reading(components=tuple(checked(chosen, Chosen, "components"))).components
+        except ArgumentError as error:
+            raise CheckpointError(f"{error}; {_REMEDY}") from error
+
     def reading(self, reading: Reading | None = None) -> Reading:
-        """Return how data for this forecaster are read: as given, at its own frame stride where none is chosen."""
+        """Return how data for this forecaster are read: as given, else at its own frame stride and its own components.
+
+        Raises:
+            CheckpointError: the record holds a stride or components that could not be.
+        """
         reading = reading or Reading()
-        return reading if reading.stride else replace(reading, stride=self.stride)
+        return replace(reading, stride=reading.stride or self.stride, components=reading.components or self.components)
 
     def forecast(self, context: np.ndarray) -> np.ndarray:
         """Forecast the five frames after the context; a warning says when numbers were too large for a finite one.

@@ -84,7 +84,8 @@ def adapt(
             forecaster takes and makes whole fields (`rdjepa.forecasters.tiled`).
         reading: what the data do not say themselves: their place in a file, order of axes, components, frame interval.
         stride: take every so many frames, counted back from the last; "auto" takes the one that `inspect` suggests. It
-            is kept in the record, where `evaluate` finds it; contexts of `Forecaster.forecast` need it too.
+            is kept in the record, where `evaluate` finds it, and so are chosen components; contexts of
+            `Forecaster.forecast` need both.
         calibrate: other trajectories of the same kind, as `trajectories`, from which `Forecaster.interval` learns how
             wrong forecasts are (`rdjepa.adaptation.intervals`).
         hold_out: instead of these, the share of the trajectories that is kept from adaptation for that purpose: of
@@ -215,6 +216,7 @@ def adapt(
         "settings": forecaster.settings(),
         "config": dataclasses.asdict(settings),
         "stride": support.stride,
+        **({"components": support.components} if support.components else {}),
         "support": support.names,
         "checksums": support.checksums,
         "frames": [len(fields) for fields in support.fields],

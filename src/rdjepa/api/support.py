@@ -30,6 +30,7 @@ class Support:
         others: of each that is calibrated on.
         names: the keys of the first.
         stride: that was taken.
+        components: that were chosen, by position or name; None where the data have no others.
         grid: points per side of the fields; None for a forecaster of any grid.
         tiled: whether overlapping squares of them are learned.
         walls: whether tiled fields end at walls.
@@ -41,6 +42,7 @@ class Support:
     others: list[np.ndarray]
     names: list[str]
     stride: int
+    components: list[int | str] | None
     grid: int | None
     tiled: bool
     walls: bool
@@ -94,6 +96,7 @@ def read_support(
         others=others,
         names=[str(trajectory.key or "without a key") for trajectory in given[: len(support)]],
         stride=taken,
+        components=list(reading.components) if reading and reading.components else None,
         grid=grid,
         tiled=tile,
         walls=tile and any(has_walls(trajectory) for trajectory in given),
