@@ -230,7 +230,7 @@ for _entry in (
     ),
     Baseline(
         "rd-jepa-auto",
-        "RD-JEPA, decided by the support",
+        "RD-JEPA, as adapt decides",
         f"{_HERE}.rd_jepa:DecoderKept",
         short="RD-JEPA, auto",
         pretrained=True,
@@ -239,7 +239,7 @@ for _entry in (
         sized_by_checkpoint=True,
         place=1,
         color="#AA3377",
-        marker="3",
+        marker="8",
         line="-",
     ),
     Baseline(

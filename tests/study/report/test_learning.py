@@ -54,3 +54,14 @@ def test_files_are_written_and_an_empty_curve_writes_none(curve, tmp_path):
     assert all(path.stat().st_size for path in paths)
     assert learning.write_curve(curve.iloc[:0], tmp_path / "none", "Held out") == []
     assert not (tmp_path / "none").exists()
+
+
+def test_settings_without_rows_have_no_panel(curve):
+    found = learning.means(pd.concat([curve, curve.assign(system="oregonator"), curve.assign(k=5)]))
+    panels = learning._figure(found).axes
+    shown = [panel for panel in panels if panel.axison]
+    assert len(panels) == 4 and [panel.get_title() for panel in shown] == [
+        "Barkley, K = 1", "Barkley, K = 5", "Oregonator, K = 1",
+    ]  # fmt: skip
+    assert [bool(panel.get_xlabel()) for panel in shown] == [False, True, True]
+    assert [bool(panel.get_ylabel()) for panel in shown] == [True, False, True]

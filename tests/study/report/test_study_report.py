@@ -6,6 +6,7 @@ import pytest
 from rdjepa.study import registry
 from rdjepa.study.registry import CONTROL, Study
 from rdjepa.study.report import figures, runs, summary
+from rdjepa.study.report.labels import focus
 from rdjepa.study.report.write import write_figures, write_report, write_tables
 
 
@@ -139,3 +140,9 @@ def test_provenance_joins_what_is_the_same_and_lists_what_is_not(made_study):
     costs = runs.costs(flat.assign(**{"seconds.adapt": 1.25, "parameters": 1234567}))
     assert [labels for labels, _ in costs.rows] == [("RD-JEPA",), ("Architecture-matched scratch",)]
     assert [text.text for text in costs.rows[0][1]] == ["27", "1,234,567", "200", "1.2"]
+
+
+def test_a_report_is_about_another_pretrained_forecaster_until_there_are_rows_of_its_subject():
+    assert focus(["scratch", "rd-jepa", "rd-jepa-auto"], "rd-jepa-auto") == "rd-jepa-auto"
+    assert focus(["scratch", "rd-jepa-auto"], "rd-jepa-decoder") == "rd-jepa-auto"
+    assert focus(["scratch", "persistence"], "rd-jepa-decoder") == "scratch"

@@ -67,9 +67,13 @@ def ordered(dimension: str, values: Iterable[str]) -> list[str]:
 
 
 def focus(names: Iterable[str], subject: str = "") -> str:
-    """Return the forecaster that a report is about: the study's subject, or the first pretrained one, or the first."""
-    if subject:
-        return subject
+    """Return the forecaster that a report is about.
+
+    It is the study's subject; where it names none, or there are no rows of it yet, the first pretrained one, or else
+    the first.
+    """
     order = ordered("forecaster", names)
+    if subject in order:
+        return subject
     known = {*forecasters.names(), *changes.names()}
     return next((name for name in order if name in known and changes.baseline(name).pretrained), order[0])

@@ -90,21 +90,29 @@ def write_curve(curve: pd.DataFrame, out: Path, title: str) -> list[Path]:
 
 
 def _figure(found: pd.DataFrame) -> Figure:
-    """Draw a panel per system and K: error against updates, solid for averaged weights, dotted for the last."""
+    """Draw error against updates, solid for averaged weights and dotted for the last: a panel per system and K.
+
+    A setting without rows has none.
+    """
     systems, budgets = list(dict.fromkeys(found["system"])), sorted(set(found["k"]))
     figure = style.new_figure(figsize=(style.WIDTH, 1.9 * len(systems) + 0.6))
     axes: Any = figure.subplots(len(systems), len(budgets), squeeze=False, sharex=True)
     for line, system in zip(axes, systems, strict=True):
         for panel, k in zip(line, budgets, strict=True):
             part = found[(found["system"] == system) & (found["k"] == k)].sort_values("updates")
+            if part.empty:
+                panel.set_axis_off()
+                continue
             for (name, weights), curve in part.groupby(["forecaster", "weights"], sort=False, observed=True):
                 solid = {"ls": "-", "label": label("forecaster", str(name))} if weights == "averaged" else {"ls": ":"}
                 panel.plot(curve["updates"], 100 * curve["mean"], **(line_style(str(name)) | solid))
             panel.set(xscale="log", yscale="log", title=f"{label('system', str(system))}, K = {k}")
             style.logarithmic(panel.yaxis)
-    for panel in axes[-1]:
-        panel.set_xlabel("updates")
-    for line in axes:
+    drawn = [[panel for panel in part if panel.axison] for part in (*axes, *axes.T)]  # in every line and column
+    for line in drawn[: len(systems)]:
         line[0].set_ylabel("relative L² error (%)")
+    for column in drawn[len(systems) :]:
+        column[-1].set_xlabel("updates")
+        column[-1].tick_params(labelbottom=True)
     charts.legend(figure, axes, loc="outside lower center", frameon=False)
     return figure
