@@ -274,6 +274,63 @@ def test_a_tiff_of_imagej_with_other_pages_is_refused(tmp_path, description, wor
         load(tmp_path / "a.tif")
 
 
+def save_ome(path, pages, pixels, inside="", images=1):
+    """Save pages with the OME-XML that describes them."""
+    image = f'<Image ID="Image:0"><Pixels BigEndian="false" {pixels} Type="uint8">{inside}</Pixels></Image>'
+    text = f'<?xml version="1.0" encoding="UTF-8"?><!-- Do not edit --><OME xmlns="http://o">{image * images}</OME>'
+    first, *others = map(Image.fromarray, pages)
+    first.save(path, save_all=True, append_images=others, tiffinfo={270: text})
+
+
+def blocks(planes):
+    return "".join(f'<TiffData FirstC="{c}" FirstT="{t}" FirstZ="0" IFD="{page}"/>' for page, (t, c) in planes)
+
+
+SIZES = 'SizeC="2" SizeT="12" SizeX="16" SizeY="16" SizeZ="1"'
+FRAMES_AND_CHANNELS = [(t, c) for t in range(12) for c in range(2)]
+
+
+@pytest.mark.parametrize("order", ["XYCZT", "XYZCT", "XYTCZ", "XYZTC"])
+@pytest.mark.parametrize("inside", ["", "<TiffData/>", '<TiffData IFD="0" PlaneCount="24"></TiffData>'])
+def test_the_channels_of_an_ome_tiff_are_components_in_the_order_that_it_says(tmp_path, order, inside):
+    places = sorted(FRAMES_AND_CHANNELS, key=lambda place: place if order in ("XYCZT", "XYZCT") else place[::-1])
+    save_ome(
+        tmp_path / "a.ome.tif", [PICTURES[t, ..., c] for t, c in places], f'DimensionOrder="{order}" {SIZES}', inside
+    )
+    check(tmp_path / "a.ome.tif", PICTURES[None].astype(np.float32))
+
+
+def test_an_ome_tiff_may_say_where_each_plane_is(tmp_path):
+    places = np.random.default_rng(0).permutation(FRAMES_AND_CHANNELS).tolist()
+    pages, inside = [PICTURES[t, ..., c] for t, c in places], blocks(enumerate(places))
+    save_ome(tmp_path / "a.ome.tif", pages, f'DimensionOrder="XYCZT" {SIZES}', inside)
+    check(tmp_path / "a.ome.tif", PICTURES[None].astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "inside", "images", "words"),
+    [
+        (
+            SIZES.replace("12", "13"),
+            "",
+            1,
+            "got 1 images, the first of 2 channels, 1 slices and 13 frames, in 24 pages",
+        ),
+        (SIZES.replace('SizeZ="1"', 'SizeZ="2"'), "", 1, "2 slices and 12 frames"),
+        (SIZES, "", 2, "got 2 images"),
+        (SIZES.replace("12", "1" * 4000), "", 1, "and 0 frames"),
+        (SIZES, blocks(enumerate(FRAMES_AND_CHANNELS[:-1])), 1, "2 channels, 1 slices and 12 frames, in 24 pages"),
+        (SIZES, blocks((0, place) for place in FRAMES_AND_CHANNELS), 1, "in 24 pages"),  # of several files
+        (SIZES, "<TiffData/>" * 10_000, 1, "in 24 pages"),
+    ],
+)
+def test_an_ome_tiff_with_other_pages_than_it_says_is_refused(tmp_path, sizes, inside, images, words):
+    pages = [PICTURES[t, ..., c] for t, c in FRAMES_AND_CHANNELS]
+    save_ome(tmp_path / "a.ome.tif", pages, f'DimensionOrder="XYCZT" {sizes}', inside, images)
+    with pytest.raises(DataError, match=words):
+        load(tmp_path / "a.ome.tif")
+
+
 def test_the_pages_of_a_tiff_are_frames(tmp_path):
     first, *others = [Image.fromarray(frame[..., 0]) for frame in PICTURES]
     first.save(tmp_path / "a.tif", save_all=True, append_images=others)

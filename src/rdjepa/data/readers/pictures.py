@@ -12,6 +12,7 @@ import numpy as np
 from PIL import Image
 
 from rdjepa.data.readers.catalog import natural
+from rdjepa.data.readers.pages import components
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import DAMAGED, Recording, damaged
 from rdjepa.errors import DataError
@@ -19,7 +20,7 @@ from rdjepa.errors import DataError
 PICTURE_STARTS = (b"\x89PNG\r\n\x1a\n", b"II*\x00", b"MM\x00*")
 TIFF_STARTS = PICTURE_STARTS[1:]
 BOMB: type[Exception] = Image.DecompressionBombError
-IMAGEJ, DESCRIPTION = "ImageJ=", 270  # how ImageJ begins the description of a TIFF, and the tag of that
+DESCRIPTION = 270  # tag of a TIFF
 CHANNELS = {"L": 1, "I;16": 1, "I;16B": 1, "I": 1, "F": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 
 
@@ -77,15 +78,14 @@ def read_folder(files: Sequence[Path], reading: Reading) -> Iterator[Recording]:
 
 
 def read_pages(path: Path, reading: Reading) -> Iterator[Recording]:
-    """Read the pages of a TIFF file as frames; the channels of one of ImageJ are components."""
+    """Read the pages of a TIFF file as frames; channels that its description speaks of are components."""
     try:
         with Image.open(path) as picture:
             pages = int(getattr(picture, "n_frames", 1))
             description = str(getattr(picture, "tag_v2", {}).get(DESCRIPTION, ""))
     except (*DAMAGED, BOMB) as error:
         raise damaged("TIFF file", str(path), error) from error
-    channels = _channels(description, pages, path) if description.startswith(IMAGEJ) else 1
-    arrays = [Pictures([(path, page) for page in range(first, pages, channels)]) for first in range(channels)]
+    arrays = [Pictures([(path, page) for page in own]) for own in components(description, pages, path)]
     yield from _recording("TIFF file", str(path), arrays, reading, ())
 
 
@@ -110,23 +110,6 @@ def _require_frames(numbers: Mapping[str, Sequence[int]], folder: str) -> None:
                 f"expected pictures of the same frames for each component, got frame {differ[0]} of only one of "
                 f"{first!r} and {name!r} in {folder}; add what is missing, or keep only those of the recording"
             )
-
-
-def _channels(description: str, pages: int, path: Path) -> int:
-    """Return the number of channels of a TIFF of ImageJ, which has all pages of a frame before those of the next.
-
-    Raises:
-        DataError: it has slices, or other pages than it says.
-    """
-    said = {name: int(count) for name, count in re.findall(r"(?m)^(\w+)=(\d{1,9})\s*$", description)}
-    channels, slices, frames = (said.get(name, 1) for name in ("channels", "slices", "frames"))
-    if slices > 1 or channels * frames != pages:
-        raise DataError(
-            f"expected a page for each channel and frame of an ImageJ file, got {channels} channels, {slices} slices "
-            f"and {frames} frames in {pages} pages of {path}; say in ImageJ (Image > Properties) which are frames, and "
-            "save it again"
-        )
-    return channels
 
 
 def _recording(

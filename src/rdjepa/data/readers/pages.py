@@ -1,0 +1,83 @@
+"""Which pages of a TIFF are which frame and component, as the description in its first page says.
+
+ImageJ says so in lines `name=number`, and has all pages of a frame before those of the next. OME-TIFF says so in XML
+(docs.openmicroscopy.org/ome-model, elements Pixels and TiffData), of which a few attributes matter here; they are
+looked up as text, so nothing in the file is expanded or followed. Without either, every page is a frame.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from rdjepa.errors import DataError
+
+IMAGEJ, OME = "ImageJ=", re.compile(r"<(?:\w+:)?OME\b")
+HEAD = 4096  # characters in which the root of the XML is found, after a comment
+_NUMBER = re.compile(r"\d{1,9}")
+
+
+def components(description: str, pages: int, path: Path) -> list[list[int]]:
+    """Return for each component its pages, oldest first.
+
+    Raises:
+        DataError: the description speaks of slices, of several images, or of other pages than there are.
+    """
+    if description.startswith(IMAGEJ):
+        return _of_imagej(description, pages, path)
+    if OME.search(description[:HEAD]):
+        return _of_ome(description, pages, path)
+    return [list(range(pages))]
+
+
+def _of_imagej(description: str, pages: int, path: Path) -> list[list[int]]:
+    said = {name: int(count) for name, count in re.findall(r"(?m)^(\w+)=(\d{1,9})\s*$", description)}
+    channels, slices, frames = (said.get(name, 1) for name in ("channels", "slices", "frames"))
+    if slices > 1 or channels * frames != pages:
+        raise DataError(
+            f"expected a page for each channel and frame of an ImageJ file, got {channels} channels, {slices} slices "
+            f"and {frames} frames in {pages} pages of {path}; say in ImageJ (Image > Properties) which are frames, and "
+            "save it again"
+        )
+    return [list(range(first, pages, channels)) for first in range(channels)]
+
+
+def _of_ome(description: str, pages: int, path: Path) -> list[list[int]]:
+    images = _elements("Pixels", description)
+    said = images[0] if images else {}
+    count, slices, frames = (_number(said, f"Size{axis}", 1) for axis in "CZT")
+    samples = _number(next(iter(_elements("Channel", description)), {}), "SamplesPerPixel", 1)
+    channels = count // max(1, samples)  # several samples, as of a color, are in one page
+    order = said.get("DimensionOrder", "XYCZT")
+    channels_first = order.find("C") < order.find("T")
+    page_of: dict[int, int] = {}  # number of a plane in the order of dimensions -> its page
+    total = 0
+    for block in _elements("TiffData", description) or [{}]:
+        channel, frame, page = (_number(block, name, 0) for name in ("FirstC", "FirstT", "IFD"))
+        first = channel + frame * channels if channels_first else frame + channel * frames
+        planes = _number(block, "PlaneCount", 1 if "IFD" in block else pages)
+        total += planes
+        if total > pages:
+            break
+        page_of |= {first + step: page + step for step in range(planes)}
+    whole = total == pages and sorted(page_of) == list(range(pages)) == sorted(page_of.values())
+    if len(images) != 1 or slices > 1 or channels * frames != pages or not whole:
+        raise DataError(
+            f"expected a page for each channel and frame of one image in OME-XML, got {len(images)} images, the first "
+            f"of {channels} channels, {slices} slices and {frames} frames, in {pages} pages of {path}; save the "
+            "recording as one file of one image without slices"
+        )
+    if channels_first:
+        return [[page_of[channel + frame * channels] for frame in range(frames)] for channel in range(channels)]
+    return [[page_of[frame + channel * frames] for frame in range(frames)] for channel in range(channels)]
+
+
+def _elements(name: str, text: str) -> list[dict[str, str]]:
+    """Return the attributes of every element of a name."""
+    found = re.findall(rf"<(?:\w+:)?{name}\b([^<>]*)>", text)
+    return [{key: value for key, _, value in re.findall(r"\b(\w{1,40})\s*=\s*([\"'])(.*?)\2", each)} for each in found]
+
+
+def _number(said: Mapping[str, str], name: str, usual: int) -> int:
+    """Return a whole number that an element says; 0, which no file has, where it says something else."""
+    value = said.get(name)
+    return usual if value is None else int(value) if _NUMBER.fullmatch(value) else 0
