@@ -17,7 +17,7 @@ from rdjepa.checks import Count, checked, of_class
 from rdjepa.data.fields import channels_first, channels_last, single
 from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
-from rdjepa.errors import ArgumentError, CheckpointError, DataError
+from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
@@ -100,7 +100,12 @@ class Forecaster:
             CheckpointError: the record holds a stride or components that could not be.
         """
         reading = reading or Reading()
-        return replace(reading, stride=reading.stride or self.stride, components=reading.components or self.components)
+        components = reading.components or self.components
+        if components and not reading.components:
+            chosen = ", ".join(map(str, components))
+            note = f"components {chosen} are taken, as in adaptation; --components (components=) says others"
+            warnings.warn(note, Note, stacklevel=3)
+        return replace(reading, stride=reading.stride or self.stride, components=components)
 
     def forecast(self, context: np.ndarray) -> np.ndarray:
         """Forecast the five frames after the context; a warning says when numbers were too large for a finite one.

@@ -62,8 +62,7 @@ def forecaster(name: str, profile: Profile, pretrained: Path | None = None, k: i
         return forecasters.build(name, profile.preset_of(name), seed=seed)
     if change is None:
         found = forecasters.get(name)
-        tuned = found.retains == AUTO and k >= retention.SEVERAL
-        kind: Callable[[RDJEPA], ForecastModel] = EncoderTuned if tuned else forecasters.model_class(name)
+        kind: Callable[[RDJEPA], ForecastModel] = forecasters.model_class(decided(name, k))
         loaded = checkpoint.load(profile.checkpoint)
         model = kind(loaded if found.keeps_decoder else with_fresh_decoder(loaded, seed))
     else:
@@ -74,6 +73,12 @@ def forecaster(name: str, profile: Profile, pretrained: Path | None = None, k: i
         model = RDJEPAForecaster(start, rates(change, profile.preset))
     model.name = name
     return model
+
+
+def decided(name: str, k: int) -> str:
+    """Return the name of the forecaster that this one is with k trajectories, where that decides; else its own."""
+    several = changes.baseline(name).retains == AUTO and k >= retention.SEVERAL
+    return EncoderTuned.name if several else name
 
 
 def rehearsed_keys(name: str, profile: Profile) -> list[Key]:

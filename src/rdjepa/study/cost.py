@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from rdjepa import api
-from rdjepa.adaptation.retention import SEVERAL
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
@@ -17,7 +16,6 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.evaluation.spectra import RadialSpectra
-from rdjepa.forecasters.rd_jepa import EncoderTuned
 from rdjepa.io import sealed
 from rdjepa.io.provenance import software
 from rdjepa.models.rdjepa import PRESETS, build
@@ -28,7 +26,7 @@ from rdjepa.pretraining.state import Pretraining as Run
 from rdjepa.progress import Progress
 from rdjepa.study import changes
 from rdjepa.study.cell import Cell
-from rdjepa.study.contenders import forecaster, untrained
+from rdjepa.study.contenders import decided, forecaster, untrained
 from rdjepa.study.directory import RECORD
 from rdjepa.study.pretrainings import Pretraining, Record
 from rdjepa.study.profiles import Profile
@@ -108,7 +106,7 @@ def cost(
         progress: called with the number of timings done, their total and the name of the next.
         starts: the missing pretrainings that the cells start from.
     """
-    names = list(dict.fromkeys(_stand_in(cell) for cell in missing))
+    names = list(dict.fromkeys(decided(cell.forecaster, cell.k) for cell in missing))
     own = supply.lacking_for(starts)
     simulating = [*(cell.system for cell in missing), *(key.system for key in own)]
     system_names, kinds = list(dict.fromkeys(simulating)), {_kind(start): start for start in starts}
@@ -134,7 +132,7 @@ def cost(
     report(total, "")
     seconds = {cell.forecaster: 0.0 for cell in missing}
     for cell in missing:
-        seconds[cell.forecaster] += steps[_stand_in(cell)].of(cell, profile)
+        seconds[cell.forecaster] += steps[decided(cell.forecaster, cell.k)].of(cell, profile)
     lacking = supply.lacks(keys_of(missing, profile))
     simulated = lacking + [
         key
@@ -197,12 +195,6 @@ def _kind(start: Pretraining) -> str:
     """Return what decides the seconds of a pretraining step."""
     config = start.config
     return f"pretrain {config.objective} {start.preset} {config.batch} {config.precision} {' '.join(start.without)}"
-
-
-def _stand_in(cell: Cell) -> str:
-    """Return the forecaster that is timed for a cell: one that decides by K is timed as what it decides for."""
-    decides = changes.baseline(cell.forecaster).retains == api.AUTO
-    return EncoderTuned.name if decides and cell.k >= SEVERAL else cell.forecaster
 
 
 def _timed_as(name: str) -> str:

@@ -48,27 +48,25 @@ def _of_ome(description: str, pages: int, path: Path) -> list[list[int]]:
     samples = _number(next(iter(_elements("Channel", description)), {}), "SamplesPerPixel", 1)
     channels = count // max(1, samples)  # several samples, as of a color, are in one page
     order = said.get("DimensionOrder", "XYCZT")
-    channels_first = order.find("C") < order.find("T")
+    across, along = (1, channels) if order.find("C") < order.find("T") else (frames, 1)  # planes to the next of each
     page_of: dict[int, int] = {}  # number of a plane in the order of dimensions -> its page
     total = 0
     for block in _elements("TiffData", description) or [{}]:
         channel, frame, page = (_number(block, name, 0) for name in ("FirstC", "FirstT", "IFD"))
-        first = channel + frame * channels if channels_first else frame + channel * frames
+        first = channel * across + frame * along
         planes = _number(block, "PlaneCount", 1 if "IFD" in block else pages)
         total += planes
         if total > pages:
             break
         page_of |= {first + step: page + step for step in range(planes)}
     whole = total == pages and sorted(page_of) == list(range(pages)) == sorted(page_of.values())
-    if len(images) != 1 or slices > 1 or channels * frames != pages or not whole:
+    if len(images) != 1 or slices != 1 or channels * frames != pages or not whole:
         raise DataError(
             f"expected a page for each channel and frame of one image in OME-XML, got {len(images)} images, the first "
             f"of {channels} channels, {slices} slices and {frames} frames, in {pages} pages of {path}; save the "
             "recording as one file of one image without slices"
         )
-    if channels_first:
-        return [[page_of[channel + frame * channels] for frame in range(frames)] for channel in range(channels)]
-    return [[page_of[frame + channel * frames] for frame in range(frames)] for channel in range(channels)]
+    return [[page_of[channel * across + frame * along] for frame in range(frames)] for channel in range(channels)]
 
 
 def _elements(name: str, text: str) -> list[dict[str, str]]:
