@@ -227,11 +227,11 @@ def _finish(
     """Write the folder `model` of a run: weights, configuration, data, curves and card."""
     metrics = read_metrics(run / METRICS)
     sources = sealed.read(run / checkpoint.DATA, checkpoint.Sources, "pretrain again")
-    pretrained = objectives.model_class(config.objective).kept(config.options)
+    objective = objectives.model_class(config.objective)
     record = {
         "objective": config.objective,
-        "summary": objectives.get(config.objective).summary,
-        "pretrained": list(pretrained),  # the other networks are fresh
+        "summary": objective.summary(config.options) or objectives.get(config.objective).summary,
+        "pretrained": list(objective.kept(config.options)),  # the other networks are fresh
         "config": dataclasses.asdict(config),
         "steps": metrics[-1]["step"],
         "systems": list(files),

@@ -57,6 +57,11 @@ class ObjectiveModel(nn.Module, ABC):
         """Return the networks of RD-JEPA whose weights go into the checkpoint; the others there are fresh."""
         return ("encoder",)
 
+    @classmethod
+    def summary(cls, options: Any) -> str | None:
+        """Return what pretraining does where its settings say more than the objective's `summary`; None otherwise."""
+        return None
+
     @abstractmethod
     def draw(self, rng: np.random.Generator, side: int) -> Queries:
         """Draw what one sample is asked and which frames it needs, on a latent grid of `side` tokens a side."""

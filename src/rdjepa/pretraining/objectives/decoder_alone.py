@@ -4,10 +4,9 @@ The paper starts a fresh decoder for every new system (S2.6). One that has learn
 has less to learn from a few trajectories. Encoder and predictor stay as they were pretrained.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-import torch
 
 from rdjepa.forecasters.base import HORIZONS
 from rdjepa.forecasters.loss import forecast_loss
@@ -19,19 +18,13 @@ from rdjepa.pretraining.targets import Queries
 
 
 class DecoderAlone(ObjectiveModel):
-    """The loss of adaptation (S2.6) on D(P(E(context), h), newest frame) at its five horizons, for D alone.
-
-    Attributes:
-        tunes_predictor: whether P is trained too.
-    """
-
-    tunes_predictor: ClassVar[bool] = False
+    """The loss of adaptation (S2.6) on D(P(E(context), h), newest frame) at its five horizons, for D alone."""
 
     def __init__(self, model: RDJEPA, config: PretrainConfig) -> None:
         super().__init__(model, config)
         self.predictor, self.decoder = model.predictor, model.decoder
         self.encoder.requires_grad_(False)
-        self.predictor.requires_grad_(self.tunes_predictor)
+        self.predictor.requires_grad_(False)
 
     @classmethod
     def kept(cls, options: Any) -> tuple[str, ...]:
@@ -44,7 +37,6 @@ class DecoderAlone(ObjectiveModel):
 
     def forward(self, batch: Batch) -> Outcome:
         """Forecast the fields at every horizon."""
-        with torch.no_grad():
-            latent = self.encoder(batch.context)
+        latent = self.encoder(batch.context)
         predicted = self.decoder(self.predictor.full_grid(latent, HORIZONS), batch.context[:, -1])
-        return Outcome(forecast_loss(predicted, batch.futures[batch.frame_of_query]), latent)
+        return Outcome(forecast_loss(predicted, batch.futures[batch.frame_of_query]), latent.detach())
