@@ -1,6 +1,7 @@
 """Adaptation to all systems at once: predictor and decoder learn fields, on the latents of a pretrained encoder.
 
-What S2.6 does for one system and a few trajectories, for the systems of a pretraining before a new one is met.
+What S2.6 does for one system and a few trajectories, for the systems of a pretraining before a new one is met. The
+encoder, which S2.6 freezes, learns with them if asked.
 """
 
 from dataclasses import dataclass
