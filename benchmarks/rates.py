@@ -14,7 +14,8 @@ all, and evaluated on its validation trajectories. With `--trunk`, the rates of 
 `--base linear` forecasters correct a linear forecast of every point from its own last four values, fitted to the same
 trajectories; `linear` among `--forecasters` is that forecast alone. Rows have the learning rates themselves, in the
 order of the parameter groups, the decoder last. `--seed` starts decoder (or all weights) and the order of windows
-anew, which shows how far two rows differ by chance. `support` is the error on the supports before
+anew, which shows how far two rows differ by chance. With `--combined` there is a second row of each, for the same
+network combined with a linear forecast (`rdjepa.adaptation.combination`). `support` is the error on the supports before
 any update, standardized (`rdjepa.adaptation.retention.unadapted`). Forecasters
 that nothing trains have a row after 0 updates; so has `rd-jepa-decoder` with 0 among `--updates`, whose `--model`
 needs a pretrained decoder. Those that rehearse take trajectories that `--model` was pretrained on. No held-out system
@@ -35,7 +36,7 @@ from torch import nn
 
 import rdjepa
 from rdjepa import forecasters, systems
-from rdjepa.adaptation import retention
+from rdjepa.adaptation import combination, retention
 from rdjepa.adaptation.adapt import AVERAGED, PROFILES, train, windows
 from rdjepa.api import rehearsing
 from rdjepa.api.adapting import FRESH, FROZEN, PRETRAINED, TUNED, forecaster_of
@@ -102,9 +103,20 @@ def regrouped(model: ForecastModel, groups: int | None) -> str:
     return str(norm.num_groups) if isinstance(norm, nn.GroupNorm) else "0"
 
 
+def standardized(learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer) -> list[torch.Tensor]:
+    """Return the supports as a network sees them, (T, C, H, W) each."""
+    return [torch.from_numpy(channels_first(normalizer.standardize(each.fields))) for each in learning]
+
+
 def fitted(learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer) -> Linear:
     """Return the linear forecast that is fitted to the supports."""
-    return Linear.fit([torch.from_numpy(channels_first(normalizer.standardize(each.fields))) for each in learning])
+    return Linear.fit(standardized(learning, normalizer))
+
+
+def beside_linear(model: ForecastModel, learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer) -> Linear:
+    """Return the linear forecast's part in a combination with a network, as it is before any update."""
+    linear = fitted(learning, normalizer)
+    return linear.beside(combination.shares(model.eval(), linear, standardized(learning, normalizer)))
 
 
 def material(
@@ -199,11 +211,15 @@ def trial(
     first = retention.weights(model) if shares else {}
     data = windows(model, [each.fields for each in learning], normalizer, torch.device("cpu"), beside)
 
+    rest = beside_linear(model, learning, normalizer) if arguments.combined and groups else None
+
     def measure(updates: int, weights: str, snapshot: ForecastModel) -> None:
-        forecast = rdjepa.Forecaster(snapshot, normalizer, {}).forecast
-        error = horizon_average(evaluate(forecast, unseen, metrics=(METRIC,), stride=4), METRIC)
         on_supports = "" if updates else f"{retention.unadapted(snapshot, data):.6g}"
-        rows.append((updates, weights, f"{error:.6g}", on_supports))
+        kinds = {weights: snapshot} | ({f"{weights}, combined": Corrected(snapshot, rest)} if rest else {})
+        for kind, forecaster in kinds.items():
+            forecast = rdjepa.Forecaster(forecaster, normalizer, {}).forecast
+            error = horizon_average(evaluate(forecast, unseen, metrics=(METRIC,), stride=4), METRIC)
+            rows.append((updates, kind, f"{error:.6g}", on_supports))
 
     def observe(updates: int, weights: str, snapshot: ForecastModel) -> None:
         measure(updates, weights, snapshot)
@@ -255,6 +271,7 @@ def common(go: argparse.ArgumentParser, **left_out: Any) -> None:
     go.add_argument("--statistics", type=int, default=1_000)
     go.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES[PRESET].precision)
     go.add_argument("--retained", default="", help="shares of the first weights, mixed with the averaged ones")
+    go.add_argument("--combined", action="store_true", help="each forecast beside a linear one too, as adapt does it")
     go.add_argument("--seed", type=int, default=SUPPORT_SEED, help="of fresh weights and the order of windows")
 
 

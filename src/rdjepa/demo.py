@@ -119,6 +119,7 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
                 support_trajectories,
                 steps=config.updates,
                 seed=config.seed,
+                base="none",
                 retain=0.0,  # the control has nothing to go back to
                 device=config.device,
                 progress=update,

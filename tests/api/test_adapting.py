@@ -62,7 +62,7 @@ def test_linear_base_is_saved_with_the_network_and_beats_it_where_fields_are_lin
     loaded = rdjepa.load_forecaster(based.save(tmp_path / "f.safetensors"))
     assert np.array_equal(loaded.forecast(context), based.forecast(context))
     assert (based.record["forecaster"], plain.base, based.base, loaded.base) == ("rd-jepa", "none", "linear", "linear")
-    with pytest.raises(ValueError, match="a base among none, linear, got 'ar'"):
+    with pytest.raises(ValueError, match="a base among auto, none, linear, got 'ar'"):
         rdjepa.adapt(model, fields, steps=1, base="ar")
 
 
@@ -252,6 +252,45 @@ def test_several_trajectories_tune_the_encoder_and_nothing_is_retained(
     made = rdjepa.adapt(model, [trajectory(9, seed) for seed in range(count)], steps=1, device="cpu", **options)
     assert (made.record["encoder"], made.record["retained"]) == (encoder, retained)
     assert made.model.name == ("rd-jepa-tuned" if encoder == "tuned" else "rd-jepa")
+
+
+@pytest.mark.parametrize(
+    ("error", "options", "combined", "retained"),
+    [
+        (0.1, {}, True, 0.5),
+        (0.1, {"retain": 0}, True, 0.0),
+        (0.1, {"base": "none"}, False, 0.5),
+        (0.1, {"base": "linear"}, False, 0.0),
+        (0.1, {"decoder": "fresh"}, False, 0.0),
+        (0.5, {}, False, 0.0),
+    ],
+)
+def test_a_forecast_is_combined_with_a_linear_one_where_the_model_can_forecast_the_data(
+    tiny, monkeypatch, tmp_path, error, options, combined, retained
+):
+    model, fields = rdjepa.build("tiny", seed=0), trajectory()
+    model.pretrained = ("encoder", "predictor", "decoder")
+    monkeypatch.setattr("rdjepa.adaptation.retention.unadapted", lambda *_: error)
+    seen = []
+    made = rdjepa.adapt(
+        model,
+        fields,
+        steps=1,
+        device="cpu",
+        **options,
+        at=(1,),
+        observe=lambda _, weights, now: seen.append((weights, now.forecast(fields[:4]))),
+    )
+    assert ("combined" in made.record, made.record["retained"]) == (combined, retained)
+    assert made.base == ("linear" if combined or options.get("base") == "linear" else "none")
+    forecast = made.forecast(fields[:4])
+    assert np.array_equal(dict(seen).get("averaged", seen[-1][1]), forecast)  # what was observed last is the result
+    again = rdjepa.load_forecaster(made.save(tmp_path / "made.safetensors"))
+    assert np.array_equal(again.forecast(fields[:4]), forecast)
+    assert made.novelty(fields[1:5]) == pytest.approx(0, abs=1e-3)
+    if combined:
+        shares = np.array(made.record["combined"])
+        assert shares.shape == (5, 2) and (shares >= 0).all() and (shares <= 1).all()
 
 
 def test_evaluation_gives_a_row_per_metric_horizon_and_trajectory(forecaster):

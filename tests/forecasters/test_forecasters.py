@@ -30,6 +30,7 @@ SMALL = {
     "cnext-unet": cnext_unet.Config(4, 3, layer_scale=0.1, rate=3e-3, grid=64),
     "persistence": None,
     "extrapolation": None,
+    "linear": None,
 }
 NAMES = [
     name for name, entry in ((name, forecasters.get(name)) for name in forecasters.names())
@@ -51,7 +52,7 @@ def test_the_names_are_those_of_the_benchmark():
     assert forecasters.names() == [
         "rd-jepa", "rd-jepa-decoder", "scratch", "no-latent", "rd-jepa-rehearsal", "scratch-rehearsal",
         "no-latent-rehearsal", "rd-jepa-retained", "rd-jepa-auto", "rd-jepa-tuned", "rd-jepa-zero-shot", "fno",
-        "lno", "riesz-no", "revit", "cnext-unet", "persistence", "extrapolation",
+        "lno", "riesz-no", "revit", "cnext-unet", "persistence", "extrapolation", "linear",
     ]  # fmt: skip
     assert set(SMALL) == set(NAMES)
     ends = ("-decoder", "-rehearsal", "-retained", "-auto", "-tuned", "-zero-shot")
@@ -65,10 +66,10 @@ def test_tables_have_the_order_of_the_paper_and_users_stand_before_what_nothing_
     assert registry.in_print() == [
         "rd-jepa", "rd-jepa-decoder", "rd-jepa-rehearsal", "rd-jepa-retained", "rd-jepa-auto", "rd-jepa-tuned",
         "no-latent", "no-latent-rehearsal", "scratch", "scratch-rehearsal", "fno", "lno", "revit", "riesz-no",
-        "cnext-unet", "rd-jepa-zero-shot", "persistence", "extrapolation",
+        "cnext-unet", "rd-jepa-zero-shot", "persistence", "extrapolation", "linear",
     ]  # fmt: skip
     forecasters.register(forecasters.Baseline("mine", "Mine", "mine:Mine"))
-    assert registry.in_print()[-4:] == ["mine", "rd-jepa-zero-shot", "persistence", "extrapolation"]
+    assert registry.in_print()[-5:] == ["mine", "rd-jepa-zero-shot", "persistence", "extrapolation", "linear"]
     assert registry.get("mine").short == "Mine" and registry.get("no-latent").short == "No latent"
 
 

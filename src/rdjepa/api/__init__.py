@@ -1,6 +1,6 @@
 """The public functions that combine several subpackages: pretrain, load, adapt, evaluate, inspect and others."""
 
-from rdjepa.api.adapting import BASES, DECODERS, ENCODERS, adapt
+from rdjepa.api.adapting import BASES, DECODERS, ENCODERS, NONE, adapt
 from rdjepa.api.evaluating import CURVE_DRAWS, CURVE_UPDATES, evaluate, inspect, learning_curve
 from rdjepa.api.looking import LOOK_BASE, LOOK_LEVEL, LOOK_SHARE, LOOK_UPDATES, FirstLook, first_look
 from rdjepa.api.pretraining import CHECKED, latent_error, load, pretrain
@@ -19,6 +19,7 @@ __all__ = [
     "LOOK_LEVEL",
     "LOOK_SHARE",
     "LOOK_UPDATES",
+    "NONE",
     "REHEARSED",
     "FirstLook",
     "adapt",

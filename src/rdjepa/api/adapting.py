@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from rdjepa.adaptation import intervals, retention
+from rdjepa.adaptation import combination, intervals, retention
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
 from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
 from rdjepa.adaptation.novelty import embed, familiar, summarize
@@ -33,7 +33,7 @@ from rdjepa.models.device import device_named
 from rdjepa.models.rdjepa import RDJEPA, with_fresh_decoder
 from rdjepa.progress import Progress
 
-BASES = ("none", "linear")
+_, NONE, LINEAR = BASES = (AUTO, "none", "linear")
 _, FRESH, PRETRAINED = DECODERS = (AUTO, "fresh", "pretrained")
 _, FROZEN, TUNED = ENCODERS = (AUTO, "frozen", "tuned")
 
@@ -46,7 +46,7 @@ def adapt(
     seed: int | None = None,
     config: AdaptConfig | None = None,
     normalizer: Normalizer | None = None,
-    base: str = "none",
+    base: str = AUTO,
     resample: bool = False,
     tile: bool = False,
     reading: Reading | None = None,
@@ -76,8 +76,10 @@ def adapt(
         seed: of the fresh weights and of the order of windows; that of `config` when None.
         config: all optimization settings; those of the preset when None.
         normalizer: field statistics; taken from the trajectories themselves when None.
-        base: "none", the network forecasts the field, as in the paper; or "linear", it corrects a linear forecast of
-            every point from its last four values, fitted to the trajectories: for fields that change slowly.
+        base: "none", the network forecasts the field, as in the paper; "linear", it corrects a linear forecast of every
+            point from its last four values, fitted to the trajectories: for fields that change slowly; "auto": it
+            forecasts the field, and where half of the weights are retained by "auto", or would be, its forecast is then
+            combined with that linear one (`rdjepa.adaptation.combination`). The record has its shares as "combined".
         resample: bring fields on another grid to the model's (`rdjepa.data.regrid`), instead of refusing them; the
             forecaster then takes and makes fields on its own grid.
         tile: instead, of square fields on a larger grid, adapt to overlapping squares of the model's size; the
@@ -94,18 +96,18 @@ def adapt(
             "periodic", or "walls" (`rdjepa.models.borders`); those of the pretrained model when None.
         encoder: "frozen", as in the paper; "tuned" with the predictor's learning rate, for which an update takes a
             fifth longer and more memory; "auto": tuned with five trajectories or more where all weights were
-            pretrained, there is no base, and no others are rehearsed.
+            pretrained, the base is not linear, and no others are rehearsed.
         decoder: what a pretrained model's decoder starts from: "fresh" weights, as in the paper, or its "pretrained"
             ones, which `rdjepa.pretrain` gives it with the objective "decoder" or a decoder that is kept; "auto": the
-            latter where it has them, and there is no base.
+            latter where it has them, and the base is not linear.
         rehearse: trajectories (T, H, W, 2) of other systems, standardized, as `rehearsal` returns them: half of the
             windows of every update are of these, so that the model does not forget what it was pretrained on. Or a
             function that returns them, which is called once the trajectories have been read.
         retain: share of the weights before adaptation, below 1, that is mixed into those after it, where all were
             pretrained: between them a network knows one trajectory and others too (`rdjepa.adaptation.retention`).
             "auto": half of them, after 100 updates where `steps` is None, if the error on the trajectories, fewer than
-            five, is small without any update; nothing otherwise, with fresh weights or a base, or where others are
-            rehearsed.
+            five, is small without any update; nothing otherwise, with fresh weights or a linear base, or where others
+            are rehearsed.
             The record holds that error, in standardized units, as "unadapted".
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
@@ -118,8 +120,8 @@ def adapt(
         features and the updates took.
 
     Raises:
-        ArgumentError: no update of anything but a model with its pretrained decoder, an unknown base, a base and others
-            to rehearse, both `resample` and `tile`, both `calibrate` and `hold_out`, unknown borders, an unknown
+        ArgumentError: no update of anything but a model with its pretrained decoder, an unknown base, a linear base and
+            others to rehearse, both `resample` and `tile`, both `calibrate` and `hold_out`, unknown borders, an unknown
             encoder, a decoder that is unknown or not pretrained, or any of these three for a forecaster from
             `rdjepa.forecasters.build`, which has its own; a share to retain of fresh weights, or outside its range.
         DataError: trajectories that cannot be used (the message says why).
@@ -136,13 +138,13 @@ def adapt(
         raise ArgumentError("expected fields to be resampled or tiled, got both; leave one out")
     if retain != AUTO:
         checked(retain, BelowOne, "retain")
-    if rehearse and base != "none":
+    if rehearse and base == LINEAR:
         raise ArgumentError(f"expected no base where others are rehearsed, got {base}; leave one out")
     torch_device = device if isinstance(device, torch.device) else device_named(device)
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     if decoder == AUTO:
-        decoder = PRETRAINED if _has_decoder(start) and base == "none" else FRESH
-    knows = _keeps_all(start, decoder) and base == "none"
+        decoder = PRETRAINED if _has_decoder(start) and base != LINEAR else FRESH
+    knows = _keeps_all(start, decoder) and base != LINEAR
     if retain not in (0, AUTO) and not knows:
         raise ArgumentError(
             "expected weights that were all pretrained where a share is retained, got a fresh decoder or a base; take "
@@ -154,7 +156,7 @@ def adapt(
         steps=settings.steps if steps is None else steps,
         seed=settings.seed if seed is None else seed,
     )
-    if not settings.steps and (decoder != PRETRAINED or base != "none"):
+    if not settings.steps and (decoder != PRETRAINED or base == LINEAR):
         raise ArgumentError(
             "expected at least one update of a fresh decoder, a base or a forecaster without pretraining, got 0; raise "
             'the updates, or take a pretrained decoder (--decoder pretrained, decoder="pretrained") and no base'
@@ -179,9 +181,12 @@ def adapt(
     forecaster, pretrained = forecaster_of(start, settings.seed, borders, decoder, encoder)
     statistics = normalizer or Normalizer.fit(support.fields, "support")
     learned = support.squares(side)
-    if base == "linear":
-        standard = (torch.from_numpy(channels_first(statistics.standardize(fields))) for fields in learned)
-        forecaster = Corrected(forecaster, Linear.fit(list(standard)))
+
+    def standardized() -> list[torch.Tensor]:
+        return [torch.from_numpy(channels_first(statistics.standardize(each))).to(torch_device) for each in learned]
+
+    if base == LINEAR:
+        forecaster = Corrected(forecaster, Linear.fit(standardized()))
     forecaster.to(torch_device)
 
     def whole(network: ForecastModel) -> ForecastModel:
@@ -192,18 +197,28 @@ def adapt(
     data = windows(forecaster, learned, statistics, torch_device, rehearsed_fields(others, learned[0].shape[1]))
     prepared = time.perf_counter()
 
-    share, told = float(retain) if retain != AUTO else 0.0, {}
-    if retain == AUTO and knows and settings.steps and not rehearse:
-        told = {"unadapted": retention.unadapted(forecaster.eval(), data)}
-        share = retention.share_for(told["unadapted"], len(support.fields))
-        if share and steps is None:
-            settings = dataclasses.replace(settings, steps=min(settings.steps, retention.UPDATES))
+    share, rest = float(retain) if retain != AUTO else 0.0, None
+    told: dict[str, Any] = {}
+    if AUTO in (retain, base) and knows and settings.steps and not rehearse:
+        told["unadapted"] = retention.unadapted(forecaster.eval(), data)
+        applies = retention.applies(told["unadapted"], len(support.fields))
+        if applies and retain == AUTO:
+            share = retention.SHARE
+            if steps is None:
+                settings = dataclasses.replace(settings, steps=min(settings.steps, retention.UPDATES))
+        if applies and base == AUTO:
+            linear = Linear.fit(standardized()).to(torch_device)
+            shares = combination.shares(forecaster, linear, standardized())
+            rest, told["combined"] = linear.beside(shares), shares.tolist()
     first = retention.weights(forecaster) if share else {}
+
+    def combined(model: ForecastModel) -> ForecastModel:
+        return Corrected(model, rest) if rest else model
 
     def observed(updates: int, weights: str, model: ForecastModel) -> None:
         if observe:
             with retention.retaining(model, first, share):
-                observe(updates, weights, Forecaster(whole(model), statistics, {}))
+                observe(updates, weights, Forecaster(whole(combined(model)), statistics, {}))
 
     losses = train(forecaster, data, settings, progress, observed, at)
     retention.retain(forecaster, first, share)
@@ -231,7 +246,7 @@ def adapt(
         },
         "software": software(),
     }
-    result = Forecaster(whole(forecaster), statistics, record, losses)
+    result = Forecaster(whole(combined(forecaster)), statistics, record, losses)
     if support.others:
         result.calibration = intervals.calibrate(result.forecast, statistics, support.others)
 

@@ -93,7 +93,7 @@ def learning_curve(
     updates: int = CURVE_UPDATES,
     draws: int = CURVE_DRAWS,
     seed: int = 777,
-    base: str = "none",
+    base: str = AUTO,
     resample: bool = False,
     reading: Reading | None = None,
     stride: int | str = 1,

@@ -45,9 +45,7 @@ def learning_curve(
         int, typer.Option(min=1, max=1_000, help="Draws of what is left out, and of the order of the others.")
     ] = CURVE_DRAWS,
     seed: Seed = 777,
-    base: Annotated[
-        str, typer.Option(help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast (slow fields).")
-    ] = "none",
+    base: Annotated[str, typer.Option(help=f"As for adapt: one of {', '.join(BASES)}.")] = "auto",
     resample: Resample = False,
     stride: Stride = "1",
     field: Field = None,

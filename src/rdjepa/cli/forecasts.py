@@ -53,8 +53,12 @@ def adapt(
     ] = None,
     seed: Seed = 777,
     base: Annotated[
-        str, typer.Option(help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast (slow fields).")
-    ] = "none",
+        str,
+        typer.Option(
+            help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast (slow fields); auto adds one "
+            "to the network's where that retains weights by --retain auto."
+        ),
+    ] = "auto",
     calibrate: Annotated[
         list[Path] | None,
         typer.Option(
@@ -70,14 +74,14 @@ def adapt(
         str,
         typer.Option(
             help=f"One of {', '.join(ENCODERS)}: frozen as in the paper, or tuned with the predictor's learning rate; "
-            "auto tunes it with five trajectories or more (pretrained decoder, no base)."
+            "auto tunes it with five trajectories or more (pretrained decoder, no linear base)."
         ),
     ] = "auto",
     decoder: Annotated[
         str,
         typer.Option(
             help=f"Weights that the decoder starts from, one of {', '.join(DECODERS)}: fresh ones, as in the paper, or "
-            "the model's; auto takes these where it has them, and there is no base."
+            "the model's; auto takes these where it has them, and the base is not linear."
         ),
     ] = "auto",
     rehearse: Annotated[

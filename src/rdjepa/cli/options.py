@@ -14,7 +14,7 @@ from rdjepa.errors import ArgumentError
 SPLITS = ("pool", "validation", "test")
 REGIMES = ("id", "coeff-ood", "ic-ood")
 PRESETS = ("paper", "small", "nano")
-BASES = ("none", "linear")
+BASES = ("auto", "none", "linear")
 CURVE_UPDATES, CURVE_DRAWS = 40, 2
 LOOK_UPDATES, LOOK_SHARE, LOOK_LEVEL, LOOK_BASE = 100, 0.4, 0.9, "linear"
 HORIZONS = 5

@@ -28,7 +28,8 @@ class Baseline:
         pretrained: whether it starts from a pretrained checkpoint; its class then takes the loaded model.
         keeps_decoder: whether it goes on with the checkpoint's pretrained decoder, not with a fresh one.
         rehearses: whether it is adapted with trajectories beside the support that the checkpoint was pretrained on.
-        retains: share of its pretrained weights that is mixed into those after adaptation; "auto" as in `rdjepa.adapt`.
+        retains: share of its pretrained weights that is mixed into those after adaptation; "auto" decides this and
+            whether its forecast is combined with a linear one, as `rdjepa.adapt` does.
         sized_by_checkpoint: whether it is built at the preset of a study's checkpoint, not at that of the other models.
         place: position in tables, from 1; trained ones come first, equal places in the order of registration.
         color, marker, line: of its line in figures, as matplotlib names them; spare ones by default.
@@ -293,6 +294,16 @@ for _entry in (
         place=10,
         color="#AAAAAA",
         marker="x",
+        line=":",
+    ),
+    Baseline(
+        "linear",
+        "Linear in four frames",
+        f"{_HERE}.linear:Linear",
+        trained=False,
+        place=11,
+        color="#000000",
+        marker="_",
         line=":",
     ),
 ):

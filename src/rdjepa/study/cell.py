@@ -110,6 +110,8 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
     own = {"pretraining": start.identity(), **kept} if start and change else {}
     if found.retains:
         own["retained"] = retention.RULE if found.retains == api.AUTO else found.retains
+    if found.retains == api.AUTO and cell.k < retention.SEVERAL:
+        own["base"] = api.AUTO
     if beside := contenders.rehearsed_keys(cell.forecaster, profile):
         statistics = checkpoint.read_sources(profile.checkpoint).normalizers
         own["rehearsed"] = {
@@ -168,6 +170,7 @@ class Record(TypedDict):
     loss: NotRequired[list[float]]
     unadapted: NotRequired[float]
     retained: NotRequired[float]
+    combined: NotRequired[list[list[float]]]
     software: dict[str, str]
     threads: int
     seconds: dict[str, float]
@@ -262,6 +265,7 @@ def compute(
             config=profile.adapt,
             normalizer=normalizer,
             rehearse=contenders.rehearsed(cell.forecaster, profile, lambda key: read([key])[0]),
+            base=api.AUTO if changes.baseline(cell.forecaster).retains == api.AUTO else api.NONE,
             retain=changes.baseline(cell.forecaster).retains,
             device=device,
             observe=measure,
@@ -274,7 +278,7 @@ def compute(
         watch.move("features", "adapt", adapted.record["seconds"]["adapt"] - measuring)
     else:
         forecast, made = (
-            contenders.untrained(cell.forecaster, profile, normalizer, device),
+            contenders.untrained(cell.forecaster, profile, normalizer, device, support_trajectories),
             {"parameters": 0, "trained": 0},
         )
     spectra = RadialSpectra(normalizer.mean, normalizer.scale)
@@ -319,7 +323,8 @@ def _made(adapted: Forecaster) -> dict[str, Any]:
     """Return parameter counts and the first and last loss of an adapted model, for the record of its cell."""
     trained = sum(parameter.numel() for group in adapted.model.parameter_groups() for parameter in group["params"])
     losses = adapted.losses
-    decided = {name: adapted.record[name] for name in ("unadapted", "retained") if "unadapted" in adapted.record}
+    record = adapted.record
+    decided = {n: record[n] for n in ("unadapted", "retained", "combined") if n in record and "unadapted" in record}
     return {"parameters": parameter_count(adapted.model), "trained": trained, "loss": [losses[0], losses[-1]]} | decided
 
 

@@ -1,6 +1,6 @@
 """What a cell adapts: a forecaster by its name, or RD-JEPA after a change (`rdjepa.study.changes`)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,12 @@ from rdjepa import forecasters
 from rdjepa.adaptation import retention
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.api import AUTO, rehearsing
+from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.evaluation.evaluate import Forecast
 from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.rd_jepa import EncoderTuned, LearningRates, RDJEPAForecaster
 from rdjepa.forecasters.scratch import Scratch
 from rdjepa.io import checkpoint
@@ -98,7 +100,15 @@ def rehearsed(name: str, profile: Profile, get: Callable[[Key], Trajectory]) -> 
     return rehearsing.standardized(checkpoint.read_sources(profile.checkpoint), keys, get) if keys else []
 
 
-def untrained(name: str, profile: Profile, normalizer: Normalizer, device: torch.device) -> Forecast:
-    """Return the forecast function of a forecaster without trained parameters, in physical units."""
+def untrained(
+    name: str, profile: Profile, normalizer: Normalizer, device: torch.device, support: Sequence[Trajectory] = ()
+) -> Forecast:
+    """Return the forecast function of a forecaster without trained parameters, in physical units.
+
+    The linear one is fitted to the support; without any it is as it was built, which is enough to time it.
+    """
     model = forecaster(name, profile)
+    if isinstance(model, Linear) and support:
+        standard = (torch.from_numpy(channels_first(normalizer.standardize(each.fields))) for each in support)
+        model = Linear.fit(list(standard))
     return model.in_physical_units() or Forecaster(model.to(device), normalizer, {}).forecast

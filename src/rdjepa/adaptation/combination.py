@@ -1,0 +1,37 @@
+"""A network's forecast and a linear one combined: how much of each, by least squares on the support.
+
+    forecast[h, c] = w[h, c] network[h, c] + (1 - w[h, c]) linear[h, c],    0 <= w <= 1
+
+Two forecasts whose errors differ are worth more together than the better one alone (Bates and Granger, The combination
+of forecasts, 1969). The linear one, of every point from its own last four values (`rdjepa.forecasters.linear`), is hard
+to beat where fields change slowly, and worth little where an excitation arrives. The shares w are those of the network
+before any update, which has not seen the support: one that has learned it would be given too much. On random equations
+that the network could forecast without an update the combination was below both (docs/results/left-out.md). Not part
+of the paper's protocol.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from rdjepa.data.windows import FORECASTING
+from rdjepa.forecasters.base import HORIZONS, ForecastModel
+from rdjepa.forecasters.linear import Linear
+
+TOGETHER = 8  # windows in memory
+
+
+@torch.no_grad()
+def shares(network: ForecastModel, linear: Linear, support: Sequence[Tensor]) -> Tensor:
+    """Return the shares w (5, C) of a network with the least error on trajectories (T, C, H, W), standardized."""
+    products = torch.zeros(HORIZONS, linear.components, dtype=torch.float64, device=support[0].device)
+    squares = torch.zeros_like(products)
+    for fields in support:
+        cut = FORECASTING.stack(fields)
+        for context, targets in zip(cut.context.split(TOGETHER), cut.targets.split(TOGETHER), strict=True):
+            other = linear(context)
+            apart, missing = network(context).float() - other, targets - other
+            products += (apart * missing).sum((0, 3, 4))
+            squares += apart.square().sum((0, 3, 4))
+    return (products / squares.clamp_min(torch.finfo(squares.dtype).tiny)).clamp(0, 1).float()
