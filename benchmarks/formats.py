@@ -6,13 +6,14 @@
 
 `make` simulates five equations with py-pde (Zwicker 2020), two of which this package does not have, and stores each as
 other people do: a file of py-pde, the layouts of PDEBench and of The Well, NetCDF by xarray, and a folder of gray
-pictures. `run` calls `rdjepa first-look` for each and writes what it measured on the held-out end.
+pictures. `run` calls `rdjepa first-look` for each, with each base, and writes what it measured on the held-out end.
 """
 
 import argparse
 import csv
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 
@@ -24,8 +25,9 @@ from scipy.ndimage import gaussian_filter
 
 import pde
 import rdjepa
+from rdjepa.api import BASES
 
-FIELDS = ("source", "equation", "stride", "updates", "seconds", "forecaster", "horizon", "relative_l2")
+FIELDS = ("source", "equation", "stride", "base", "updates", "seconds", "forecaster", "horizon", "relative_l2")
 
 
 def solved(
@@ -174,17 +176,19 @@ def make(arguments: argparse.Namespace) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Take a first look at every source, as the command does, and keep its figure and errors."""
     rows: list[tuple] = []
-    for name, (equation, write) in SOURCES.items():
+    for base, (name, (equation, write)) in product(arguments.bases.split(","), SOURCES.items()):
         began = time.perf_counter()
-        look = rdjepa.first_look(arguments.folder / PLACES[write], model="nano", steps=arguments.updates)
-        picture = look.draw().save(arguments.folder / f"{write.__name__}.png")
+        look = rdjepa.first_look(
+            arguments.folder / PLACES[write], model=arguments.model, steps=arguments.updates, base=base
+        )
+        picture = look.draw().save(arguments.folder / f"{write.__name__}-{base}.png")
         few = Image.open(picture).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
         few.save(picture, optimize=True)  # a fifth of the bytes, colors within 4 %
         seconds = round(time.perf_counter() - began)
         for forecaster, errors in look.errors.items():
-            place = (name, equation, look.forecaster.stride, arguments.updates, seconds, forecaster)
+            place = (name, equation, look.forecaster.stride, base, arguments.updates, seconds, forecaster)
             rows += [(*place, h, round(error, 4)) for h, error in errors.items()]
-        print(f"{name}: {seconds} s, figure {write.__name__}.png", flush=True)
+        print(f"{name}, base {base}: {seconds} s, figure {picture.name}", flush=True)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     with arguments.out.open("w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([FIELDS, *rows])
@@ -195,10 +199,10 @@ def table(arguments: argparse.Namespace) -> None:
     with arguments.rows.open(newline="") as file:
         rows = list(csv.DictReader(file))
     names = list(dict.fromkeys(row["forecaster"] for row in rows))
-    head = (*FIELDS[:5], *names)
+    head = (*FIELDS[:6], *names)
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
-    for place in dict.fromkeys(tuple(row[name] for name in FIELDS[:5]) for row in rows):
-        own = [row for row in rows if tuple(row[name] for name in FIELDS[:5]) == place]
+    for place in dict.fromkeys(tuple(row[name] for name in FIELDS[:6]) for row in rows):
+        own = [row for row in rows if tuple(row[name] for name in FIELDS[:6]) == place]
         means = [fmean(float(row["relative_l2"]) for row in own if row["forecaster"] == name) for name in names]
         print(f"| {' | '.join(place)} | {' | '.join(f'{mean:.4f}' for mean in means)} |")
 
@@ -212,6 +216,8 @@ def main() -> None:
     go = verbs.add_parser("run")
     go.set_defaults(function=run)
     go.add_argument("folder", type=Path)
+    go.add_argument("--model", default="nano-wide")
+    go.add_argument("--bases", default=",".join(BASES), help="what the forecasters add to")
     go.add_argument("--updates", type=int, default=100)
     go.add_argument("--out", type=Path, default=Path("benchmarks/results/formats.csv"))
     show = verbs.add_parser("table")

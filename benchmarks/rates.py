@@ -210,7 +210,6 @@ def trial(
     shares = [float(share) for share in arguments.retained.split(",") if share]
     first = retention.weights(model) if shares else {}
     data = windows(model, [each.fields for each in learning], normalizer, torch.device("cpu"), beside)
-
     rest = beside_linear(model, learning, normalizer) if arguments.combined and groups else None
 
     def measure(updates: int, weights: str, snapshot: ForecastModel) -> None:

@@ -53,7 +53,7 @@ def test_what_is_retained_is_decided_by_the_error_without_an_update(tiny, monkey
     model.pretrained = ("encoder", "predictor", "decoder")
 
     def adapted(steps: int | None = None, given: np.ndarray = fields, **options: Any) -> Forecaster:
-        settings = {"config": AdaptConfig(steps=3, batch=2), "base": "none"} | options
+        settings: dict[str, Any] = {"config": AdaptConfig(steps=3, batch=2), "base": "none"} | options
         return rdjepa.adapt(model, given, steps=steps, device="cpu", **settings)
 
     context, targets = FORECASTING.stack(fields)
