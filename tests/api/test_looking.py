@@ -178,7 +178,7 @@ def test_an_impossible_stride_in_a_record_is_refused(stride):
 @pytest.mark.parametrize("fields", [FIELDS, np.concatenate(FIELDS)])
 def test_a_first_look_measures_on_what_it_held_out_and_forecasts_beyond_the_end(fields):
     look = rdjepa.first_look(fields, model=small(), steps=1, level=0.9)
-    assert list(look.errors) == ["fno", "persistence", "extrapolation"]
+    assert list(look.errors) == ["fno", "linear", "persistence", "extrapolation"]
     assert all(list(errors) == [1, 2, 3, 4, 5] for errors in look.errors.values())
     last = fields[-1] if fields.ndim == 5 else fields
     assert np.array_equal(look.context, last[-4:]) and np.array_equal(look.reference, last[-5:])
@@ -196,7 +196,7 @@ def test_a_first_look_has_the_pretrained_model_beside_it(tiny):
     model.pretrained = ("encoder", "predictor", "decoder")
     fields = np.random.default_rng(0).standard_normal((2, 12, 64, 64, 2)).astype(np.float32)
     look = rdjepa.first_look(fields, model=model, steps=1)
-    assert list(look.errors) == ["rd-jepa", "rd-jepa-zero-shot", "persistence", "extrapolation"]
+    assert list(look.errors) == ["rd-jepa", "rd-jepa-zero-shot", "linear", "persistence", "extrapolation"]
     zero = rdjepa.Forecaster(forecasters.model_class("rd-jepa-zero-shot")(model), look.forecaster.normalizer, {})
     rows = rdjepa.evaluate(zero.forecast, fields[-1:], metrics=("relative_l2",))
     assert look.errors["rd-jepa-zero-shot"] == pytest.approx(per_horizon(rows, "relative_l2"))

@@ -16,6 +16,7 @@ from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.intervals import Interval
 from rdjepa.api.adapting import adapt
 from rdjepa.data import readers, survey
+from rdjepa.data.fields import channels_first
 from rdjepa.data.readers import Reading
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
@@ -23,6 +24,7 @@ from rdjepa.errors import Note
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import Forecast, evaluate
 from rdjepa.forecasters.base import CONTEXT, ForecastModel
+from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import ZeroShot
 from rdjepa.io import checkpoint
@@ -42,7 +44,8 @@ class FirstLook:
     Attributes:
         forecaster: adapted to a part of the trajectories and calibrated on the rest.
         errors: "rd-jepa" (or the name of the model), "rd-jepa-zero-shot" where the model has a pretrained decoder,
-            "persistence" and "extrapolation" -> horizon -> relative L2 error on that rest.
+            "linear" (fitted to what was adapted to), "persistence" and "extrapolation" -> horizon -> relative L2 error on
+            that rest.
         level: of the intervals, at most what the calibration can give.
         context: (4, H, W, C), the last frames of the last trajectory.
         times: (5,), of the frames that follow it.
@@ -124,7 +127,9 @@ def first_look(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Note)  # said by `adapt`
         given = readers.load(source, grid=forecaster.model.grid, reading=forecaster.reading(reading))
-    kept = _kept(given, hold_out)
+    learned, kept = intervals.hold_out([trajectory.fields for trajectory in given], hold_out)
+    # trajectories without times of their own
+    rest = [Trajectory(fields, np.arange(len(fields), dtype=np.float64)) for fields in kept]
     possible = min(level, math.floor(100 * forecaster.calibration.highest) / 100)
     last = given[-1]
     start = len(last.fields) - FORECASTING.length
@@ -132,8 +137,8 @@ def first_look(
     return FirstLook(
         forecaster=forecaster,
         errors={
-            name: per_horizon(evaluate(forecast, kept, metrics=("relative_l2",)), "relative_l2")
-            for name, forecast in _rivals(forecaster, loaded).items()
+            name: per_horizon(evaluate(forecast, rest, metrics=("relative_l2",)), "relative_l2")
+            for name, forecast in _rivals(forecaster, loaded, learned).items()
         },
         level=possible,
         context=last.fields[-CONTEXT:],
@@ -144,12 +149,17 @@ def first_look(
     )
 
 
-def _rivals(forecaster: Forecaster, loaded: RDJEPA | ForecastModel) -> dict[str, Forecast]:
-    """Return the forecaster and what it is compared with."""
+def _rivals(
+    forecaster: Forecaster, loaded: RDJEPA | ForecastModel, learned: Sequence[np.ndarray]
+) -> dict[str, Forecast]:
+    """Return the forecaster and what it is compared with, of which the linear one is fitted to the same fields."""
     rivals: dict[str, Forecast] = {forecaster.model.name: forecaster.forecast}
     if isinstance(loaded, RDJEPA) and "decoder" in loaded.pretrained:
         model = ZeroShot(copy.deepcopy(loaded)).to(forecaster.device)
         rivals[model.name] = Forecaster(model, forecaster.normalizer, {}).forecast
+    normalizer = forecaster.normalizer
+    linear = Linear.fit([torch.from_numpy(channels_first(normalizer.standardize(fields))) for fields in learned])
+    rivals[linear.name] = Forecaster(linear, normalizer, {}).forecast
     return rivals | {"persistence": persistence, "extrapolation": extrapolation}
 
 
@@ -162,9 +172,3 @@ def _stride(source: Any, share: float, reading: Reading | None) -> int:
         return found.stride
     needed = math.ceil(FORECASTING.length / min(share, 1 - share))
     return max(1, min(found.stride, (found.frames[0] - 1) // (needed - 1)))
-
-
-def _kept(given: Sequence[Trajectory], share: float) -> list[Trajectory]:
-    """Return what `adapt` held out, as trajectories without times of their own."""
-    _, held = intervals.hold_out([trajectory.fields for trajectory in given], share)
-    return [Trajectory(fields, np.arange(len(fields), dtype=np.float64)) for fields in held]
