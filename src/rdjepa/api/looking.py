@@ -44,8 +44,8 @@ class FirstLook:
     Attributes:
         forecaster: adapted to a part of the trajectories and calibrated on the rest.
         errors: "rd-jepa" (or the name of the model), "rd-jepa-zero-shot" where the model has a pretrained decoder,
-            "linear" (fitted to what was adapted to), "persistence" and "extrapolation" -> horizon -> relative L2 error on
-            that rest.
+            "linear" (fitted to what was adapted to), "persistence" and "extrapolation" -> horizon -> relative L2 error
+            on that rest.
         level: of the intervals, at most what the calibration can give.
         context: (4, H, W, C), the last frames of the last trajectory.
         times: (5,), of the frames that follow it.
