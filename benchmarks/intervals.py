@@ -23,12 +23,11 @@ import torch
 
 import rdjepa
 from rdjepa import systems
+from rdjepa.adaptation.combination import fit_linear
 from rdjepa.adaptation.intervals import calibrate, hold_out
 from rdjepa.data.acquire import Acquirer
-from rdjepa.data.fields import channels_first
 from rdjepa.data.trajectory import REGIMES, Key
 from rdjepa.data.windows import FORECASTING
-from rdjepa.forecasters.linear import Linear
 from rdjepa.models.rdjepa import RDJEPA
 from rows import append, call, commands, read
 
@@ -87,8 +86,7 @@ def calibrated(
     if not kept:
         learning, kept = hold_out(learning, arguments.hold_out)
     normalizer = rdjepa.Normalizer.fit(learning, "support")
-    linear = Linear.fit([torch.from_numpy(channels_first(normalizer.standardize(fields))) for fields in learning])
-    forecaster = rdjepa.Forecaster(linear, normalizer, {})
+    forecaster = rdjepa.Forecaster(fit_linear(learning, normalizer), normalizer, {})
     forecaster.calibration = calibrate(forecaster.forecast, normalizer, kept)
     return forecaster
 

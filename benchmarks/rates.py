@@ -42,7 +42,6 @@ from rdjepa.api import rehearsing
 from rdjepa.api.adapting import FRESH, FROZEN, PRETRAINED, TUNED, forecaster_of
 from rdjepa.data import manifest
 from rdjepa.data.acquire import Acquirer
-from rdjepa.data.fields import channels_first
 from rdjepa.data.simulate import simulate
 from rdjepa.data.splits import support
 from rdjepa.data.trajectory import Key
@@ -103,20 +102,16 @@ def regrouped(model: ForecastModel, groups: int | None) -> str:
     return str(norm.num_groups) if isinstance(norm, nn.GroupNorm) else "0"
 
 
-def standardized(learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer) -> list[torch.Tensor]:
-    """Return the supports as a network sees them, (T, C, H, W) each."""
-    return [torch.from_numpy(channels_first(normalizer.standardize(each.fields))) for each in learning]
-
-
 def fitted(learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer) -> Linear:
     """Return the linear forecast that is fitted to the supports."""
-    return Linear.fit(standardized(learning, normalizer))
+    return combination.fit_linear([each.fields for each in learning], normalizer)
 
 
 def beside_linear(model: ForecastModel, learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer) -> Linear:
     """Return the linear forecast's part in a combination with a network, as it is before any update."""
     linear = fitted(learning, normalizer)
-    return linear.beside(combination.shares(model.eval(), linear, standardized(learning, normalizer)))
+    shares = combination.shares(model.eval(), linear, [each.fields for each in learning], normalizer)
+    return linear.beside(shares)
 
 
 def material(

@@ -30,8 +30,8 @@ def slow(frames=41):
 def test_a_learning_curve_of_arrays_and_its_figure(tmp_path):
     lines = []
     curve = rdjepa.learning_curve(FIELDS, model=small(), updates=1, progress=lambda *line: lines.append(line))
-    assert curve.counts == (1, 2, 3) and curve.names == ("persistence", "extrapolation", "fno", "rates")
-    assert len(lines) == lines[-1][0] == lines[-1][1] == 2 * (2 + 3 * 2)
+    assert curve.counts == (1, 2, 3) and curve.names == ("persistence", "extrapolation", "fno", "linear", "rates")
+    assert len(lines) == lines[-1][0] == lines[-1][1] == 2 * (2 + 3 * 3)
     assert curve.notes[0] == "1 updates for every K; adapt takes up to 5000 by default"
     assert not curve.spans and curve.advice()
     assert curve.draw(tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")

@@ -12,9 +12,12 @@ of the paper's protocol.
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from rdjepa.data.fields import channels_first
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
 from rdjepa.forecasters.linear import Linear
@@ -22,16 +25,34 @@ from rdjepa.forecasters.linear import Linear
 TOGETHER = 8  # windows in memory
 
 
+def fit_linear(support: Sequence[np.ndarray], normalizer: Normalizer) -> Linear:
+    """Return the linear forecast that is fitted to trajectories (T, H, W, C) as a network sees them, standardized.
+
+    Raises:
+        ArgumentError: no trajectories, or one that is too short for a window.
+    """
+    return Linear.fit([_standardized(fields, normalizer) for fields in support])
+
+
 @torch.no_grad()
-def shares(network: ForecastModel, linear: Linear, support: Sequence[Tensor]) -> Tensor:
-    """Return the shares w (5, C) of a network with the least error on trajectories (T, C, H, W), standardized."""
-    products = torch.zeros(HORIZONS, linear.components, dtype=torch.float64, device=support[0].device)
+def shares(network: ForecastModel, linear: Linear, support: Sequence[np.ndarray], normalizer: Normalizer) -> Tensor:
+    """Return the shares w (5, C) of a network with the least error on all windows of trajectories (T, H, W, C).
+
+    Both forecasters are on one device, and so is the result.
+    """
+    device = linear.weights.device
+    products = torch.zeros(HORIZONS, linear.components, dtype=torch.float64, device=device)
     squares = torch.zeros_like(products)
     for fields in support:
-        cut = FORECASTING.stack(fields)
+        cut = FORECASTING.stack(_standardized(fields, normalizer).to(device))
         for context, targets in zip(cut.context.split(TOGETHER), cut.targets.split(TOGETHER), strict=True):
             other = linear(context)
             apart, missing = network(context).float() - other, targets - other
             products += (apart * missing).sum((0, 3, 4))
             squares += apart.square().sum((0, 3, 4))
     return (products / squares.clamp_min(torch.finfo(squares.dtype).tiny)).clamp(0, 1).float()
+
+
+def _standardized(fields: np.ndarray, normalizer: Normalizer) -> Tensor:
+    """Return (T, C, H, W)."""
+    return torch.from_numpy(channels_first(normalizer.standardize(fields)))

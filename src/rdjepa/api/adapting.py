@@ -17,14 +17,13 @@ from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
 from rdjepa.adaptation.novelty import embed, familiar, summarize
 from rdjepa.api.support import AUTO, read_support, rehearsed_fields
 from rdjepa.checks import BelowOne, checked, of_class
-from rdjepa.data.fields import channels_first
 from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters import registry
 from rdjepa.forecasters.base import ForecastModel
-from rdjepa.forecasters.linear import Corrected, Linear
+from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io import checkpoint
@@ -181,12 +180,8 @@ def adapt(
     forecaster, pretrained = forecaster_of(start, settings.seed, borders, decoder, encoder)
     statistics = normalizer or Normalizer.fit(support.fields, "support")
     learned = support.squares(side)
-
-    def standardized() -> list[torch.Tensor]:
-        return [torch.from_numpy(channels_first(statistics.standardize(each))).to(torch_device) for each in learned]
-
     if base == LINEAR:
-        forecaster = Corrected(forecaster, Linear.fit(standardized()))
+        forecaster = Corrected(forecaster, combination.fit_linear(learned, statistics))
     forecaster.to(torch_device)
 
     def whole(network: ForecastModel) -> ForecastModel:
@@ -207,8 +202,8 @@ def adapt(
             if steps is None:
                 settings = dataclasses.replace(settings, steps=min(settings.steps, retention.UPDATES))
         if applies and base == AUTO:
-            linear = Linear.fit(standardized()).to(torch_device)
-            shares = combination.shares(forecaster, linear, standardized())
+            linear = combination.fit_linear(learned, statistics).to(torch_device)
+            shares = combination.shares(forecaster, linear, learned, statistics)
             rest, told["combined"] = linear.beside(shares), shares.tolist()
     first = retention.weights(forecaster) if share else {}
 

@@ -12,6 +12,7 @@ import torch
 
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig
+from rdjepa.adaptation.combination import fit_linear
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.api.adapting import adapt, grid_of, require_base
 from rdjepa.api.support import AUTO, checked_fields, read_at_stride
@@ -20,6 +21,7 @@ from rdjepa.data import readers, survey
 from rdjepa.data.inspection import Inspection
 from rdjepa.data.readers import Reading
 from rdjepa.data.regrid import has_walls
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.well import checksum
 from rdjepa.errors import ArgumentError, Note
@@ -28,6 +30,7 @@ from rdjepa.evaluation.evaluate import Forecast, Row
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
 from rdjepa.evaluation.learning_curve import Fit, LearningCurve, Measured, measure, spans
 from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rates import Rates
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
@@ -104,9 +107,10 @@ def learning_curve(
 ) -> LearningCurve:
     """Measure the error against the number K of support trajectories, by leaving others out: is K enough?
 
-    Beside the adapted model stand the same architecture from random weights, where there is a pretrained one, a
-    regression of the local rates of change (`rdjepa.forecasters.rates`), persistence and linear extrapolation. A single
-    trajectory is cut into spans of time, which stand for trajectories; spans of one recording are more alike.
+    Beside the adapted model stand the same architecture from random weights, where there is a pretrained one, a linear
+    forecast of every point from its last four values (`rdjepa.forecasters.linear`), a regression of the local rates of
+    change (`rdjepa.forecasters.rates`), persistence and linear extrapolation. A single trajectory is cut into spans of
+    time, which stand for trajectories; spans of one recording are more alike.
 
     Args:
         trajectories: as for `adapt`; at least two, or one of 18 frames.
@@ -153,6 +157,7 @@ def learning_curve(
         models["scratch"] = forecasters.build("scratch", start.name, seed=seed)
     fits: dict[str, Fit] = {name: partial(_adapted, each, settings, torch_device) for name, each in models.items()}
     walls = any(has_walls(part) for part in parts)
+    fits[Linear.name] = _linear
     fits["rates"] = lambda support: Rates.fit([each.fields for each in support], walls).forecast
     unfitted: dict[str, Forecast] = {"persistence": persistence, "extrapolation": extrapolation}
     sums = [checksum(part.fields) for part in parts]
@@ -188,6 +193,13 @@ def _adapted(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Note)
         return adapt(model, support, **settings, device=device).forecast
+
+
+def _linear(support: Sequence[Trajectory]) -> Forecast:
+    """Return the linear forecast that is fitted to a support."""
+    fields = [each.fields for each in support]
+    normalizer = Normalizer.fit(fields, "support")
+    return Forecaster(fit_linear(fields, normalizer), normalizer, {}).forecast
 
 
 def _weights(model: RDJEPA | ForecastModel) -> str:

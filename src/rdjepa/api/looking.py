@@ -12,11 +12,11 @@ import numpy as np
 import torch
 
 from rdjepa.adaptation import intervals
+from rdjepa.adaptation.combination import fit_linear
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.intervals import Interval
 from rdjepa.api.adapting import adapt
 from rdjepa.data import readers, survey
-from rdjepa.data.fields import channels_first
 from rdjepa.data.readers import Reading
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
@@ -158,8 +158,7 @@ def _rivals(
         model = ZeroShot(copy.deepcopy(loaded)).to(forecaster.device)
         rivals[model.name] = Forecaster(model, forecaster.normalizer, {}).forecast
     normalizer = forecaster.normalizer
-    linear = Linear.fit([torch.from_numpy(channels_first(normalizer.standardize(fields))) for fields in learned])
-    rivals[linear.name] = Forecaster(linear, normalizer, {}).forecast
+    rivals[Linear.name] = Forecaster(fit_linear(learned, normalizer), normalizer, {}).forecast
     return rivals | {"persistence": persistence, "extrapolation": extrapolation}
 
 

@@ -10,9 +10,9 @@ import torch
 
 from rdjepa import forecasters
 from rdjepa.adaptation import retention
+from rdjepa.adaptation.combination import fit_linear
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.api import AUTO, rehearsing
-from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.evaluation.evaluate import Forecast
@@ -109,6 +109,5 @@ def untrained(
     """
     model = forecaster(name, profile)
     if isinstance(model, Linear) and support:
-        standard = (torch.from_numpy(channels_first(normalizer.standardize(each.fields))) for each in support)
-        model = Linear.fit(list(standard))
+        model = fit_linear([each.fields for each in support], normalizer)
     return model.in_physical_units() or Forecaster(model.to(device), normalizer, {}).forecast
