@@ -109,9 +109,8 @@ def fitted(learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer) -> 
 
 def beside_linear(model: ForecastModel, learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer) -> Linear:
     """Return the linear forecast's part in a combination with a network, as it is before any update."""
-    linear = fitted(learning, normalizer)
-    shares = combination.shares(model.eval(), linear, [each.fields for each in learning], normalizer)
-    return linear.beside(shares)
+    shares = combination.shares(model.eval(), [each.fields for each in learning], normalizer, torch.device("cpu"))
+    return fitted(learning, normalizer).beside(shares)
 
 
 def material(
@@ -265,7 +264,7 @@ def common(go: argparse.ArgumentParser, **left_out: Any) -> None:
     go.add_argument("--statistics", type=int, default=1_000)
     go.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES[PRESET].precision)
     go.add_argument("--retained", default="", help="shares of the first weights, mixed with the averaged ones")
-    go.add_argument("--combined", action="store_true", help="each forecast beside a linear one too, as adapt does it")
+    go.add_argument("--combined", action="store_true", help="each forecast beside a linear one too; for --k above 1")
     go.add_argument("--seed", type=int, default=SUPPORT_SEED, help="of fresh weights and the order of windows")
 
 

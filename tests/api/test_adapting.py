@@ -255,23 +255,26 @@ def test_several_trajectories_tune_the_encoder_and_nothing_is_retained(
 
 
 @pytest.mark.parametrize(
-    ("error", "options", "combined", "retained"),
+    ("count", "error", "options", "combined", "retained"),
     [
-        (0.1, {}, True, 0.5),
-        (0.1, {"retain": 0}, True, 0.0),
-        (0.1, {"base": "none"}, False, 0.5),
-        (0.1, {"base": "linear"}, False, 0.0),
-        (0.1, {"decoder": "fresh"}, False, 0.0),
-        (0.5, {}, False, 0.0),
+        (2, 0.1, {}, True, 0.5),
+        (5, 0.1, {}, True, 0.0),
+        (2, 0.1, {"retain": 0}, True, 0.0),
+        (1, 0.1, {}, False, 0.5),
+        (2, 0.1, {"base": "none"}, False, 0.5),
+        (2, 0.1, {"base": "linear"}, False, 0.0),
+        (2, 0.1, {"decoder": "fresh"}, False, 0.0),
+        (2, 0.5, {}, False, 0.0),
+        (2, 0.1, {"hold_out": 0.5}, False, 0.5),  # one is left
     ],
 )
-def test_a_forecast_is_combined_with_a_linear_one_where_the_model_can_forecast_the_data(
-    tiny, monkeypatch, tmp_path, error, options, combined, retained
+def test_a_forecast_is_combined_with_a_linear_one_where_the_model_can_forecast_several_trajectories(
+    tiny, monkeypatch, tmp_path, count, error, options, combined, retained
 ):
-    model, fields = rdjepa.build("tiny", seed=0), trajectory()
+    model, fields = rdjepa.build("tiny", seed=0), [trajectory(seed=seed) for seed in range(count)]
     model.pretrained = ("encoder", "predictor", "decoder")
     monkeypatch.setattr("rdjepa.adaptation.retention.unadapted", lambda *_: error)
-    seen = []
+    seen, context = {}, fields[0][1:5]
     made = rdjepa.adapt(
         model,
         fields,
@@ -279,15 +282,15 @@ def test_a_forecast_is_combined_with_a_linear_one_where_the_model_can_forecast_t
         device="cpu",
         **options,
         at=(1,),
-        observe=lambda _, weights, now: seen.append((weights, now.forecast(fields[:4]))),
+        observe=lambda _, weights, now: seen.update({weights: now.forecast(context)}),
     )
     assert ("combined" in made.record, made.record["retained"]) == (combined, retained)
     assert made.base == ("linear" if combined or options.get("base") == "linear" else "none")
-    forecast = made.forecast(fields[:4])
-    assert np.array_equal(dict(seen).get("averaged", seen[-1][1]), forecast)  # what was observed last is the result
+    forecast = made.forecast(context)
+    assert np.array_equal([*seen.values()][-1], forecast)  # what was observed last is the result
     again = rdjepa.load_forecaster(made.save(tmp_path / "made.safetensors"))
-    assert np.array_equal(again.forecast(fields[:4]), forecast)
-    assert made.novelty(fields[1:5]) == pytest.approx(0, abs=1e-3)
+    assert np.array_equal(again.forecast(context), forecast)
+    assert made.novelty(context) == pytest.approx(0, abs=1e-3)
     if combined:
         shares = np.array(made.record["combined"])
         assert shares.shape == (5, 2) and (shares >= 0).all() and (shares <= 1).all()

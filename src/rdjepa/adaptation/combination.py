@@ -1,13 +1,13 @@
-"""A network's forecast and a linear one combined: how much of each, by least squares on the support.
+"""A network's forecast and a linear one combined: how much of each, as several trajectories tell.
 
     forecast[h, c] = w[h, c] network[h, c] + (1 - w[h, c]) linear[h, c],    0 <= w <= 1
 
 Two forecasts whose errors differ are worth more together than the better one alone (Bates and Granger, The combination
 of forecasts, 1969). The linear one, of every point from its own last four values (`rdjepa.forecasters.linear`), is hard
-to beat where fields change slowly, and worth little where an excitation arrives. The shares w are those of the network
-before any update, which has not seen the support: one that has learned it would be given too much. On random equations
-that the network could forecast without an update the combination was below both (docs/results/left-out.md). Not part
-of the paper's protocol.
+to beat where fields change slowly, and worth little where an excitation arrives. The shares w have the least error on
+the support, each of whose trajectories is forecast by a linear one that is fitted to the others, and by the network as
+it is before any update: neither has seen it. One trajectory cannot tell how either does on others: the linear forecast
+that is fitted to it looks far better there than it is (docs/results/left-out.md). Not part of the paper's protocol.
 """
 
 from collections.abc import Sequence
@@ -35,15 +35,24 @@ def fit_linear(support: Sequence[np.ndarray], normalizer: Normalizer) -> Linear:
 
 
 @torch.no_grad()
-def shares(network: ForecastModel, linear: Linear, support: Sequence[np.ndarray], normalizer: Normalizer) -> Tensor:
-    """Return the shares w (5, C) of a network with the least error on all windows of trajectories (T, H, W, C).
+def shares(
+    network: ForecastModel, support: Sequence[np.ndarray], normalizer: Normalizer, device: torch.device
+) -> Tensor:
+    """Return the shares w (5, C) of a network with the least error on trajectories (T, H, W, C), two or more.
 
-    Both forecasters are on one device, and so is the result.
+    Args:
+        network: on the device, before any update.
+        support: in physical units.
+        normalizer: their field statistics.
+        device: of the computation, and of the result.
+
+    Raises:
+        ArgumentError: fewer than two trajectories, or one that is too short for a window.
     """
-    device = linear.weights.device
-    products = torch.zeros(HORIZONS, linear.components, dtype=torch.float64, device=device)
+    products = torch.zeros(HORIZONS, network.components, dtype=torch.float64, device=device)
     squares = torch.zeros_like(products)
-    for fields in support:
+    for number, fields in enumerate(support):
+        linear = fit_linear([*support[:number], *support[number + 1 :]], normalizer).to(device)
         cut = FORECASTING.stack(_standardized(fields, normalizer).to(device))
         for context, targets in zip(cut.context.split(TOGETHER), cut.targets.split(TOGETHER), strict=True):
             other = linear(context)

@@ -5,7 +5,7 @@ straight line, networks may be better than both: after Wortsman et al., Robust f
 2022. It costs nothing, and means something only where all weights were pretrained.
 
 On random equations it was safe where the pretrained network can forecast a system before any update; elsewhere it was
-anything from 40 % better to a third worse. Which case it is shows on the trajectories that one has: `applies` decides
+anything from 40 % better to a third worse. Which case it is shows on the trajectories that one has: `share_for` decides
 by the error on them (docs/results/left-out.md). Several trajectories have several sets of coefficients, and are no
 danger of this kind: with these nothing is retained, and the encoder is tuned too.
 """
@@ -25,13 +25,13 @@ SEVERAL = 5  # trajectories
 RULE = {"share": SHARE, "updates": UPDATES, "familiar": FAMILIAR, "several": SEVERAL}
 
 
-def applies(error: float, trajectories: int) -> bool:
-    """Return whether `SHARE` is retained where `unadapted` gives this error on so many trajectories.
+def share_for(error: float, trajectories: int) -> float:
+    """Return the share to retain where `unadapted` gives this error on so many trajectories.
 
-    It is below `FAMILIAR`, where after `UPDATES` updates more of them change little; not otherwise, and not with
-    `SEVERAL` trajectories.
+    It is `SHARE` below `FAMILIAR`, where after `UPDATES` updates more of them change little; nothing otherwise, and
+    nothing with `SEVERAL` trajectories.
     """
-    return error < FAMILIAR and trajectories < SEVERAL
+    return SHARE if error < FAMILIAR and trajectories < SEVERAL else 0.0
 
 
 def unadapted(model: ForecastModel, data: Windows) -> float:

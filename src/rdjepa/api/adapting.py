@@ -77,8 +77,9 @@ def adapt(
         normalizer: field statistics; taken from the trajectories themselves when None.
         base: "none", the network forecasts the field, as in the paper; "linear", it corrects a linear forecast of every
             point from its last four values, fitted to the trajectories: for fields that change slowly; "auto": it
-            forecasts the field, and where half of the weights are retained by "auto", or would be, its forecast is then
-            combined with that linear one (`rdjepa.adaptation.combination`). The record has its shares as "combined".
+            forecasts the field, and of two trajectories or more that are not tiled, where all weights were pretrained
+            and the error without any update is small, its forecast is then combined with that linear one
+            (`rdjepa.adaptation.combination`). The record has its shares as "combined".
         resample: bring fields on another grid to the model's (`rdjepa.data.regrid`), instead of refusing them; the
             forecaster then takes and makes fields on its own grid.
         tile: instead, of square fields on a larger grid, adapt to overlapping squares of the model's size; the
@@ -196,15 +197,15 @@ def adapt(
     told: dict[str, Any] = {}
     if AUTO in (retain, base) and knows and settings.steps and not rehearse:
         told["unadapted"] = retention.unadapted(forecaster.eval(), data)
-        applies = retention.applies(told["unadapted"], len(support.fields))
-        if applies and retain == AUTO:
-            share = retention.SHARE
-            if steps is None:
+        if retain == AUTO:
+            share = retention.share_for(told["unadapted"], len(support.fields))
+            if share and steps is None:
                 settings = dataclasses.replace(settings, steps=min(settings.steps, retention.UPDATES))
-        if applies and base == AUTO:
-            linear = combination.fit_linear(learned, statistics).to(torch_device)
-            shares = combination.shares(forecaster, linear, learned, statistics)
-            rest, told["combined"] = linear.beside(shares), shares.tolist()
+        # squares of one trajectory are too alike for one to stand for another
+        if base == AUTO and told["unadapted"] < retention.FAMILIAR and len(support.fields) > 1 and not tile:
+            shares = combination.shares(forecaster, learned, statistics, torch_device)
+            rest = combination.fit_linear(learned, statistics).to(torch_device).beside(shares)
+            told["combined"] = shares.tolist()
     first = retention.weights(forecaster) if share else {}
 
     def combined(model: ForecastModel) -> ForecastModel:

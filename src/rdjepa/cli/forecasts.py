@@ -56,7 +56,7 @@ def adapt(
         str,
         typer.Option(
             help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast (slow fields); auto adds one "
-            "to the network's where that retains weights by --retain auto."
+            "to the network's with two trajectories or more where that can forecast the data without any update."
         ),
     ] = "auto",
     calibrate: Annotated[

@@ -110,7 +110,7 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
     own = {"pretraining": start.identity(), **kept} if start and change else {}
     if found.retains:
         own["retained"] = retention.RULE if found.retains == api.AUTO else found.retains
-    if found.retains == api.AUTO and cell.k < retention.SEVERAL:
+    if found.retains == api.AUTO and cell.k > 1:
         own["base"] = api.AUTO
     if beside := contenders.rehearsed_keys(cell.forecaster, profile):
         statistics = checkpoint.read_sources(profile.checkpoint).normalizers
