@@ -38,7 +38,7 @@ class Told(ForecastModel):
 
     @classmethod
     def from_preset(cls, preset):
-        raise NotImplementedError
+        return cls([], 0.0)
 
     from_settings = from_preset
 
@@ -72,6 +72,19 @@ def test_no_other_shares_have_a_smaller_error_where_each_trajectory_is_forecast_
     assert 0 < best.mean() < 1
     for step in (-0.01, 0.01):
         assert (error_of(best) <= error_of((best + step).clamp(0, 1))).all()
+
+
+def test_many_trajectories_are_forecast_in_parts(monkeypatch):
+    monkeypatch.setattr("rdjepa.adaptation.combination.PARTS", 2)
+    network, (one, two, three) = Told(SUPPORT, 1.0), SUPPORT
+    products = squares = torch.zeros(HORIZONS, 2, dtype=torch.float64)
+    for learned, others in (([two], [one, three]), ([one, three], [two])):
+        linear = fit_linear(learned, PLAIN)
+        for context, targets in map(windows, others):
+            apart, missing = network(context) - linear(context), targets - linear(context)
+            products, squares = products + (apart * missing).sum((0, 3, 4)), squares + apart.square().sum((0, 3, 4))
+    expected = (products / squares).clamp(0, 1).float()
+    torch.testing.assert_close(shares(network, SUPPORT, PLAIN, CPU), expected, atol=1e-4, rtol=0)
 
 
 def test_units_and_constants_do_not_matter():

@@ -5,8 +5,8 @@
 Two forecasts whose errors differ are worth more together than the better one alone (Bates and Granger, The combination
 of forecasts, 1969). The linear one, of every point from its own last four values (`rdjepa.forecasters.linear`), is hard
 to beat where fields change slowly, and worth little where an excitation arrives. The shares w have the least error on
-the support, each of whose trajectories is forecast by a linear one that is fitted to the others, and by the network as
-it is before any update: neither has seen it. One trajectory cannot tell how either does on others: the linear forecast
+the support, each of whose trajectories is forecast by a linear one that is fitted to others, and by the network as it
+is before any update: neither has seen it. One trajectory cannot tell how either does on others: the linear forecast
 that is fitted to it looks far better there than it is (docs/results/left-out.md). Not part of the paper's protocol.
 """
 
@@ -23,6 +23,7 @@ from rdjepa.forecasters.base import HORIZONS, ForecastModel
 from rdjepa.forecasters.linear import Linear
 
 TOGETHER = 8  # windows in memory
+PARTS = 10  # of the support, at most, each forecast from the others; of no more trajectories each is a part
 
 
 def fit_linear(support: Sequence[np.ndarray], normalizer: Normalizer) -> Linear:
@@ -51,14 +52,16 @@ def shares(
     """
     products = torch.zeros(HORIZONS, network.components, dtype=torch.float64, device=device)
     squares = torch.zeros_like(products)
-    for number, fields in enumerate(support):
-        linear = fit_linear([*support[:number], *support[number + 1 :]], normalizer).to(device)
-        cut = FORECASTING.stack(_standardized(fields, normalizer).to(device))
-        for context, targets in zip(cut.context.split(TOGETHER), cut.targets.split(TOGETHER), strict=True):
-            other = linear(context)
-            apart, missing = network(context).float() - other, targets - other
-            products += (apart * missing).sum((0, 3, 4))
-            squares += apart.square().sum((0, 3, 4))
+    standard = [_standardized(fields, normalizer) for fields in support]
+    for part in range(min(PARTS, len(standard))):
+        linear = Linear.fit([fields for i, fields in enumerate(standard) if i % PARTS != part]).to(device)
+        for fields in standard[part::PARTS]:
+            cut = FORECASTING.stack(fields.to(device))
+            for context, targets in zip(cut.context.split(TOGETHER), cut.targets.split(TOGETHER), strict=True):
+                other = linear(context)
+                apart, missing = network(context).float() - other, targets - other
+                products += (apart * missing).sum((0, 3, 4))
+                squares += apart.square().sum((0, 3, 4))
     return (products / squares.clamp_min(torch.finfo(squares.dtype).tiny)).clamp(0, 1).float()
 
 

@@ -195,14 +195,15 @@ def adapt(
 
     share, rest = float(retain) if retain != AUTO else 0.0, None
     told: dict[str, Any] = {}
-    if AUTO in (retain, base) and knows and settings.steps and not rehearse:
+    # squares of one trajectory are too alike for one to stand for another
+    combines = base == AUTO and len(support.fields) > 1 and not tile
+    if (retain == AUTO or combines) and knows and settings.steps and not rehearse:
         told["unadapted"] = retention.unadapted(forecaster.eval(), data)
         if retain == AUTO:
             share = retention.share_for(told["unadapted"], len(support.fields))
             if share and steps is None:
                 settings = dataclasses.replace(settings, steps=min(settings.steps, retention.UPDATES))
-        # squares of one trajectory are too alike for one to stand for another
-        if base == AUTO and told["unadapted"] < retention.FAMILIAR and len(support.fields) > 1 and not tile:
+        if combines and told["unadapted"] < retention.FAMILIAR:
             shares = combination.shares(forecaster, learned, statistics, torch_device)
             rest = combination.fit_linear(learned, statistics).to(torch_device).beside(shares)
             told["combined"] = shares.tolist()
