@@ -50,7 +50,7 @@ from rdjepa.evaluation.aggregate import horizon_average
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.linear import Corrected, Linear
-from rdjepa.forecasters.rd_jepa import EncoderTuned
+from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.models.decoder import Decoder, normalization
 from rdjepa.models.rdjepa import PRESETS
@@ -60,7 +60,7 @@ from rows import append, call, commands, read
 PRESET, SUPPORT_SEED, METRIC = "nano", 777, "relative_l2"
 SHARE = 0.3  # by which coefficients of a random equation differ between its trajectories
 DEFAULT = [name for name in forecasters.usual() if forecasters.get(name).trained]
-TRIAL = ("left_out", "k", "forecaster", "base", "groups", "rates", "precision", "seed")
+TRIAL = ("left_out", "k", "forecaster", "base", "groups", "motion", "rates", "precision", "seed")
 FIELDS = (*TRIAL, "updates", "weights", "relative_l2", "support", "validation", "fingerprint")
 KEY = (*TRIAL, "fingerprint")  # of the pretrained weights
 
@@ -76,10 +76,11 @@ def run(arguments: argparse.Namespace) -> None:
             model, fingerprint = start(name, learning, normalizer, arguments)
             groups = scaled(model, factor, arguments.trunk)
             settings = (text(groups), arguments.precision, str(arguments.seed))
-            described = (system, str(arguments.k), name, arguments.base, regrouped(model, arguments.groups), *settings)
+            parts = (regrouped(model, arguments.groups), moving(model, arguments.motion))
+            described = (system, str(arguments.k), name, arguments.base, *parts, *settings)
             if (*described, fingerprint) not in done:
                 if arguments.base == "linear" and groups:
-                    model = Corrected(model, fitted(learning, normalizer))
+                    model = combination.correcting(model, [each.fields for each in learning], normalizer)
                 rows = trial(model, groups, learning, unseen, normalizer, arguments, rehearsed(name, arguments))
                 append(arguments.out, FIELDS, [(*described, *row, len(unseen), fingerprint) for row in rows])
                 done.add((*described, fingerprint))
@@ -100,6 +101,18 @@ def regrouped(model: ForecastModel, groups: int | None) -> str:
                 layer[i] = normalization(groups or 0, cast(nn.Conv2d, layer[i - 1]).out_channels)
     norm = decoder.head[1]
     return str(norm.num_groups) if isinstance(norm, nn.GroupNorm) else "0"
+
+
+def moving(model: ForecastModel, motion: float | None) -> str:
+    """Give RD-JEPA, where a forecaster is one, another motion if asked for; return it, or "".
+
+    It has no weights, so those are the same with any.
+    """
+    if not isinstance(model, RDJEPAForecaster):
+        return ""
+    if motion is not None:
+        model.config = replace(model.config, motion=motion)
+    return f"{model.config.motion:g}"
 
 
 def fitted(learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer) -> Linear:
@@ -259,6 +272,9 @@ def common(go: argparse.ArgumentParser, **left_out: Any) -> None:
     go.add_argument("--updates", default="400,1600")
     go.add_argument(
         "--groups", type=int, help="of the decoder's normalizations, 0 for none; the preset's when not given"
+    )
+    go.add_argument(
+        "--motion", type=float, help="what RD-JEPA and scratch magnify slow fields to; the model's when not given"
     )
     go.add_argument("--validation", type=int, default=8)
     go.add_argument("--statistics", type=int, default=1_000)

@@ -1,13 +1,18 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from rdjepa.adaptation.combination import fit_linear, shares
+from rdjepa.adaptation.combination import correcting, fit_linear, shares
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
 from rdjepa.forecasters.linear import Corrected
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.models.rdjepa import RDJEPA
+from tiny import TINY
 
 PLAIN, CPU = Normalizer((0.0, 0.0), (1.0, 1.0)), torch.device("cpu")
 SUPPORT = [
@@ -102,3 +107,10 @@ def test_units_and_constants_do_not_matter():
 def test_one_trajectory_cannot_tell():
     with pytest.raises(ArgumentError, match="expected trajectories"):
         shares(Told(SUPPORT, 0.1), SUPPORT[:1], PLAIN, CPU)
+
+
+def test_a_network_that_corrects_sees_frames_as_they_are():
+    network = RDJEPAForecaster(RDJEPA(replace(TINY, motion=0.5)))
+    made = correcting(network, SUPPORT, PLAIN)
+    assert made.network is network and network.config == TINY
+    assert torch.equal(made.linear.weights, fit_linear(SUPPORT, PLAIN).weights)

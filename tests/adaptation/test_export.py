@@ -100,7 +100,8 @@ from rdjepa.adaptation.export import export
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.models.rdjepa import ModelConfig
-sizes = ModelConfig(32, 1, (1, 1, 1, 1, 1), temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=32, patch=4)
+depths = (1, 1, 1, 1, 1)
+sizes = ModelConfig(32, 1, depths, temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=32, patch=4, motion=5.0)
 forecaster = Forecaster(RDJEPAForecaster(rdjepa.build(sizes, seed=0)), rdjepa.Normalizer((1.0, 2.0), (3.0, 0.5)), {})
 print(export(forecaster, sys.argv[1]).difference)
 context = np.zeros((4, 32, 32, 2), np.float32)

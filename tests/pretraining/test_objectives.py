@@ -15,6 +15,7 @@ from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io.tensors import load_tensors
 from rdjepa.models.encoder import AdaptiveNorm
 from rdjepa.models.jepa import JEPA
+from rdjepa.models.magnification import about, magnification
 from rdjepa.models.rdjepa import PRESETS, build
 from rdjepa.pretraining import objectives
 from rdjepa.pretraining.engine import Engine
@@ -203,6 +204,23 @@ def test_what_learns_fields_has_the_loss_of_adaptation_and_leaves_the_others_as_
         ours, before = getattr(model, part), dict(getattr(first, part).named_parameters())
         same = {key for key, value in ours.named_parameters() if torch.equal(value, before[key])}
         assert same == ({"mask_token"} & before.keys() if part in tuned else before.keys())
+
+
+def test_adaptation_of_magnified_motion_magnifies_targets_too_and_hands_it_on(tiny):
+    motion = 4.0  # above the change of noise at each of the levels that the two samples have
+    training, batch = started("adaptation", options=AdaptationOptions(motion=motion))
+    newest = batch.context[:, -1:]
+    factor = magnification(batch.context, motion * 2 ** torch.tensor([-0.5, 0.5]))
+    assert (factor > 1).all()
+    forecast = RDJEPAForecaster(beginning(pretrained(), CONFIG.seed))(about(newest, batch.context, factor))
+    wanted = forecast_loss(forecast, about(newest, batch.futures[batch.frame_of_query], factor))
+    assert training.update([batch])["loss"] == pytest.approx(wanted.item(), rel=1e-5)
+    model = training.finished()
+    assert model.config.motion == motion
+    model.fingerprint, model.pretrained = "of one that magnifies", ("encoder", "predictor", "decoder")
+    for options, kept in ((AdaptationOptions(), motion), (AdaptationOptions(motion=0.0), 0.0)):
+        again = Pretraining("tiny", replace(CONFIG, objective="adaptation", options=options), CPU, start=model)
+        assert again.finished().config.motion == kept
 
 
 def beginning(start, seed):

@@ -11,6 +11,7 @@ that is fitted to it looks far better there than it is (docs/results/left-out.md
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -20,7 +21,8 @@ from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
-from rdjepa.forecasters.linear import Linear
+from rdjepa.forecasters.linear import Corrected, Linear
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 
 TOGETHER = 8  # windows in memory
 PARTS = 10  # of the support, at most, each forecast from the others; of no more trajectories each is a part
@@ -33,6 +35,19 @@ def fit_linear(support: Sequence[np.ndarray], normalizer: Normalizer) -> Linear:
         ArgumentError: no trajectories, or one that is too short for a window.
     """
     return Linear.fit([_standardized(fields, normalizer) for fields in support])
+
+
+def correcting(network: ForecastModel, support: Sequence[np.ndarray], normalizer: Normalizer) -> Corrected:
+    """Return a network, in place, as what corrects the linear forecast that is fitted to trajectories (T, H, W, C).
+
+    It sees frames as they are: its output is no field any more, whose motion could be magnified.
+
+    Raises:
+        ArgumentError: no trajectories, or one that is too short for a window.
+    """
+    if isinstance(network, RDJEPAForecaster):
+        network.config = replace(network.config, motion=0.0)
+    return Corrected(network, fit_linear(support, normalizer))
 
 
 @torch.no_grad()

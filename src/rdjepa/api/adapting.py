@@ -182,7 +182,7 @@ def adapt(
     statistics = normalizer or Normalizer.fit(support.fields, "support")
     learned = support.squares(side)
     if base == LINEAR:
-        forecaster = Corrected(forecaster, combination.fit_linear(learned, statistics))
+        forecaster = combination.correcting(forecaster, learned, statistics)
     forecaster.to(torch_device)
 
     def whole(network: ForecastModel) -> ForecastModel:

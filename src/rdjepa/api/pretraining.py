@@ -143,7 +143,8 @@ def pretrain(
     started = time.perf_counter()
     with processes.joined(torch_device) as ranks, explain_out_of_memory():
         torch_device = ranks.device(torch_device)
-        dtype = torch.bfloat16 if config.precision == "bfloat16" else torch.float32
+        rounded = config.precision == "bfloat16" and not objectives.model_class(config.objective).exact
+        dtype = torch.bfloat16 if rounded else torch.float32
         mapped = run / "frames" if engine.frames == "mapped" else None
         # The leader writes the memory-mapped frames; the other processes then only open them.
         with ranks.leader_first():

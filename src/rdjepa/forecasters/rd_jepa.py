@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
+from rdjepa.models.magnification import about, magnification
 from rdjepa.models.rdjepa import RDJEPA, ModelConfig
 from rdjepa.models.rdjepa import build as build_model
 
@@ -62,11 +63,16 @@ class RDJEPAForecaster(ForecastModel):
         return {"model": self.config.to_dict(), "rates": asdict(self.rates)}
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
-        """Return latent grid (B, S, d) and newest frame (B, C, H, W); or the context, if the encoder is trained."""
+        """Return latent grid (B, S, d), newest frame (B, C, H, W) and how much motion was magnified (B, 1, 1, 1, 1).
+
+        If the encoder is trained, the first two are replaced by the magnified context (B, 4, C, H, W).
+        """
+        factor = magnification(context, self.config.motion)
+        context = about(context[:, -1:], context, factor)
         if self.rates.encoder:
-            return (context,)
+            return context, factor
         with torch.no_grad():
-            return self.encoder(context), context[:, -1]
+            return self.encoder(context), context[:, -1], factor
 
     def latent_summary(self, *features: Tensor) -> Tensor | None:
         """Return the standard deviations (B, d) over the latent grid of a frozen encoder; None for one from scratch."""
@@ -74,10 +80,10 @@ class RDJEPAForecaster(ForecastModel):
 
     def predict(self, *features: Tensor) -> Tensor:
         """Forecast (B, 5, C, H, W)."""
-        if self.rates.encoder:
-            features = (self.encoder(features[0]), features[0][:, -1])
-        latent, frame = features
-        return self.decoder(self.predictor.full_grid(latent, HORIZONS), frame)
+        *seen, factor = features
+        latent, frame = (self.encoder(seen[0]), seen[0][:, -1]) if self.rates.encoder else seen
+        fields = self.decoder(self.predictor.full_grid(latent, HORIZONS), frame)
+        return about(frame[:, None], fields, 1 / factor)
 
     def parameter_groups(self) -> list[dict]:
         """Return one group per trained module."""

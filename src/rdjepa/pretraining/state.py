@@ -66,6 +66,8 @@ class Pretraining:
             torch.manual_seed(config.seed)
             fresh = build(model or preset)
             check_start(start, fresh.config, config.objective)
+            if start:
+                fresh.config = replace(fresh.config, motion=start.config.motion)
             for part in start.pretrained if start else ():
                 getattr(fresh, part).load_state_dict(getattr(start, part).state_dict())
             made = objectives.model_class(config.objective)(fresh, config)

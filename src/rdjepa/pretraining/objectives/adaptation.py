@@ -1,13 +1,13 @@
 """Adaptation to all systems at once: predictor and decoder learn fields, on the latents of a pretrained encoder.
 
 What S2.6 does for one system and a few trajectories, for the systems of a pretraining before a new one is met. The
-encoder, which S2.6 freezes, learns with them if asked.
+encoder, which S2.6 freezes, learns with them if asked, and slow fields are magnified if asked.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from rdjepa.checks import check
+from rdjepa.checks import NotNegative, check
 from rdjepa.models.rdjepa import RDJEPA
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.objectives.decoder_alone import DecoderAlone
@@ -19,9 +19,11 @@ class AdaptationOptions:
 
     Attributes:
         encoder: whether the encoder learns too; it stays as it was pretrained otherwise, as in S2.6.
+        motion: what slower contexts are magnified to (`rdjepa.models.magnification`), from now on; as before when None.
     """
 
     encoder: bool = False
+    motion: NotNegative | None = None
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -34,6 +36,8 @@ class Adaptation(DecoderAlone):
     options: ClassVar[type | None] = AdaptationOptions
 
     def __init__(self, model: RDJEPA, config: PretrainConfig) -> None:
+        if config.options.motion is not None:
+            model.config = replace(model.config, motion=config.options.motion)
         super().__init__(model, config)
         self.predictor.requires_grad_(True)
         if config.options.encoder:
@@ -42,5 +46,8 @@ class Adaptation(DecoderAlone):
 
     @classmethod
     def summary(cls, options: AdaptationOptions) -> str | None:
-        """Return what is done where the encoder learns too."""
-        return "forecasting fields with all three networks" if options.encoder else None
+        """Return what is done where the encoder learns too, or motion is magnified."""
+        if not (options.encoder or options.motion):
+            return None
+        networks = "all three networks" if options.encoder else "predictor and decoder"
+        return f"forecasting fields with {networks}{', slow motion magnified' if options.motion else ''}"

@@ -38,6 +38,7 @@ class ObjectiveModel(nn.Module, ABC):
         watched: what `Outcome.latent` and the spread in the diagnostics are of.
         whole_batch: whether the loss compares the samples of a batch, which then cannot be divided over passes or
             processes.
+        exact: whether frames are kept in float32 whatever the precision of the run, because what they differ by counts.
         encoder: the online encoder.
         config: settings of the run.
     """
@@ -45,6 +46,7 @@ class ObjectiveModel(nn.Module, ABC):
     options: ClassVar[type | None] = None
     watched: ClassVar[str] = "latent"
     whole_batch: ClassVar[bool] = False
+    exact: ClassVar[bool] = False
     encoder: Encoder
 
     def __init__(self, model: RDJEPA, config: PretrainConfig) -> None:

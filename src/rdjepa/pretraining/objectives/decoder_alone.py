@@ -4,12 +4,14 @@ The paper starts a fresh decoder for every new system (S2.6). One that has learn
 has less to learn from a few trajectories. Encoder and predictor stay as they were pretrained.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import torch
 
 from rdjepa.forecasters.base import HORIZONS
 from rdjepa.forecasters.loss import forecast_loss
+from rdjepa.models.magnification import about, magnification
 from rdjepa.models.rdjepa import RDJEPA
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch
@@ -20,9 +22,11 @@ from rdjepa.pretraining.targets import Queries
 class DecoderAlone(ObjectiveModel):
     """The loss of adaptation (S2.6) on D(P(E(context), h), newest frame) at its five horizons, for D alone."""
 
+    exact: ClassVar[bool] = True
+
     def __init__(self, model: RDJEPA, config: PretrainConfig) -> None:
         super().__init__(model, config)
-        self.predictor, self.decoder = model.predictor, model.decoder
+        self.predictor, self.decoder, self.motion = model.predictor, model.decoder, model.config.motion
         self.encoder.requires_grad_(False)
         self.predictor.requires_grad_(False)
 
@@ -36,7 +40,15 @@ class DecoderAlone(ObjectiveModel):
         return Queries.of_frames(np.arange(1, HORIZONS + 1), side)
 
     def forward(self, batch: Batch) -> Outcome:
-        """Forecast the fields at every horizon."""
-        latent = self.encoder(batch.context)
-        predicted = self.decoder(self.predictor.full_grid(latent, HORIZONS), batch.context[:, -1])
-        return Outcome(forecast_loss(predicted, batch.futures[batch.frame_of_query]), latent.detach())
+        """Forecast the fields at every horizon, magnified where they change slowly, as the network sees them.
+
+        Samples, whose order means nothing, are magnified to half to twice the model's motion, in equal ratios, so that
+        the network knows all speeds around it.
+        """
+        count = len(batch.context)
+        motion = self.motion * 2 ** ((2 * torch.arange(count, device=batch.context.device) + 1) / count - 1)
+        newest, factor = batch.context[:, -1:], magnification(batch.context, motion)
+        latent = self.encoder(about(newest, batch.context, factor))
+        predicted = self.decoder(self.predictor.full_grid(latent, HORIZONS), newest[:, 0])
+        targets = about(newest, batch.futures[batch.frame_of_query], factor)
+        return Outcome(forecast_loss(predicted, targets), latent.detach())
