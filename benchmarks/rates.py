@@ -15,7 +15,7 @@ all, and evaluated on its validation trajectories. With `--trunk`, the rates of 
 trajectories; `linear` among `--forecasters` is that forecast alone. Rows have the learning rates themselves, in the
 order of the parameter groups, the decoder last. `--seed` starts decoder (or all weights) and the order of windows
 anew, which shows how far two rows differ by chance. With `--combined` there is a second row of each, for the same
-network combined with a linear forecast (`rdjepa.adaptation.combination`). `support` is the error on the supports before
+network combined with simple forecasts (`rdjepa.adaptation.combination`). `support` is the error on the supports before
 any update, standardized (`rdjepa.adaptation.retention.unadapted`). Forecasters
 that nothing trains have a row after 0 updates; so has `rd-jepa-decoder` with 0 among `--updates`, whose `--model`
 needs a pretrained decoder. Those that rehearse take trajectories that `--model` was pretrained on. No held-out system
@@ -49,7 +49,8 @@ from rdjepa.errors import ArgumentError, DivergenceError
 from rdjepa.evaluation.aggregate import horizon_average
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.base import ForecastModel
-from rdjepa.forecasters.linear import Corrected, Linear
+from rdjepa.forecasters.combined import Combined
+from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.models.decoder import Decoder, normalization
@@ -118,12 +119,6 @@ def moving(model: ForecastModel, motion: float | None) -> str:
 def fitted(learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer) -> Linear:
     """Return the linear forecast that is fitted to the supports."""
     return combination.fit_linear([each.fields for each in learning], normalizer)
-
-
-def beside_linear(model: ForecastModel, learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer) -> Linear:
-    """Return the linear forecast's part in a combination with a network, as it is before any update."""
-    shares = combination.shares(model.eval(), [each.fields for each in learning], normalizer, torch.device("cpu"))
-    return fitted(learning, normalizer).beside(shares)
 
 
 def material(
@@ -217,11 +212,16 @@ def trial(
     shares = [float(share) for share in arguments.retained.split(",") if share]
     first = retention.weights(model) if shares else {}
     data = windows(model, [each.fields for each in learning], normalizer, torch.device("cpu"), beside)
-    rest = beside_linear(model, learning, normalizer) if arguments.combined and groups else None
+    fields = [each.fields for each in learning]
+    around = None
+    if arguments.combined and groups:
+        around = combination.combined(model.eval(), fields, normalizer, torch.device("cpu"))
 
     def measure(updates: int, weights: str, snapshot: ForecastModel) -> None:
         on_supports = "" if updates else f"{retention.unadapted(snapshot, data):.6g}"
-        kinds = {weights: snapshot} | ({f"{weights}, combined": Corrected(snapshot, rest)} if rest else {})
+        kinds = {weights: snapshot}
+        if around:
+            kinds[f"{weights}, combined"] = Combined(snapshot, around.linear, around.shares)
         for kind, forecaster in kinds.items():
             forecast = rdjepa.Forecaster(forecaster, normalizer, {}).forecast
             error = horizon_average(evaluate(forecast, unseen, metrics=(METRIC,), stride=4), METRIC)
@@ -280,7 +280,7 @@ def common(go: argparse.ArgumentParser, **left_out: Any) -> None:
     go.add_argument("--statistics", type=int, default=1_000)
     go.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES[PRESET].precision)
     go.add_argument("--retained", default="", help="shares of the first weights, mixed with the averaged ones")
-    go.add_argument("--combined", action="store_true", help="each forecast beside a linear one too; for --k above 1")
+    go.add_argument("--combined", action="store_true", help="each forecast beside simple ones too")
     go.add_argument("--seed", type=int, default=SUPPORT_SEED, help="of fresh weights and the order of windows")
 
 

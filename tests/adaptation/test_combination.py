@@ -1,15 +1,17 @@
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
 import torch
 
-from rdjepa.adaptation.combination import correcting, fit_linear, shares
+from rdjepa.adaptation.combination import combined, correcting, fit_linear, least
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
+from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
-from rdjepa.forecasters.linear import Corrected
+from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.models.rdjepa import RDJEPA
 from tiny import TINY
@@ -58,38 +60,48 @@ class Told(ForecastModel):
 
 
 def test_a_network_without_error_has_all():
-    assert torch.equal(shares(Told(SUPPORT, 0.0), SUPPORT, PLAIN, CPU), torch.ones(HORIZONS, 2))
+    expected = torch.zeros(3, HORIZONS, 2)
+    expected[0] = 1
+    torch.testing.assert_close(combined(Told(SUPPORT, 0.0), SUPPORT, PLAIN, CPU).shares, expected, atol=1e-9, rtol=0)
 
 
+@pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("error", [0.3, 1.0, 3.0])
-def test_no_other_shares_have_a_smaller_error_where_each_trajectory_is_forecast_from_the_others(error):
-    network = Told(SUPPORT, error)
-    best = shares(network, SUPPORT, PLAIN, CPU)
+def test_no_other_shares_have_a_smaller_error_where_nothing_has_seen_what_it_forecasts(count, error):
+    network, support = Told(SUPPORT, error), SUPPORT[:count]
+    best = combined(network, support, PLAIN, CPU).shares
+    assert (best >= 0).all() and 0 < best[0].mean() < 1
+    torch.testing.assert_close(best.sum(0), torch.ones(HORIZONS, 2))
+    assert (best[2] == 0).all() if count == 1 else (best[2] > 0).any()
 
-    def error_of(chosen):
+    def error_of(shares):
         total = torch.zeros(HORIZONS, 2)
-        for i, fields in enumerate(SUPPORT):
-            linear = fit_linear(SUPPORT[:i] + SUPPORT[i + 1 :], PLAIN)
+        for i, fields in enumerate(support):
+            linear = fit_linear(support[:i] + support[i + 1 :], PLAIN) if count > 1 else None
             context, targets = windows(fields)
-            total += (Corrected(network, linear.beside(chosen))(context) - targets).square().sum((0, 3, 4))
+            total += (Combined(network, linear, shares)(context) - targets).square().sum((0, 3, 4))
         return total
 
-    assert 0 < best.mean() < 1
-    for step in (-0.01, 0.01):
-        assert (error_of(best) <= error_of((best + step).clamp(0, 1))).all()
+    least_error = error_of(best)
+    for from_, to in permutations(range(3 if count > 1 else 2), 2):
+        moved = best.clone()
+        step = torch.minimum(best[from_], torch.tensor(0.02))
+        moved[from_], moved[to] = best[from_] - step, best[to] + step
+        assert (least_error <= error_of(moved) * (1 + 1e-5)).all()
 
 
 def test_many_trajectories_are_forecast_in_parts(monkeypatch):
     monkeypatch.setattr("rdjepa.adaptation.combination.PARTS", 2)
     network, (one, two, three) = Told(SUPPORT, 1.0), SUPPORT
-    products = squares = torch.zeros(HORIZONS, 2, dtype=torch.float64)
+    moments = torch.zeros(HORIZONS, 2, 3, 3, dtype=torch.float64)
     for learned, others in (([two], [one, three]), ([one, three], [two])):
-        linear = fit_linear(learned, PLAIN)
+        fits = (network, Autoregression(), fit_linear(learned, PLAIN))
         for context, targets in map(windows, others):
-            apart, missing = network(context) - linear(context), targets - linear(context)
-            products, squares = products + (apart * missing).sum((0, 3, 4)), squares + apart.square().sum((0, 3, 4))
-    expected = (products / squares).clamp(0, 1).float()
-    torch.testing.assert_close(shares(network, SUPPORT, PLAIN, CPU), expected, atol=1e-4, rtol=0)
+            errors = torch.stack([fit(context) - targets for fit in fits]).double()
+            moments += torch.einsum("ibnchw,jbnchw->ncij", errors, errors)
+    found = combined(network, SUPPORT, PLAIN, CPU).shares
+    for h, c in np.ndindex(HORIZONS, 2):
+        np.testing.assert_allclose(found[:, h, c], least(moments[h, c].numpy()), atol=1e-4)
 
 
 def test_units_and_constants_do_not_matter():
@@ -100,13 +112,21 @@ def test_units_and_constants_do_not_matter():
         def predict(self, *features):
             return features[0][:, -1:].expand(-1, HORIZONS, -1, -1, -1)
 
-    found, scaled = shares(Same([], 0.0), SUPPORT, PLAIN, CPU), shares(Same([], 0.0), other, units, CPU)
+    found, scaled = (combined(Same([], 0.0), of, in_, CPU).shares for of, in_ in ((SUPPORT, PLAIN), (other, units)))
     torch.testing.assert_close(found, scaled, atol=1e-3, rtol=0)
 
 
-def test_one_trajectory_cannot_tell():
-    with pytest.raises(ArgumentError, match="expected trajectories"):
-        shares(Told(SUPPORT, 0.1), SUPPORT[:1], PLAIN, CPU)
+def test_shares_of_errors_that_do_not_depend_on_each_other_are_as_their_precisions():
+    np.testing.assert_allclose(least(np.diag([1.0, 2.0, 4.0])), np.array([4, 2, 1]) / 7)
+
+
+def test_a_forecast_whose_error_is_only_more_of_anothers_has_no_share():
+    np.testing.assert_allclose(least(np.array([[1.0, 2.0], [2.0, 4.0]])), [1, 0], atol=1e-12)
+
+
+def test_no_trajectory_cannot_tell():
+    with pytest.raises(ArgumentError, match="at least one trajectory"):
+        combined(Told(SUPPORT, 0.1), [], PLAIN, CPU)
 
 
 def test_a_network_that_corrects_sees_frames_as_they_are():

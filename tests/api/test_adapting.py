@@ -260,15 +260,15 @@ def test_several_trajectories_tune_the_encoder_and_nothing_is_retained(
         (2, 0.1, {}, True, 0.5),
         (5, 0.1, {}, True, 0.0),
         (2, 0.1, {"retain": 0}, True, 0.0),
-        (1, 0.1, {}, False, 0.5),
+        (1, 0.1, {}, True, 0.5),
         (2, 0.1, {"base": "none"}, False, 0.5),
         (2, 0.1, {"base": "linear"}, False, 0.0),
         (2, 0.1, {"decoder": "fresh"}, False, 0.0),
         (2, 0.5, {}, False, 0.0),
-        (2, 0.1, {"hold_out": 0.5}, False, 0.5),  # one is left
+        (2, 0.1, {"hold_out": 0.5}, True, 0.5),  # one is left
     ],
 )
-def test_a_forecast_is_combined_with_a_linear_one_where_the_model_can_forecast_several_trajectories(
+def test_a_forecast_is_combined_with_simple_ones_where_the_model_can_forecast_the_trajectories(
     tiny, monkeypatch, tmp_path, count, error, options, combined, retained
 ):
     model, fields = rdjepa.build("tiny", seed=0), [trajectory(seed=seed) for seed in range(count)]
@@ -285,7 +285,7 @@ def test_a_forecast_is_combined_with_a_linear_one_where_the_model_can_forecast_s
         observe=lambda _, weights, now: seen.update({weights: now.forecast(context)}),
     )
     assert ("combined" in made.record, made.record["retained"]) == (combined, retained)
-    assert made.base == ("linear" if combined or options.get("base") == "linear" else "none")
+    assert made.base == ("combined" if combined else options.get("base", "none"))
     forecast = made.forecast(context)
     assert np.array_equal([*seen.values()][-1], forecast)  # what was observed last is the result
     again = rdjepa.load_forecaster(made.save(tmp_path / "made.safetensors"))

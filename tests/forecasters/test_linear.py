@@ -74,16 +74,6 @@ def test_corrected_adds_the_networks_output_in_units_of_what_is_left():
     assert [p for group in model.parameter_groups() for p in group["params"]] == [model.network.value]
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_beside_a_network_it_has_the_rest_of_the_forecast(share):
-    linear, network = Linear.fit([oscillation()]), Constant()
-    shares = torch.full((HORIZONS, 2), share)
-    context, _ = windows(oscillation(seed=1))
-    made = Corrected(network, linear.beside(shares))(context)
-    torch.testing.assert_close(made, share * network(context) + (1 - share) * linear(context))
-    assert linear.scale.max() < 1e-2  # the one that was fitted is as it was
-
-
 def test_short_trajectories_and_rebuilding_without_a_network_are_refused():
     with pytest.raises(ValueError, match="at least 9 frames, got 8"):
         Linear.fit([oscillation(8)])

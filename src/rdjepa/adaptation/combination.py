@@ -1,17 +1,17 @@
-"""A network's forecast and a linear one combined: how much of each, as several trajectories tell.
+"""A network's forecast combined with simple ones: how much of each, as the trajectories tell.
 
-    forecast[h, c] = w[h, c] network[h, c] + (1 - w[h, c]) linear[h, c],    0 <= w <= 1
-
-Two forecasts whose errors differ are worth more together than the better one alone (Bates and Granger, The combination
-of forecasts, 1969). The linear one, of every point from its own last four values (`rdjepa.forecasters.linear`), is hard
-to beat where fields change slowly, and worth little where an excitation arrives. The shares w have the least error on
-the support, each of whose trajectories is forecast by a linear one that is fitted to others, and by the network as it
-is before any update: neither has seen it. One trajectory cannot tell how either does on others: the linear forecast
-that is fitted to it looks far better there than it is (docs/results/left-out.md). Not part of the paper's protocol.
+Forecasts whose errors differ are worth more together than the best alone (Bates and Granger, The combination of
+forecasts, 1969). Two are hard to beat where fields change slowly, and worth little where an excitation arrives: that of
+every context by what fits its own four frames (`rdjepa.forecasters.autoregression`), and with two trajectories or more
+the linear one of every point from its last four values, fitted to all of them (`rdjepa.forecasters.linear`). The shares
+(`rdjepa.forecasters.combined`) have the least error on the support, where none of the three has seen what it forecasts:
+the network is as it was before any update, the autoregression sees the context alone, and each trajectory's linear
+forecast is fitted to the others. Not part of the paper's protocol.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import torch
@@ -20,11 +20,15 @@ from torch import Tensor
 from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
+from rdjepa.errors import ArgumentError
+from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
+from rdjepa.forecasters.combined import COMBINED, Combined
 from rdjepa.forecasters.linear import Corrected, Linear
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 
 TOGETHER = 8  # windows in memory
+ROUNDING = 1e-12  # of second moments
 PARTS = 10  # of the support, at most, each forecast from the others; of no more trajectories each is a part
 
 
@@ -51,33 +55,61 @@ def correcting(network: ForecastModel, support: Sequence[np.ndarray], normalizer
 
 
 @torch.no_grad()
-def shares(
+def combined(
     network: ForecastModel, support: Sequence[np.ndarray], normalizer: Normalizer, device: torch.device
-) -> Tensor:
-    """Return the shares w (5, C) of a network with the least error on trajectories (T, H, W, C), two or more.
+) -> Combined:
+    """Combine a network, as it is before any update, with the two simple forecasts, in the shares of least error.
 
     Args:
-        network: on the device, before any update.
-        support: in physical units.
+        network: on the device; it becomes part of what is returned.
+        support: trajectories (T, H, W, C) in physical units. Of a single one the linear forecast has no share.
         normalizer: their field statistics.
         device: of the computation, and of the result.
 
     Raises:
-        ArgumentError: fewer than two trajectories, or one that is too short for a window.
+        ArgumentError: no trajectories, or one that is too short for a window.
     """
-    products = torch.zeros(HORIZONS, network.components, dtype=torch.float64, device=device)
-    squares = torch.zeros_like(products)
+    if not support:
+        raise ArgumentError("expected at least one trajectory to find shares on, got none; give some")
     standard = [_standardized(fields, normalizer) for fields in support]
+    several = len(standard) > 1
+    autoregression = Autoregression(network.components)
+    moments = torch.zeros(HORIZONS, network.components, COMBINED, COMBINED, dtype=torch.float64, device=device)
     for part in range(min(PARTS, len(standard))):
-        linear = Linear.fit([fields for i, fields in enumerate(standard) if i % PARTS != part]).to(device)
+        others = [fields for i, fields in enumerate(standard) if i % PARTS != part]
+        fits = [autoregression, Linear.fit(others).to(device)] if several else [autoregression]
         for fields in standard[part::PARTS]:
             cut = FORECASTING.stack(fields.to(device))
             for context, targets in zip(cut.context.split(TOGETHER), cut.targets.split(TOGETHER), strict=True):
-                other = linear(context)
-                apart, missing = network(context).float() - other, targets - other
-                products += (apart * missing).sum((0, 3, 4))
-                squares += apart.square().sum((0, 3, 4))
-    return (products / squares.clamp_min(torch.finfo(squares.dtype).tiny)).clamp(0, 1).float()
+                made = torch.stack([network(context).float(), *(fit(context) for fit in fits)])
+                errors = (made - targets).double()
+                count = len(errors)
+                moments[..., :count, :count] += torch.einsum("ibnchw,jbnchw->ncij", errors, errors)
+    found = np.zeros((COMBINED, HORIZONS, network.components))
+    for place in np.ndindex(found.shape[1:]):
+        found[(slice(2 + several), *place)] = least(moments[place].cpu().numpy()[: 2 + several, : 2 + several])
+    linear = fit_linear(support, normalizer) if several else None
+    return Combined(network, linear, torch.from_numpy(found).float()).to(device)
+
+
+def least(moments: np.ndarray) -> np.ndarray:
+    """Return the shares w (n,) with the least w^T M w, where M (n, n) are second moments of errors.
+
+    Shares are not negative, and of sum 1. Which of them are 0 is tried; for the others it is a linear system.
+    """
+    best, shares = np.inf, np.zeros(len(moments))
+    moments = moments + ROUNDING * moments.trace() * np.eye(len(moments))  # a forecast may have no error
+    for size in range(1, len(moments) + 1):
+        for chosen in map(list, combinations(range(len(moments)), size)):
+            inner = moments[np.ix_(chosen, chosen)]
+            part = np.linalg.solve(inner, np.ones(size))
+            if part.sum() <= 0 or (part < 0).any():
+                continue
+            part = part / part.sum()
+            if (value := part @ inner @ part) < best:
+                best, shares = value, np.zeros(len(moments))
+                shares[chosen] = part
+    return shares
 
 
 def _standardized(fields: np.ndarray, normalizer: Normalizer) -> Tensor:

@@ -1,7 +1,7 @@
 """The adapted forecaster in physical units, as `rdjepa.adapt` returns it, and its file."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
+from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io.tensors import load_tensors, save_tensors
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _SCORES, _LATENTS = "calibration/scores", "familiar/latents"  # tensors beside the weights
 _REMEDY = "give a file that `rdjepa adapt` wrote"
+_AROUND: Mapping[str, Callable[[ForecastModel], ForecastModel]] = {"linear": Corrected, "combined": Combined}
 Chosen = list[int | str]  # components, by position or name
 AT_ONCE = {"cpu": 2}  # windows per forward pass; more do not fit into the processor's cache and take 1.5 times as long
 
@@ -64,8 +66,9 @@ class Forecaster:
 
     @property
     def base(self) -> str:
-        """The forecast that the network's output is added to: "linear", or "none"."""
-        return "linear" if isinstance(_untiled(self.model), Corrected) else "none"
+        """What stands beside the network: "linear", which it corrects, "combined" with simple forecasts, or "none"."""
+        kind = type(_untiled(self.model))
+        return next((name for name, around in _AROUND.items() if around is kind), "none")
 
     @property
     def stride(self) -> int:
@@ -382,8 +385,8 @@ def load_forecaster(path: str | Path) -> Forecaster:
         familiar = None if latents is None else Familiar(latents.numpy(), header["reach"])
         model = kind.from_settings(header["settings"])
         model.name = header["forecaster"]
-        if header.get("base") == "linear":
-            model = Corrected(model)
+        if around := _AROUND.get(header.get("base", "none")):
+            model = around(model)
         if "tiles" in header:
             model = Tiled(model, checked(header["tiles"]["grid"], Count, "grid"), bool(header["tiles"]["walls"]))
         model.load_state_dict(tensors)
@@ -396,9 +399,9 @@ def load_forecaster(path: str | Path) -> Forecaster:
 
 
 def _network(model: ForecastModel) -> ForecastModel:
-    """Return the network itself, without tiles and the linear forecast that it corrects."""
+    """Return the network itself, without tiles and what stands beside it."""
     model = _untiled(model)
-    return model.network if isinstance(model, Corrected) else model
+    return model.network if isinstance(model, Corrected | Combined) else model
 
 
 def _untiled(model: ForecastModel) -> ForecastModel:

@@ -23,7 +23,7 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters import registry
 from rdjepa.forecasters.base import ForecastModel
-from rdjepa.forecasters.linear import Corrected
+from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io import checkpoint
@@ -77,9 +77,10 @@ def adapt(
         normalizer: field statistics; taken from the trajectories themselves when None.
         base: "none", the network forecasts the field, as in the paper; "linear", it corrects a linear forecast of every
             point from its last four values, fitted to the trajectories: for fields that change slowly; "auto": it
-            forecasts the field, and of two trajectories or more that are not tiled, where all weights were pretrained
-            and the error without any update is small, its forecast is then combined with that linear one
-            (`rdjepa.adaptation.combination`). The record has its shares as "combined".
+            forecasts the field, and where all weights were pretrained, the error without any update is small and
+            nothing is tiled, its forecast is then combined with what each context tells of itself, and of two
+            trajectories or more with that linear one (`rdjepa.adaptation.combination`). The record has the network's
+            shares as "combined".
         resample: bring fields on another grid to the model's (`rdjepa.data.regrid`), instead of refusing them; the
             forecaster then takes and makes fields on its own grid.
         tile: instead, of square fields on a larger grid, adapt to overlapping squares of the model's size; the
@@ -193,10 +194,9 @@ def adapt(
     data = windows(forecaster, learned, statistics, torch_device, rehearsed_fields(others, learned[0].shape[1]))
     prepared = time.perf_counter()
 
-    share, rest = float(retain) if retain != AUTO else 0.0, None
+    share, made = float(retain) if retain != AUTO else 0.0, forecaster
     told: dict[str, Any] = {}
-    # squares of one trajectory are too alike for one to stand for another
-    combines = base == AUTO and len(support.fields) > 1 and not tile
+    combines = base == AUTO and not tile
     if (retain == AUTO or combines) and knows and settings.steps and not rehearse:
         told["unadapted"] = retention.unadapted(forecaster.eval(), data)
         if retain == AUTO:
@@ -204,13 +204,12 @@ def adapt(
             if share and steps is None:
                 settings = dataclasses.replace(settings, steps=min(settings.steps, retention.UPDATES))
         if combines and told["unadapted"] < retention.FAMILIAR:
-            shares = combination.shares(forecaster, learned, statistics, torch_device)
-            rest = combination.fit_linear(learned, statistics).to(torch_device).beside(shares)
-            told["combined"] = shares.tolist()
+            made = combination.combined(forecaster, learned, statistics, torch_device)
+            told["combined"] = made.shares[0].tolist()
     first = retention.weights(forecaster) if share else {}
 
     def combined(model: ForecastModel) -> ForecastModel:
-        return Corrected(model, rest) if rest else model
+        return Combined(model, made.linear, made.shares) if isinstance(made, Combined) else model
 
     def observed(updates: int, weights: str, model: ForecastModel) -> None:
         if observe:

@@ -23,8 +23,8 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import Note
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import Forecast, evaluate
+from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import CONTEXT, ForecastModel
-from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import ZeroShot
 from rdjepa.io import checkpoint
@@ -44,8 +44,8 @@ class FirstLook:
     Attributes:
         forecaster: adapted to a part of the trajectories and calibrated on the rest.
         errors: "rd-jepa" (or the name of the model), "rd-jepa-zero-shot" where the model has a pretrained decoder,
-            "linear" (fitted to what was adapted to), "persistence" and "extrapolation" -> horizon -> relative L2 error
-            on that rest.
+            "linear" (fitted to what was adapted to), "autoregression" (of each context), "persistence" and
+            "extrapolation" -> horizon -> relative L2 error on that rest.
         level: of the intervals, at most what the calibration can give.
         context: (4, H, W, C), the last frames of the last trajectory.
         times: (5,), of the frames that follow it.
@@ -158,7 +158,8 @@ def _rivals(
         model = ZeroShot(copy.deepcopy(loaded)).to(forecaster.device)
         rivals[model.name] = Forecaster(model, forecaster.normalizer, {}).forecast
     normalizer = forecaster.normalizer
-    rivals[Linear.name] = Forecaster(fit_linear(learned, normalizer), normalizer, {}).forecast
+    for rival in (fit_linear(learned, normalizer), Autoregression(forecaster.model.components)):
+        rivals[rival.name] = Forecaster(rival, normalizer, {}).forecast
     return rivals | {"persistence": persistence, "extrapolation": extrapolation}
 
 

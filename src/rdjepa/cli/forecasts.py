@@ -55,8 +55,8 @@ def adapt(
     base: Annotated[
         str,
         typer.Option(
-            help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast (slow fields); auto adds one "
-            "to the network's with two trajectories or more where that can forecast the data without any update."
+            help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast (slow fields); auto combines "
+            "the network's with simple forecasts where it can forecast the data without any update."
         ),
     ] = "auto",
     calibrate: Annotated[

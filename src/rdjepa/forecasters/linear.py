@@ -82,17 +82,6 @@ class Linear(ForecastModel):
             model.scale[:, component] = residual.clamp(min=0).sqrt().clamp(min=SMALLEST_SCALE)
         return model
 
-    def beside(self, shares: Tensor) -> "Linear":
-        """Return what it has to be for `Corrected` to give a network's forecast these shares (N, C), and it the rest.
-
-        Its weights and offset are 1 - share of what they were, and the network's forecast is multiplied by the share.
-        """
-        rest = Linear(self.components).to(self.weights.device)
-        rest.weights.copy_((1 - shares)[:, :, None] * self.weights)
-        rest.offset.copy_((1 - shares) * self.offset)
-        rest.scale.copy_(shares)
-        return rest
-
     @classmethod
     def from_preset(cls, preset: Any) -> Self:
         """Build it unfitted; the preset has no influence."""
@@ -119,9 +108,6 @@ class Linear(ForecastModel):
 
 class Corrected(ForecastModel):
     """A linear forecast plus a network's correction, which is in units of the linear forecast's error.
-
-    With what `Linear.beside` returns it is a combination of two whole forecasts instead
-    (`rdjepa.adaptation.combination`).
 
     Args:
         network: any forecaster; it is trained as it would be without the linear part.

@@ -29,7 +29,7 @@ class Baseline:
         keeps_decoder: whether it goes on with the checkpoint's pretrained decoder, not with a fresh one.
         rehearses: whether it is adapted with trajectories beside the support that the checkpoint was pretrained on.
         retains: share of its pretrained weights that is mixed into those after adaptation; "auto" decides this and
-            whether its forecast is combined with a linear one, as `rdjepa.adapt` does.
+            whether its forecast is combined with simple ones, as `rdjepa.adapt` does.
         sized_by_checkpoint: whether it is built at the preset of a study's checkpoint, not at that of the other models.
         place: position in tables, from 1; trained ones come first, equal places in the order of registration.
         color, marker, line: of its line in figures, as matplotlib names them; spare ones by default.
@@ -305,6 +305,17 @@ for _entry in (
         color="#000000",
         marker="_",
         line=":",
+    ),
+    Baseline(
+        "autoregression",
+        "Autoregression of the context",
+        f"{_HERE}.autoregression:Autoregression",
+        short="Autoregression",
+        trained=False,
+        place=12,
+        color="#000000",
+        marker="1",
+        line="--",
     ),
 ):
     register(_entry)

@@ -204,7 +204,7 @@ register(
         "A decoder that was pretrained too",
         protocol.HELD_OUT,
         ("rd-jepa", "rd-jepa-decoder", "rd-jepa-auto", "rd-jepa-tuned", "rd-jepa-retained", "scratch", "no-latent",
-         "rd-jepa-zero-shot", "linear"),
+         "rd-jepa-zero-shot", "linear", "autoregression"),
         cells="heldout",
         subject="rd-jepa-decoder",
     )
