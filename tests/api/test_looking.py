@@ -30,7 +30,14 @@ def slow(frames=41):
 def test_a_learning_curve_of_arrays_and_its_figure(tmp_path):
     lines = []
     curve = rdjepa.learning_curve(FIELDS, model=small(), updates=1, progress=lambda *line: lines.append(line))
-    assert curve.counts == (1, 2, 3) and curve.names == ("persistence", "extrapolation", "fno", "linear", "rates")
+    assert curve.counts == (1, 2, 3) and curve.names == (
+        "persistence",
+        "extrapolation",
+        "fno",
+        "linear",
+        "autoregression",
+        "rates",
+    )
     assert len(lines) == lines[-1][0] == lines[-1][1] == 2 * (2 + 3 * 3)
     assert curve.notes[0] == "1 updates for every K; adapt takes up to 5000 by default"
     assert not curve.spans and curve.advice()
@@ -178,7 +185,7 @@ def test_an_impossible_stride_in_a_record_is_refused(stride):
 @pytest.mark.parametrize("fields", [FIELDS, np.concatenate(FIELDS)])
 def test_a_first_look_measures_on_what_it_held_out_and_forecasts_beyond_the_end(fields):
     look = rdjepa.first_look(fields, model=small(), steps=1, level=0.9)
-    assert list(look.errors) == ["fno", "linear", "persistence", "extrapolation"]
+    assert list(look.errors) == ["fno", "linear", "autoregression", "persistence", "extrapolation"]
     assert all(list(errors) == [1, 2, 3, 4, 5] for errors in look.errors.values())
     last = fields[-1] if fields.ndim == 5 else fields
     assert np.array_equal(look.context, last[-4:]) and np.array_equal(look.reference, last[-5:])
@@ -196,7 +203,14 @@ def test_a_first_look_has_the_pretrained_model_beside_it(tiny):
     model.pretrained = ("encoder", "predictor", "decoder")
     fields = np.random.default_rng(0).standard_normal((2, 12, 64, 64, 2)).astype(np.float32)
     look = rdjepa.first_look(fields, model=model, steps=1)
-    assert list(look.errors) == ["rd-jepa", "rd-jepa-zero-shot", "linear", "persistence", "extrapolation"]
+    assert list(look.errors) == [
+        "rd-jepa",
+        "rd-jepa-zero-shot",
+        "linear",
+        "autoregression",
+        "persistence",
+        "extrapolation",
+    ]
     zero = rdjepa.Forecaster(forecasters.model_class("rd-jepa-zero-shot")(model), look.forecaster.normalizer, {})
     rows = rdjepa.evaluate(zero.forecast, fields[-1:], metrics=("relative_l2",))
     assert look.errors["rd-jepa-zero-shot"] == pytest.approx(per_horizon(rows, "relative_l2"))

@@ -29,6 +29,7 @@ from rdjepa.evaluation import curve_file
 from rdjepa.evaluation.evaluate import Forecast, Row
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
 from rdjepa.evaluation.learning_curve import Fit, LearningCurve, Measured, measure, spans
+from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
@@ -109,8 +110,9 @@ def learning_curve(
 
     Beside the adapted model stand the same architecture from random weights, where there is a pretrained one, a linear
     forecast of every point from its last four values (`rdjepa.forecasters.linear`), a regression of the local rates of
-    change (`rdjepa.forecasters.rates`), persistence and linear extrapolation. A single trajectory is cut into spans of
-    time, which stand for trajectories; spans of one recording are more alike.
+    change (`rdjepa.forecasters.rates`), the autoregression of each context (`rdjepa.forecasters.autoregression`),
+    persistence and linear extrapolation. A single trajectory is cut into spans of time, which stand for trajectories;
+    spans of one recording are more alike.
 
     Args:
         trajectories: as for `adapt`; at least two, or one of 18 frames.
@@ -157,7 +159,8 @@ def learning_curve(
         models["scratch"] = forecasters.build("scratch", start.name, seed=seed)
     fits: dict[str, Fit] = {name: partial(_adapted, each, settings, torch_device) for name, each in models.items()}
     walls = any(has_walls(part) for part in parts)
-    fits[Linear.name] = _linear
+    fits[Linear.name] = partial(_simple, fit_linear)
+    fits[Autoregression.name] = partial(_simple, lambda fields, _: Autoregression(fields[0].shape[-1]))
     fits["rates"] = lambda support: Rates.fit([each.fields for each in support], walls).forecast
     unfitted: dict[str, Forecast] = {"persistence": persistence, "extrapolation": extrapolation}
     sums = [checksum(part.fields) for part in parts]
@@ -195,11 +198,13 @@ def _adapted(
         return adapt(model, support, **settings, device=device).forecast
 
 
-def _linear(support: Sequence[Trajectory]) -> Forecast:
-    """Return the linear forecast that is fitted to a support."""
+def _simple(
+    fit: Callable[[Sequence[np.ndarray], Normalizer], ForecastModel], support: Sequence[Trajectory]
+) -> Forecast:
+    """Return the forecast of what is fitted to a support, or needs its field statistics alone."""
     fields = [each.fields for each in support]
     normalizer = Normalizer.fit(fields, "support")
-    return Forecaster(fit_linear(fields, normalizer), normalizer, {}).forecast
+    return Forecaster(fit(fields, normalizer), normalizer, {}).forecast
 
 
 def _weights(model: RDJEPA | ForecastModel) -> str:
