@@ -38,7 +38,7 @@ def test_a_learning_curve_of_arrays_and_its_figure(tmp_path):
         "autoregression",
         "rates",
     )
-    assert len(lines) == lines[-1][0] == lines[-1][1] == 2 * (2 + 3 * 3)
+    assert len(lines) == lines[-1][0] == lines[-1][1] == 2 * (2 + 4 * 3)
     assert curve.notes[0] == "1 updates for every K; adapt takes up to 5000 by default"
     assert not curve.spans and curve.advice()
     assert curve.draw(tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
