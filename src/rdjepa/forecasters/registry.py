@@ -313,7 +313,7 @@ for _entry in (
         short="Autoregression",
         trained=False,
         place=12,
-        color="#000000",
+        color="#777777",
         marker="1",
         line="--",
     ),
