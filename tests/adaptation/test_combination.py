@@ -124,6 +124,11 @@ def test_a_forecast_whose_error_is_only_more_of_anothers_has_no_share():
     np.testing.assert_allclose(least(np.array([[1.0, 2.0], [2.0, 4.0]])), [1, 0], atol=1e-12)
 
 
+def test_without_any_error_shares_are_equal_and_without_finite_ones_the_first_has_all():
+    np.testing.assert_allclose(least(np.zeros((3, 3))), np.full(3, 1 / 3))
+    np.testing.assert_array_equal(least(np.full((2, 2), np.nan)), [1, 0])
+
+
 def test_no_trajectory_cannot_tell():
     with pytest.raises(ArgumentError, match="at least one trajectory"):
         combined(Told(SUPPORT, 0.1), [], PLAIN, CPU)

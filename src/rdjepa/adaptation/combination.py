@@ -95,10 +95,11 @@ def combined(
 def least(moments: np.ndarray) -> np.ndarray:
     """Return the shares w (n,) with the least w^T M w, where M (n, n) are second moments of errors.
 
-    Shares are not negative, and of sum 1. Which of them are 0 is tried; for the others it is a linear system.
+    Shares are not negative, and of sum 1. Which of them are 0 is tried; for the others it is a linear system. The first
+    has all where the moments are not finite.
     """
-    best, shares = np.inf, np.zeros(len(moments))
-    moments = moments + ROUNDING * moments.trace() * np.eye(len(moments))  # a forecast may have no error
+    best, shares = np.inf, np.eye(len(moments))[0]
+    moments = moments + ROUNDING * (moments.trace() or 1.0) * np.eye(len(moments))  # forecasts may have no error
     for size in range(1, len(moments) + 1):
         for chosen in map(list, combinations(range(len(moments)), size)):
             inner = moments[np.ix_(chosen, chosen)]
