@@ -73,8 +73,9 @@ def combined(
         raise ArgumentError("expected at least one trajectory to find shares on, got none; give some")
     standard = [_standardized(fields, normalizer) for fields in support]
     several = len(standard) > 1
+    count = COMBINED if several else COMBINED - 1  # without the linear forecast, which is the last
     autoregression = Autoregression(network.components)
-    moments = torch.zeros(HORIZONS, network.components, COMBINED, COMBINED, dtype=torch.float64, device=device)
+    moments = torch.zeros(HORIZONS, network.components, count, count, dtype=torch.float64, device=device)
     for part in range(min(PARTS, len(standard))):
         others = [fields for i, fields in enumerate(standard) if i % PARTS != part]
         fits = [autoregression, Linear.fit(others).to(device)] if several else [autoregression]
@@ -83,11 +84,10 @@ def combined(
             for context, targets in zip(cut.context.split(TOGETHER), cut.targets.split(TOGETHER), strict=True):
                 made = torch.stack([network(context).float(), *(fit(context) for fit in fits)])
                 errors = (made - targets).double()
-                count = len(errors)
-                moments[..., :count, :count] += torch.einsum("ibnchw,jbnchw->ncij", errors, errors)
+                moments += torch.einsum("ibnchw,jbnchw->ncij", errors, errors)
     found = np.zeros((COMBINED, HORIZONS, network.components))
     for place in np.ndindex(found.shape[1:]):
-        found[(slice(2 + several), *place)] = least(moments[place].cpu().numpy()[: 2 + several, : 2 + several])
+        found[(slice(count), *place)] = least(moments[place].cpu().numpy())
     linear = fit_linear(support, normalizer) if several else None
     return Combined(network, linear, torch.from_numpy(found).float()).to(device)
 
