@@ -14,13 +14,13 @@ all, and evaluated on its validation trajectories. With `--trunk`, the rates of 
 `--base linear` forecasters correct a linear forecast of every point from its own last four values, fitted to the same
 trajectories; `linear` among `--forecasters` is that forecast alone. Rows have the learning rates themselves, in the
 order of the parameter groups, the decoder last. `--seed` starts decoder (or all weights) and the order of windows
-anew, which shows how far two rows differ by chance. With `--combined` there is a second row of each, for the same
-network combined with simple forecasts (`rdjepa.adaptation.combination`). `support` is the error on the supports before
-any update, standardized (`rdjepa.adaptation.retention.unadapted`). Forecasters
-that nothing trains have a row after 0 updates; so has `rd-jepa-decoder` with 0 among `--updates`, whose `--model`
-needs a pretrained decoder. Those that rehearse take trajectories that `--model` was pretrained on. No held-out system
-and no test trajectory is used. `run` appends a line per trial, number of updates and kind of weights, and skips what
-the file has; `table` prints a row per trial.
+anew, which shows how far two rows differ by chance. With `--stride` all frames are further apart. With `--combined`
+there is a second row of each, for the same network combined with simple forecasts (`rdjepa.adaptation.combination`).
+`support` is the error on the supports before any update, standardized (`rdjepa.adaptation.retention.unadapted`).
+Forecasters that nothing trains have a row after 0 updates; so has `rd-jepa-decoder` with 0 among `--updates`, whose
+`--model` needs a pretrained decoder. Those that rehearse take trajectories that `--model` was pretrained on. No held-
+out system and no test trajectory is used. `run` appends a line per trial, number of updates and kind of weights, and
+skips what the file has; `table` prints a row per trial.
 """
 
 import argparse
@@ -51,17 +51,18 @@ from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.linear import Linear
-from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
+from rdjepa.forecasters.rd_jepa import EncoderTuned
 from rdjepa.io import checkpoint
 from rdjepa.models.decoder import Decoder, normalization
 from rdjepa.models.rdjepa import PRESETS
 from rdjepa.systems import SOURCES
 from rows import append, call, commands, read
+from stride import strided
 
 PRESET, SUPPORT_SEED, METRIC = "nano", 777, "relative_l2"
 SHARE = 0.3  # by which coefficients of a random equation differ between its trajectories
 DEFAULT = [name for name in forecasters.usual() if forecasters.get(name).trained]
-TRIAL = ("left_out", "k", "forecaster", "base", "groups", "motion", "rates", "precision", "seed")
+TRIAL = ("left_out", "k", "forecaster", "base", "groups", "stride", "rates", "precision", "seed")
 FIELDS = (*TRIAL, "updates", "weights", "relative_l2", "support", "validation", "fingerprint")
 KEY = (*TRIAL, "fingerprint")  # of the pretrained weights
 
@@ -77,7 +78,7 @@ def run(arguments: argparse.Namespace) -> None:
             model, fingerprint = start(name, learning, normalizer, arguments)
             groups = scaled(model, factor, arguments.trunk)
             settings = (text(groups), arguments.precision, str(arguments.seed))
-            parts = (regrouped(model, arguments.groups), moving(model, arguments.motion))
+            parts = (regrouped(model, arguments.groups), str(arguments.stride))
             described = (system, str(arguments.k), name, arguments.base, *parts, *settings)
             if (*described, fingerprint) not in done:
                 if arguments.base == "linear" and groups:
@@ -104,18 +105,6 @@ def regrouped(model: ForecastModel, groups: int | None) -> str:
     return str(norm.num_groups) if isinstance(norm, nn.GroupNorm) else "0"
 
 
-def moving(model: ForecastModel, motion: float | None) -> str:
-    """Give RD-JEPA, where a forecaster is one, another motion if asked for; return it, or "".
-
-    It has no weights, so those are the same with any.
-    """
-    if not isinstance(model, RDJEPAForecaster):
-        return ""
-    if motion is not None:
-        model.config = replace(model.config, motion=motion)
-    return f"{model.config.motion:g}"
-
-
 def fitted(learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer) -> Linear:
     """Return the linear forecast that is fitted to the supports."""
     return combination.fit_linear([each.fields for each in learning], normalizer)
@@ -129,7 +118,7 @@ def material(
     manifest.claim(arguments.data, [systems.get(system)])
 
     def get(split: str, index: int) -> rdjepa.Trajectory:
-        return acquirer.get(Key(system, split, "id", index)).coarsened(PRESETS[PRESET].grid)
+        return strided(acquirer.get(Key(system, split, "id", index)).coarsened(PRESETS[PRESET].grid), arguments.stride)
 
     learning = [get("pool", i) for i in support(1000, k, SUPPORT_SEED)]
     unseen = [get("validation", i) for i in range(arguments.validation)]
@@ -224,7 +213,8 @@ def trial(
             kinds[f"{weights}, combined"] = Combined(snapshot, around.linear, around.shares)
         for kind, forecaster in kinds.items():
             forecast = rdjepa.Forecaster(forecaster, normalizer, {}).forecast
-            error = horizon_average(evaluate(forecast, unseen, metrics=(METRIC,), stride=4), METRIC)
+            every = max(1, 4 // arguments.stride)  # the same number of frames apart
+            error = horizon_average(evaluate(forecast, unseen, metrics=(METRIC,), stride=every), METRIC)
             rows.append((updates, kind, f"{error:.6g}", on_supports))
 
     def observe(updates: int, weights: str, snapshot: ForecastModel) -> None:
@@ -273,9 +263,7 @@ def common(go: argparse.ArgumentParser, **left_out: Any) -> None:
     go.add_argument(
         "--groups", type=int, help="of the decoder's normalizations, 0 for none; the preset's when not given"
     )
-    go.add_argument(
-        "--motion", type=float, help="what RD-JEPA and scratch magnify slow fields to; the model's when not given"
-    )
+    go.add_argument("--stride", type=int, default=1, help="take every so many frames of each trajectory")
     go.add_argument("--validation", type=int, default=8)
     go.add_argument("--statistics", type=int, default=1_000)
     go.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES[PRESET].precision)

@@ -134,8 +134,10 @@ def test_no_trajectory_cannot_tell():
         combined(Told(SUPPORT, 0.1), [], PLAIN, CPU)
 
 
-def test_a_network_that_corrects_sees_frames_as_they_are():
-    network = RDJEPAForecaster(RDJEPA(replace(TINY, motion=0.5)))
+def test_a_network_that_corrects_has_no_gate():
+    network = RDJEPAForecaster(RDJEPA(replace(TINY, gated=True)))
+    painted = network.decoder.head[-1].state_dict()["weight"][:2].clone()
     made = correcting(network, SUPPORT, PLAIN)
     assert made.network is network and network.config == TINY
+    assert torch.equal(network.decoder.head[-1].state_dict()["weight"], painted)
     assert torch.equal(made.linear.weights, fit_linear(SUPPORT, PLAIN).weights)

@@ -43,6 +43,8 @@ def test_a_window_that_is_not_whole_is_refused(start: int) -> None:
 
 
 def test_an_empty_window_is_refused() -> None:
+    with pytest.raises(DataError, match="stride of at least 1"):
+        WindowSpec(4, 5, 0)
     with pytest.raises(DataError, match="at least 1"):
         WindowSpec(max_offset=0)
 
@@ -75,6 +77,22 @@ def test_frames_are_counted_from_the_newest_given_one() -> None:
         assert spec.given([7]).tolist() == [context.tolist()]
         assert [spec.at(7, h) for h in range(spec.max_offset + 1)] == [context[-1], *targets]
         assert spec.count(spec.frames(5)) == 5
+
+
+@pytest.mark.parametrize("stride", [2, 3])
+def test_windows_of_every_other_frame_are_those_of_a_recording_with_fewer_frames(stride: int) -> None:
+    spec, usual = WindowSpec(4, 5, stride), FORECASTING
+    assert spec.length == stride * 8 + 1 and spec.count(spec.frames(5)) == 5
+    found = spec.stack(FIELDS)
+    for start in spec.starts(40):
+        context, targets = spec.cut(FIELDS, start)
+        seen = usual.cut(FIELDS[start % stride :: stride], start // stride)
+        assert (context == seen.context).all() and (targets == seen.targets).all()
+        assert (found.context[start] == context).all() and (found.targets[start] == targets).all()
+        assert [spec.at(start, h) for h in range(6)] == [context[-1, 0, 0, 0], *targets[:, 0, 0, 0]]
+    assert targets[-1, 0, 0, 0] == 39
+    with pytest.raises(DataError, match=f"window of 4 \\+ 5 frames, every {stride}"):
+        spec.count(8 * stride)
 
 
 def test_the_middle_window_and_evenly_spaced_ones() -> None:

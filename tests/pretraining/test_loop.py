@@ -51,6 +51,13 @@ def test_averaging_that_never_moves_or_overshoots_is_refused(ema):
         PretrainConfig(ema=ema)
 
 
+def test_no_stride_is_refused():
+    with pytest.raises(ArgumentError, match="at least one stride"):
+        PretrainConfig(strides=())
+    with pytest.raises(ArgumentError, match="strides"):
+        PretrainConfig(strides=(0,))
+
+
 def test_batches_are_a_function_of_seed_and_index_and_balanced_over_systems():
     data = source()
     a, b = data.batch(1, 5, 4, 16, CONFIG.targets), data.batch(1, 5, 4, 16, CONFIG.targets)
@@ -67,6 +74,23 @@ def test_a_system_with_a_weight_is_drawn_as_many_times_as_often():
         for weights in ({}, {"a": 1}, {"b": 3})
     )
     assert usual == same and abs(often.count("b") / len(often) - 0.75) < 0.05
+
+
+def test_windows_of_several_strides_are_drawn_equally_often_and_end_within_their_trajectory():
+    frames = np.broadcast_to(np.arange(40.0, dtype=np.float32)[:, None, None, None], (40, 2, 8, 8))
+    data = Dataset(Frames.of({"a": [np.ascontiguousarray(frames)] * 2}), {})
+    targets, seen = TargetConfig(sides=(1, 2)), []
+    for index in range(100):
+        plan = data.plan(3, index, 4, 4, targets, strides=(1, 3))
+        steps = plan.context.diff(dim=1)
+        assert (steps == steps[:, :1]).all()
+        seen.extend(steps[:, 0].tolist())
+        last = plan.futures[plan.frame_of_query]
+        assert torch.equal(last, plan.context[:, -1:] + steps[:, :1] * plan.offsets)
+        assert torch.equal(last // 40, plan.context[:, :1] // 40 + 0 * last)
+    assert set(seen) == {1, 3} and abs(seen.count(3) / len(seen) - 0.5) < 0.08
+    usual, one = data.plan(3, 0, 4, 4, targets), data.plan(3, 0, 4, 4, targets, strides=(1,))
+    assert torch.equal(usual.context, one.context) and torch.equal(usual.patches, one.patches)
 
 
 def test_futures_are_the_frames_at_the_queried_offsets():

@@ -13,9 +13,9 @@ from rdjepa.forecasters.base import HORIZONS
 from rdjepa.forecasters.loss import forecast_loss
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io.tensors import load_tensors
+from rdjepa.models.autoregression import fitted
 from rdjepa.models.encoder import AdaptiveNorm
 from rdjepa.models.jepa import JEPA
-from rdjepa.models.magnification import about, magnification
 from rdjepa.models.rdjepa import PRESETS, build
 from rdjepa.pretraining import objectives
 from rdjepa.pretraining.engine import Engine
@@ -138,19 +138,21 @@ def test_predictive_latent_is_the_plain_formula_to_the_bit(tiny):
     assert all(map(torch.equal, training.objective.state_dict().values(), jepa.state_dict().values()))
 
 
-def test_a_state_from_before_there_were_objectives_is_the_default_one(tiny, tmp_path, monkeypatch):
+def test_a_state_from_before_there_were_objectives_weights_or_strides_has_the_usual_ones(tiny, tmp_path, monkeypatch):
     whole = pretrain("tiny", source(), tmp_path / "whole", CONFIG)
     settings = Pretraining._settings
 
     def earlier(self):
         found = settings(self)
-        return found | {"config": {k: v for k, v in found["config"].items() if k not in ("objective", "options")}}
+        missing = ("objective", "options", "weights", "strides")
+        return found | {"config": {k: v for k, v in found["config"].items() if k not in missing}}
 
     with monkeypatch.context() as patch:
         patch.setattr(Pretraining, "_settings", earlier)
         pretrain("tiny", source(), tmp_path / "run", CONFIG, stop_at=2)
-    with pytest.raises(ArgumentError, match="objective, options"):
-        pretrain("tiny", source(), tmp_path / "run", replace(CONFIG, objective="masked-fields"), resuming=True)
+    with pytest.raises(ArgumentError, match="objective, options, strides"):
+        other = replace(CONFIG, objective="masked-fields", strides=(1, 2))
+        pretrain("tiny", source(), tmp_path / "run", other, resuming=True)
     resumed = pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
     assert all(map(torch.equal, whole.state_dict().values(), resumed.state_dict().values()))
 
@@ -206,21 +208,36 @@ def test_what_learns_fields_has_the_loss_of_adaptation_and_leaves_the_others_as_
         assert same == ({"mask_token"} & before.keys() if part in tuned else before.keys())
 
 
-def test_adaptation_of_magnified_motion_magnifies_targets_too_and_hands_it_on(tiny):
-    motion = 4.0  # above the change of noise at each of the levels that the two samples have
-    training, batch = started("adaptation", options=AdaptationOptions(motion=motion))
-    newest = batch.context[:, -1:]
-    factor = magnification(batch.context, motion * 2 ** torch.tensor([-0.5, 0.5]))
-    assert (factor > 1).all()
-    forecast = RDJEPAForecaster(beginning(pretrained(), CONFIG.seed))(about(newest, batch.context, factor))
-    wanted = forecast_loss(forecast, about(newest, batch.futures[batch.frame_of_query], factor))
+def test_adaptation_gives_the_decoder_a_gate_and_hands_it_on(tiny):
+    training, batch = started("adaptation", options=AdaptationOptions(gated=True))
+    gated = beginning(pretrained(), CONFIG.seed)
+    gated.decoder.add_gate()
+    gated.config = replace(gated.config, gated=True)
+    wanted = forecast_loss(RDJEPAForecaster(gated)(batch.context), batch.futures[batch.frame_of_query])
     assert training.update([batch])["loss"] == pytest.approx(wanted.item(), rel=1e-5)
     model = training.finished()
-    assert model.config.motion == motion
-    model.fingerprint, model.pretrained = "of one that magnifies", ("encoder", "predictor", "decoder")
-    for options, kept in ((AdaptationOptions(), motion), (AdaptationOptions(motion=0.0), 0.0)):
+    last, first = (each.decoder.head[-1].state_dict() for each in (model, gated))
+    assert model.config == gated.config and not torch.equal(last["bias"], first["bias"])
+    model.fingerprint, model.pretrained = "of one with a gate", ("encoder", "predictor", "decoder")
+    for options in (AdaptationOptions(), AdaptationOptions(gated=True)):
         again = Pretraining("tiny", replace(CONFIG, objective="adaptation", options=options), CPU, start=model)
-        assert again.finished().config.motion == kept
+        assert again.finished().config == gated.config
+        assert torch.equal(again.finished().decoder.head[-1].state_dict()["weight"], last["weight"])
+
+
+@pytest.mark.parametrize("leads", [1, 3])
+def test_fields_are_forecast_directly_through_a_gate_that_a_start_has(tiny, leads):
+    start = build(replace(PRESETS["tiny"], gated=True), seed=5)
+    start.name, start.fingerprint, start.pretrained = "tiny", "gated", ("encoder", "predictor", "decoder")
+    config = replace(CONFIG, objective="field-forecast", options=ForecastOptions(leads=leads))
+    training = Pretraining("tiny", config, CPU, start=start)
+    _, batch = started("field-forecast", options=ForecastOptions(leads=leads))
+    made = fitted(batch.context, int(batch.offsets.max())).forecast
+    with torch.no_grad():
+        training.objective.get_parameter("decoder.head.3.bias")[2:] = -1e4  # shut
+    rows = torch.arange(len(made))[:, None]
+    wanted = F.mse_loss(made[rows, batch.offsets - 1].float(), batch.futures[batch.frame_of_query])
+    assert training.objective(batch).loss.item() == pytest.approx(wanted.item(), rel=1e-5)
 
 
 def beginning(start, seed):

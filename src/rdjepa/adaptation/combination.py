@@ -44,13 +44,14 @@ def fit_linear(support: Sequence[np.ndarray], normalizer: Normalizer) -> Linear:
 def correcting(network: ForecastModel, support: Sequence[np.ndarray], normalizer: Normalizer) -> Corrected:
     """Return a network, in place, as what corrects the linear forecast that is fitted to trajectories (T, H, W, C).
 
-    It sees frames as they are: its output is no field any more, whose motion could be magnified.
+    It has no gate: its output is no field any more, which could be forecast beside another.
 
     Raises:
         ArgumentError: no trajectories, or one that is too short for a window.
     """
-    if isinstance(network, RDJEPAForecaster):
-        network.config = replace(network.config, motion=0.0)
+    if isinstance(network, RDJEPAForecaster) and network.config.gated:
+        network.decoder.drop_gate()
+        network.config = replace(network.config, gated=False)
     return Corrected(network, fit_linear(support, normalizer))
 
 

@@ -18,6 +18,7 @@ from rdjepa.data.fields import channels_first, channels_last, single
 from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note
+from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.linear import Corrected
@@ -400,8 +401,9 @@ def load_forecaster(path: str | Path) -> Forecaster:
 
 def _network(model: ForecastModel) -> ForecastModel:
     """Return the network itself, without tiles and what stands beside it."""
-    model = _untiled(model)
-    return model.network if isinstance(model, Corrected | Combined) else model
+    while isinstance(model, Around):
+        model = model.network
+    return model
 
 
 def _untiled(model: ForecastModel) -> ForecastModel:

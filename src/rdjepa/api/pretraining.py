@@ -15,6 +15,7 @@ from rdjepa.data.fields import block_means, channels_first
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key
+from rdjepa.data.windows import PRETRAINING
 from rdjepa.errors import ArgumentError
 from rdjepa.io import cards, checkpoint, sealed
 from rdjepa.io.atomic import write_bytes
@@ -151,6 +152,8 @@ def pretrain(
             grid = PRESETS[preset].grid
             dataset = Dataset.open(data, list(files), limit=limit, dtype=dtype, mapped=mapped, grid=grid)
             validation = Dataset.open(data, list(files), "validation", dtype=dtype, grid=grid)
+        shortest = min(length for spans in dataset.frames.spans.values() for _, length in spans)
+        dataclasses.replace(PRETRAINING, stride=max(config.strides)).count(shortest)
         if begun:
             begun.check_data(dataset.checksums)
         # Only training data: validation is read for diagnostics, a few batches in all.

@@ -1,4 +1,4 @@
-"""Temporal windows: a few consecutive context frames and the frames that follow them (S3.1).
+"""Temporal windows: a few context frames and the frames that follow them (S3.1), consecutive or every so many.
 
 The only place that counts frames: every index of a context frame or of a target comes from a `WindowSpec`. Fields are
 arrays or tensors whose first axis is time.
@@ -32,27 +32,29 @@ class WindowSpec:
     Attributes:
         context: number of consecutive given frames.
         max_offset: largest lead time h: 5 for forecasting, 8 for pretraining.
+        stride: every so many stored frames are one of the window; lead times count these.
     """
 
     context: int = 4
     max_offset: int = 5
+    stride: int = 1
 
     def __post_init__(self) -> None:
-        """Check that both numbers are at least 1."""
-        if self.context < 1 or self.max_offset < 1:
-            raise DataError(f"expected a context and a largest offset of at least 1, got {self}; raise them")
+        """Check that all numbers are at least 1."""
+        if self.context < 1 or self.max_offset < 1 or self.stride < 1:
+            raise DataError(f"expected a context, a largest offset and a stride of at least 1, got {self}; raise them")
 
     @property
     def length(self) -> int:
-        """Number of frames that a window spans."""
-        return self.context + self.max_offset
+        """Number of stored frames that a window spans, from its first to its last."""
+        return (self.context + self.max_offset - 1) * self.stride + 1
 
     def frames(self, windows: int) -> int:
         """Return the number of frames that hold that many windows: the inverse of `count`."""
         return windows + self.length - 1
 
     def count(self, frames: int) -> int:
-        """Return the number of windows in a trajectory of T frames: T - context - max_offset + 1.
+        """Return the number of windows in a trajectory of T frames: T - length + 1.
 
         Raises:
             DataError: the trajectory is shorter than one window.
@@ -61,6 +63,7 @@ class WindowSpec:
             raise DataError(
                 f"expected at least {self.length} frames, got {frames}; "
                 f"give longer trajectories or shrink the window of {self.context} + {self.max_offset} frames"
+                + (f", every {self.stride}" if self.stride > 1 else "")
             )
         return frames - self.length + 1
 
@@ -73,15 +76,15 @@ class WindowSpec:
         return np.linspace(0, self.count(frames) - 1, count).astype(int)
 
     def at(self, start: Any, offset: Any) -> Any:
-        """Return the index of the frame `offset` intervals after the newest context frame of the window at `start`.
+        """Return the index of the frame `offset` lead times after the newest context frame of the window at `start`.
 
         Both may be integers or integer arrays that broadcast; an offset of 0 gives the newest context frame itself.
         """
-        return start + (self.context - 1) + offset
+        return start + self.stride * (self.context - 1 + offset)
 
     def given(self, starts: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return the indices (n, context) of the context frames of the windows that begin at n starts."""
-        return np.asarray(starts)[:, None] + np.arange(self.context)
+        return np.asarray(starts)[:, None] + self.stride * np.arange(self.context)
 
     def cut(self, fields: Any, start: int) -> Window:
         """Cut the window that begins at frame `start` out of (T, ...) fields, as views.
@@ -91,8 +94,8 @@ class WindowSpec:
         """
         if start not in self.starts(len(fields)):
             raise self._unfit(len(fields), start)
-        middle = start + self.context
-        return Window(fields[start:middle], fields[middle : middle + self.max_offset])
+        frames = fields[start : start + self.length : self.stride]
+        return Window(frames[: self.context], frames[self.context :])
 
     def middle(self, fields: Any) -> Window:
         """Cut the middle one of all windows of the fields, as views."""

@@ -5,13 +5,10 @@
 `rdjepa.adaptation.combination` finds the shares. Not part of the paper's protocol.
 """
 
-from collections.abc import Mapping
-from typing import Any, Self
-
 import torch
 from torch import Tensor
 
-from rdjepa.errors import ArgumentError
+from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
 from rdjepa.forecasters.linear import Linear
@@ -19,7 +16,7 @@ from rdjepa.forecasters.linear import Linear
 COMBINED = 3  # forecasts
 
 
-class Combined(ForecastModel):
+class Combined(Around):
     """A network, the autoregression of each context, and a linear forecast that was fitted to the support.
 
     Args:
@@ -34,37 +31,13 @@ class Combined(ForecastModel):
     shares: Tensor
 
     def __init__(self, network: ForecastModel, linear: Linear | None = None, shares: Tensor | None = None) -> None:
-        super().__init__()
-        self.network, self.linear = network, linear or Linear(network.components)
+        super().__init__(network)
+        self.linear = linear or Linear(network.components)
         self.autoregression = Autoregression(network.components)
-        self.grid, self.components = network.grid, network.components
-        self.name, self.preset = network.name, network.preset
         if shares is None:
             shares = torch.zeros(COMBINED, HORIZONS, network.components)
             shares[0] = 1
         self.register_buffer("shares", shares)
-
-    @classmethod
-    def from_preset(cls, preset: Any) -> Self:
-        """Refuse: a combination has no presets.
-
-        Raises:
-            ArgumentError: always.
-        """
-        raise ArgumentError("expected a network to combine with others, got a preset; build the network first")
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """Refuse: a combination is built from a restored network.
-
-        Raises:
-            ArgumentError: always.
-        """
-        raise ArgumentError("expected a network to combine with others, got settings; restore the network first")
-
-    def settings(self) -> dict[str, Any]:
-        """Return the settings of the network."""
-        return self.network.settings()
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
         """Return what the two others have of the forecast (B, 5, C, H, W), then the network's features."""
@@ -80,7 +53,3 @@ class Combined(ForecastModel):
     def latent_summary(self, *features: Tensor) -> Tensor | None:
         """Return the description of the network."""
         return self.network.latent_summary(*features[1:])
-
-    def parameter_groups(self) -> list[dict]:
-        """Return the groups of the network."""
-        return self.network.parameter_groups()

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from rdjepa.errors import ArgumentError
+from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 
 # Weight of ||a||^2 + b^2 against the mean squared error: four frames of slow fields are nearly collinear.
@@ -106,7 +107,7 @@ class Linear(ForecastModel):
         return []
 
 
-class Corrected(ForecastModel):
+class Corrected(Around):
     """A linear forecast plus a network's correction, which is in units of the linear forecast's error.
 
     Args:
@@ -115,36 +116,8 @@ class Corrected(ForecastModel):
     """
 
     def __init__(self, network: ForecastModel, linear: Linear | None = None) -> None:
-        super().__init__()
-        self.network, self.linear = network, linear or Linear(network.components)
-        self.grid, self.components = network.grid, network.components
-        self.name, self.preset = network.name, network.preset
-
-    @classmethod
-    def from_preset(cls, preset: Any) -> Self:
-        """Refuse: a corrected forecast has no presets.
-
-        Raises:
-            ArgumentError: always.
-        """
-        raise ArgumentError(
-            "expected a network to correct a linear forecast with, got a preset; build the network first"
-        )
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """Refuse: a corrected forecast is built from a restored network.
-
-        Raises:
-            ArgumentError: always.
-        """
-        raise ArgumentError(
-            "expected a network to correct a linear forecast with, got settings; restore the network first"
-        )
-
-    def settings(self) -> dict[str, Any]:
-        """Return the settings of the network."""
-        return self.network.settings()
+        super().__init__(network)
+        self.linear = linear or Linear(network.components)
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
         """Return the linear forecast (B, 5, C, H, W), then the network's features."""
@@ -158,7 +131,3 @@ class Corrected(ForecastModel):
     def latent_summary(self, *features: Tensor) -> Tensor | None:
         """Return the description of the network."""
         return self.network.latent_summary(*features[1:])
-
-    def parameter_groups(self) -> list[dict]:
-        """Return the groups of the network."""
-        return self.network.parameter_groups()

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
-from rdjepa.models.magnification import about, magnification
+from rdjepa.models.gate import Beside, beside
 from rdjepa.models.rdjepa import RDJEPA, ModelConfig
 from rdjepa.models.rdjepa import build as build_model
 
@@ -63,16 +63,15 @@ class RDJEPAForecaster(ForecastModel):
         return {"model": self.config.to_dict(), "rates": asdict(self.rates)}
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
-        """Return latent grid (B, S, d), newest frame (B, C, H, W) and how much motion was magnified (B, 1, 1, 1, 1).
+        """Return latent grid (B, S, d) and newest frame (B, C, H, W), then what a gated decoder forecasts beside.
 
-        If the encoder is trained, the first two are replaced by the magnified context (B, 4, C, H, W).
+        If the encoder is trained, the first two are replaced by the context (B, 4, C, H, W).
         """
-        factor = magnification(context, self.config.motion)
-        context = about(context[:, -1:], context, factor)
+        other = beside(context, HORIZONS) if self.config.gated else ()
         if self.rates.encoder:
-            return context, factor
+            return context, *other
         with torch.no_grad():
-            return self.encoder(context), context[:, -1], factor
+            return self.encoder(context), context[:, -1], *other
 
     def latent_summary(self, *features: Tensor) -> Tensor | None:
         """Return the standard deviations (B, d) over the latent grid of a frozen encoder; None for one from scratch."""
@@ -80,10 +79,13 @@ class RDJEPAForecaster(ForecastModel):
 
     def predict(self, *features: Tensor) -> Tensor:
         """Forecast (B, 5, C, H, W)."""
-        *seen, factor = features
-        latent, frame = (self.encoder(seen[0]), seen[0][:, -1]) if self.rates.encoder else seen
-        fields = self.decoder(self.predictor.full_grid(latent, HORIZONS), frame)
-        return about(frame[:, None], fields, 1 / factor)
+        if self.rates.encoder:
+            context, *other = features
+            latent, frame = self.encoder(context), context[:, -1]
+        else:
+            latent, frame, *other = features
+        predicted = self.predictor.full_grid(latent, HORIZONS)
+        return self.decoder(predicted, frame, Beside(*other) if other else None)
 
     def parameter_groups(self) -> list[dict]:
         """Return one group per trained module."""

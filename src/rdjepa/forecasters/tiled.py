@@ -6,8 +6,6 @@ sin^2 of its place along each side of the square, nothing at the edge and most i
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any, Self
 
 import numpy as np
 import torch
@@ -15,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from rdjepa.errors import ArgumentError
+from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.base import ForecastModel
 
 OVERLAP = 0.25  # of a square's side, at least
@@ -52,7 +51,7 @@ def squares(fields: np.ndarray, size: int | None, walls: bool) -> list[np.ndarra
     return [np.ascontiguousarray(fields[:, rows][:, :, columns]) for rows in covered for columns in covered]
 
 
-class Tiled(ForecastModel):
+class Tiled(Around):
     """A network of size x size points on a grid of `grid` x `grid`.
 
     Args:
@@ -68,10 +67,9 @@ class Tiled(ForecastModel):
     blending: Tensor
 
     def __init__(self, network: ForecastModel, grid: int, walls: bool) -> None:
-        super().__init__()
+        super().__init__(network)
         assert network.grid is not None  # refused by `squares`
-        self.network, self.grid, self.walls, self.size = network, grid, walls, network.grid
-        self.components, self.name, self.preset = network.components, network.name, network.preset
+        self.grid, self.walls, self.size = grid, walls, network.grid
         covered = places(grid, self.size, walls)
         weight = np.zeros((grid, covered.size))
         weight[covered.ravel(), np.arange(covered.size)] = np.tile(
@@ -80,28 +78,6 @@ class Tiled(ForecastModel):
         self.register_buffer("index", torch.from_numpy(covered.ravel()), persistent=False)
         blending = torch.from_numpy(weight / weight.sum(axis=1, keepdims=True)).float()
         self.register_buffer("blending", blending, persistent=False)
-
-    @classmethod
-    def from_preset(cls, preset: Any) -> Self:
-        """Refuse: tiles have no presets.
-
-        Raises:
-            ArgumentError: always.
-        """
-        raise ArgumentError("expected a network to tile with, got a preset; build the network first")
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """Refuse: tiles are built from a restored network.
-
-        Raises:
-            ArgumentError: always.
-        """
-        raise ArgumentError("expected a network to tile with, got settings; restore the network first")
-
-    def settings(self) -> dict[str, Any]:
-        """Return the settings of the network."""
-        return self.network.settings()
 
     def cut(self, fields: Float[Tensor, "*B H W"]) -> Float[Tensor, "*B n size size"]:
         """Cut fields (..., H, W) into their n squares, row-major."""
@@ -130,7 +106,3 @@ class Tiled(ForecastModel):
         """Return the mean over squares of the network's description."""
         made = self.network.latent_summary(*(part.flatten(0, 1) for part in features))
         return None if made is None else made.unflatten(0, features[0].shape[:2]).mean(dim=1)
-
-    def parameter_groups(self) -> list[dict]:
-        """Return the groups of the network."""
-        return self.network.parameter_groups()

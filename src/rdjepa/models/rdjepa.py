@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 import torch
 from torch import nn
 
-from rdjepa.checks import NotNegative, Number, Seed, Size, check, checked, of_class
+from rdjepa.checks import Number, Seed, Size, check, checked, of_class
 from rdjepa.errors import ArgumentError
 from rdjepa.models.borders import BORDERS, ZEROS
 from rdjepa.models.decoder import GROUPS, Decoder
@@ -40,8 +40,8 @@ class ModelConfig:
         without: branches that the predictor's blocks lack, among "diffusion" and "reaction"; none in the paper.
         borders: what decoder and predictor see beyond the borders of the fields, one of "zeros", "periodic" and "walls"
             (`rdjepa.models.borders`). The encoder, which is pretrained, pads with zeros in all three.
-        motion: what slower contexts are magnified to before they are forecast (`rdjepa.models.magnification`), a root
-            mean square change in standardized units; 0, as in the paper, magnifies none.
+        gated: whether fields are forecast beside the autoregression of each context (`rdjepa.models.gate`); not so in
+            the paper.
     """
 
     width: Size = 512
@@ -57,7 +57,7 @@ class ModelConfig:
     components: Size = 2
     without: tuple[str, ...] = ()
     borders: str = ZEROS
-    motion: NotNegative = 0.0
+    gated: bool = False
 
     def __post_init__(self) -> None:
         """Check the sizes; a grid is a whole number of patches."""
@@ -82,11 +82,11 @@ class ModelConfig:
     def to_dict(self) -> dict:
         """Return the sizes and the revision of the architecture as JSON values.
 
-        What is left out, and other borders, groups and motion than the paper's, are written only where they are, so a
+        What is left out, other borders and groups than the paper's, and a gate are written only where they are, so a
         usual model has the same values as before there was a choice.
         """
         values = asdict(self) | {"depths": list(self.depths), "without": list(self.without), "revision": REVISION}
-        usual = {"without": [], "borders": ZEROS, "decoder_groups": GROUPS, "motion": 0.0}
+        usual = {"without": [], "borders": ZEROS, "decoder_groups": GROUPS, "gated": False}
         return {name: value for name, value in values.items() if name not in usual or value != usual[name]}
 
     @classmethod
@@ -106,7 +106,7 @@ class ModelConfig:
             )
         expected = set(cls.__dataclass_fields__)
         without = checked(values.setdefault("without", ()), tuple[str, ...], "without")
-        values = {"borders": ZEROS, "decoder_groups": GROUPS, "motion": 0.0} | values
+        values = {"borders": ZEROS, "decoder_groups": GROUPS, "gated": False} | values
         if set(values) != expected:
             raise ArgumentError(
                 f"expected the model configuration keys {sorted(expected)}, got {sorted(values)}; "
@@ -180,7 +180,13 @@ class RDJEPA(nn.Module):
 def decoder_of(config: ModelConfig) -> Decoder:
     """Return a decoder with fresh weights."""
     return Decoder(
-        config.width, config.decoder_width, config.components, config.decoder_groups, config.patch, config.borders
+        config.width,
+        config.decoder_width,
+        config.components,
+        config.decoder_groups,
+        config.patch,
+        config.borders,
+        config.gated,
     )
 
 

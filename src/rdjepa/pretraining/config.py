@@ -31,6 +31,7 @@ class PretrainConfig:
         targets: distributions of regions, offsets, queries and masks; other objectives use the largest offset alone.
         objective: name of the objective, among `rdjepa.pretraining.objectives.names()`.
         weights: (system, how many times as often as another it is drawn); once each where it is not named.
+        strides: those of the windows, in stored frames, drawn equally often: the same trajectories seen less often.
         options: the objective's own settings, a record of its class `options`; its defaults when None.
     """
 
@@ -51,12 +52,15 @@ class PretrainConfig:
     targets: TargetConfig = field(default_factory=TargetConfig)
     objective: str = registry.DEFAULT
     weights: tuple[tuple[str, Count], ...] = ()
+    strides: tuple[Count, ...] = (1,)
     options: Any = None
 
     def __post_init__(self) -> None:
         """Check the values; an averaging that grows shorter is a mistake of order."""
         check(self)
         registry.get(self.objective)
+        if not self.strides:
+            raise ArgumentError("expected at least one stride of the windows, got none; give 1 for every stored frame")
         if self.ema[0] > self.ema[1]:
             raise ArgumentError(
                 f"expected the first averaging coefficient not to be above the last, got {self.ema}; exchange them"

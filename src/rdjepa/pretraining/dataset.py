@@ -1,7 +1,7 @@
 """The dataset of pretraining: windows of stored trajectories of several systems, drawn equally often (S2.3)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -137,6 +137,7 @@ class Dataset:
         sampler: Sampler,
         part: slice = ALL,
         weights: Mapping[str, int] = MappingProxyType({}),
+        strides: Sequence[int] = (1,),
     ) -> Plan:
         """Draw batch number `index` of the sequence `seed`: a system, a trajectory, a window and queries per sample.
 
@@ -148,8 +149,10 @@ class Dataset:
             sampler: draws the queries.
             part: which of the samples are wanted; the draws are those of the whole batch.
             weights: how many times as often as another one a system is drawn; once where it is not named.
+            strides: those of windows, drawn equally often.
         """
         rng = np.random.default_rng([seed, index])
+        windows = [replace(PRETRAINING, stride=stride) for stride in strides]
         names = [name for name in self.frames.spans for _ in range(weights.get(name, 1))]
         # The whole batch is drawn even for a part of it, so samples do not depend on the number of processes.
         drawn = []
@@ -157,18 +160,20 @@ class Dataset:
             name = names[rng.integers(len(names))]
             spans = self.frames.spans[name]
             row, length = spans[int(rng.integers(len(spans)))]
-            start = row + rng.integers(PRETRAINING.count(length))
-            drawn.append((name, start, sampler.sample(rng, side)))
-        futures, answers, count = [], [], 0
-        for _, start, queries in drawn[part]:
+            window = windows[rng.integers(len(windows))] if len(windows) > 1 else windows[0]
+            start = row + rng.integers(window.count(length))
+            drawn.append((name, window, start, sampler.sample(rng, side)))
+        contexts, futures, answers, count = [], [], [], 0
+        for _, window, start, queries in drawn[part]:
+            contexts.append(window.given(np.array([start]))[0])
             distinct, answer = np.unique(queries.offsets, return_inverse=True)
-            futures.append(PRETRAINING.at(start, distinct))
+            futures.append(window.at(start, distinct))
             answers.append(answer + count)
             count += len(distinct)
-        names_, starts, wanted = zip(*drawn[part], strict=True)
+        names_, _, _, wanted = zip(*drawn[part], strict=True)
         return Plan(
             names_,
-            torch.from_numpy(PRETRAINING.given(starts)),
+            torch.from_numpy(np.stack(contexts)),
             torch.from_numpy(np.concatenate(futures)),
             torch.from_numpy(np.stack([queries.patches for queries in wanted])),
             torch.from_numpy(np.stack([queries.offsets for queries in wanted])),

@@ -59,9 +59,9 @@ class Prefetcher:
         return self.thread.submit(self._prepare, index).result
 
     def _prepare(self, index: int) -> list[Plan] | list[Batch]:
-        config = self.config
+        config, weights = self.config, dict(self.config.weights)
         plans = [
-            self.dataset.plan(config.seed, index, config.batch, self.side, self.sampler, part, dict(config.weights))
+            self.dataset.plan(config.seed, index, config.batch, self.side, self.sampler, part, weights, config.strides)
             for part in self.parts
         ]
         if self.resident:

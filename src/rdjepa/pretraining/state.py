@@ -66,8 +66,8 @@ class Pretraining:
             torch.manual_seed(config.seed)
             fresh = build(model or preset)
             check_start(start, fresh.config, config.objective)
-            if start:
-                fresh.config = replace(fresh.config, motion=start.config.motion)
+            if start and start.config.gated:
+                fresh = build(replace(fresh.config, gated=True))
             for part in start.pretrained if start else ():
                 getattr(fresh, part).load_state_dict(getattr(start, part).state_dict())
             made = objectives.model_class(config.objective)(fresh, config)
@@ -196,9 +196,9 @@ class Pretraining:
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return preset, sizes and each optimization setting by name.
 
-    A state of the first revision has no sizes, one from before there were other objectives or weights names none.
+    A state of the first revision has no sizes, one from before there were objectives, weights or strides names none.
     """
-    earlier: dict[str, Any] = {"objective": objectives.DEFAULT, "options": None, "weights": []}
+    earlier: dict[str, Any] = {"objective": objectives.DEFAULT, "options": None, "weights": [], "strides": [1]}
     own = {name: settings.get(name) for name in ("preset", "model", "start")}
     return {**own, **earlier, **settings["config"]}
 

@@ -74,6 +74,8 @@ class Pretraining:
         """Return settings, data and seed, as JSON values."""
         sizes, config = parts.without(self.without, PRESETS[self.preset], objectives.resolved(self.config))
         settings = {name: value for name, value in sealed.plain(asdict(config)).items() if name not in FREE}
+        if settings["strides"] == [1]:  # so that pretrainings have the names they had before there was a choice
+            del settings["strides"]
         objective = objectives.get(config.objective)
         return code(objective.path, partial(objectives.model_class, objective.name)) | {
             "version": VERSION,

@@ -7,11 +7,10 @@ has less to learn from a few trajectories. Encoder and predictor stay as they we
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 
 from rdjepa.forecasters.base import HORIZONS
 from rdjepa.forecasters.loss import forecast_loss
-from rdjepa.models.magnification import about, magnification
+from rdjepa.models.gate import beside
 from rdjepa.models.rdjepa import RDJEPA
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch
@@ -26,7 +25,7 @@ class DecoderAlone(ObjectiveModel):
 
     def __init__(self, model: RDJEPA, config: PretrainConfig) -> None:
         super().__init__(model, config)
-        self.predictor, self.decoder, self.motion = model.predictor, model.decoder, model.config.motion
+        self.predictor, self.decoder = model.predictor, model.decoder
         self.encoder.requires_grad_(False)
         self.predictor.requires_grad_(False)
 
@@ -40,15 +39,8 @@ class DecoderAlone(ObjectiveModel):
         return Queries.of_frames(np.arange(1, HORIZONS + 1), side)
 
     def forward(self, batch: Batch) -> Outcome:
-        """Forecast the fields at every horizon, magnified where they change slowly, as the network sees them.
-
-        Samples, whose order means nothing, are magnified to half to twice the model's motion, in equal ratios, so that
-        the network knows all speeds around it.
-        """
-        count = len(batch.context)
-        motion = self.motion * 2 ** ((2 * torch.arange(count, device=batch.context.device) + 1) / count - 1)
-        newest, factor = batch.context[:, -1:], magnification(batch.context, motion)
-        latent = self.encoder(about(newest, batch.context, factor))
-        predicted = self.decoder(self.predictor.full_grid(latent, HORIZONS), newest[:, 0])
-        targets = about(newest, batch.futures[batch.frame_of_query], factor)
-        return Outcome(forecast_loss(predicted, targets), latent.detach())
+        """Forecast the fields at every horizon."""
+        latent = self.encoder(batch.context)
+        other = beside(batch.context, HORIZONS) if self.decoder.gated else None
+        predicted = self.decoder(self.predictor.full_grid(latent, HORIZONS), batch.context[:, -1], other)
+        return Outcome(forecast_loss(predicted, batch.futures[batch.frame_of_query]), latent.detach())

@@ -1,4 +1,4 @@
-"""The forecast that is fitted to its own context: exact where its map is, and kept in bounds where it is not."""
+"""The map that is fitted to its own context: exact where it is one, kept in bounds where not, and what it leaves."""
 
 import math
 
@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from rdjepa.forecasters.autoregression import MARGIN, Autoregression, _solved
+from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import CONTEXT, HORIZONS
+from rdjepa.models.autoregression import MARGIN, _solved, fitted
 
 
 def iterated(step, first, second):
@@ -77,6 +78,20 @@ def test_it_stays_near_the_values_of_the_context_and_finite(growth):
 def test_a_field_at_rest_stays_at_rest():
     context = noise(0).expand(1, 4, 2, 16, 16)
     torch.testing.assert_close(Autoregression()(context), context[:, :1].expand(-1, 5, -1, -1, -1))
+
+
+def test_what_the_fit_leaves_is_nothing_where_a_map_is_and_all_of_what_it_cannot_know():
+    def turned(newest, older):
+        return 1.6 * newest - 0.7 * older
+
+    context, _ = iterated(turned, noise(0), noise(1))
+    assert fitted(context, 1).left.max() < 1e-9
+    disturbed = context.clone()
+    disturbed[0, -1, 0, 3, 5] += 1.0  # one point of one component, in the last of two steps
+    left = fitted(disturbed, 1).left
+    assert left.shape == (1, 2, 16, 16)
+    assert left[0, 0].argmax() == 3 * 16 + 5
+    assert left[0, 0, 3, 5].item() == pytest.approx(0.5, rel=0.1)
 
 
 @pytest.mark.parametrize("components", [1, 3])
