@@ -101,7 +101,7 @@ from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.models.rdjepa import ModelConfig
 depths = (1, 1, 1, 1, 1)
-sizes = ModelConfig(32, 1, depths, temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=32, patch=4, gated=True)
+sizes = ModelConfig(32, 1, depths, temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=32, patch=4)
 forecaster = Forecaster(RDJEPAForecaster(rdjepa.build(sizes, seed=0)), rdjepa.Normalizer((1.0, 2.0), (3.0, 0.5)), {})
 print(export(forecaster, sys.argv[1]).difference)
 context = np.zeros((4, 32, 32, 2), np.float32)

@@ -1,8 +1,9 @@
 import pytest
 import torch
 
+from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import CONTEXT
-from rdjepa.forecasters.combined import Combined
+from rdjepa.forecasters.combined import AROUND, Combined, blending
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import Persistence
 
@@ -10,12 +11,36 @@ FIELDS = torch.randn(12, 2, 8, 8, generator=torch.Generator().manual_seed(0)).cu
 CONTEXTS = torch.stack([FIELDS[:CONTEXT], FIELDS[3 : 3 + CONTEXT]])
 
 
-def test_it_is_the_sum_of_three_forecasts_in_their_shares():
-    shares = torch.rand(3, 5, 2)
+def test_it_is_the_sum_of_four_forecasts_in_their_shares():
+    shares = torch.rand(4, 5, 2)
     made = Combined(Persistence(), Linear.fit([FIELDS]), shares)
-    parts = (made.network(CONTEXTS), made.autoregression(CONTEXTS), made.linear(CONTEXTS))
+    network, (own, g) = made.network(CONTEXTS), blending(CONTEXTS)
+    torch.testing.assert_close(own, Autoregression()(CONTEXTS))
+    parts = (network, g * network + (1 - g) * own, own, made.linear(CONTEXTS))
     expected = torch.stack([share[:, :, None, None] * part for share, part in zip(shares, parts, strict=True)]).sum(0)
     torch.testing.assert_close(made(CONTEXTS), expected)
+
+
+def test_a_network_weighs_where_the_context_is_disturbed_and_not_far_from_there():
+    phase = torch.rand(24, 24, dtype=torch.float64)
+    frames = [torch.stack([torch.cos(0.3 * t + phase), torch.sin(0.3 * t + phase)]) for t in range(CONTEXT)]
+    context = torch.stack(frames)[None]
+    assert blending(context)[1].max() < 0.02
+    context[0, -1, 0, 12, 12] += 1.0
+    weight = blending(context)[1][0, 0, 0]
+    near = weight[12 - AROUND : 13 + AROUND, 12 - AROUND : 13 + AROUND]
+    assert near.min() > 0.9
+    far = torch.cat([weight[:4].flatten(), weight[-4:].flatten()])
+    assert far.max() < 0.6 * near.min()
+
+
+def test_the_blend_is_the_autoregression_where_that_fits_and_the_network_where_it_does_not():
+    shares = torch.zeros(4, 5, 2)
+    shares[1] = 1
+    phase, noise = torch.rand(24, 24), torch.randn(4, 2, 24, 24)
+    turning = torch.stack([torch.stack([torch.cos(0.3 * t + phase), torch.sin(0.3 * t + phase)]) for t in range(4)])
+    for fields, other in ((turning[None], Autoregression()), (noise[None], Persistence())):
+        torch.testing.assert_close(Combined(Persistence(), None, shares)(fields), other(fields), atol=2e-3, rtol=0)
 
 
 def test_without_shares_it_is_the_network():

@@ -13,7 +13,6 @@ from rdjepa.forecasters.base import HORIZONS
 from rdjepa.forecasters.loss import forecast_loss
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io.tensors import load_tensors
-from rdjepa.models.autoregression import fitted
 from rdjepa.models.encoder import AdaptiveNorm
 from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import PRESETS, build
@@ -206,38 +205,6 @@ def test_what_learns_fields_has_the_loss_of_adaptation_and_leaves_the_others_as_
         ours, before = getattr(model, part), dict(getattr(first, part).named_parameters())
         same = {key for key, value in ours.named_parameters() if torch.equal(value, before[key])}
         assert same == ({"mask_token"} & before.keys() if part in tuned else before.keys())
-
-
-def test_adaptation_gives_the_decoder_a_gate_and_hands_it_on(tiny):
-    training, batch = started("adaptation", options=AdaptationOptions(gated=True))
-    gated = beginning(pretrained(), CONFIG.seed)
-    gated.decoder.add_gate()
-    gated.config = replace(gated.config, gated=True)
-    wanted = forecast_loss(RDJEPAForecaster(gated)(batch.context), batch.futures[batch.frame_of_query])
-    assert training.update([batch])["loss"] == pytest.approx(wanted.item(), rel=1e-5)
-    model = training.finished()
-    last, first = (each.decoder.head[-1].state_dict() for each in (model, gated))
-    assert model.config == gated.config and not torch.equal(last["bias"], first["bias"])
-    model.fingerprint, model.pretrained = "of one with a gate", ("encoder", "predictor", "decoder")
-    for options in (AdaptationOptions(), AdaptationOptions(gated=True)):
-        again = Pretraining("tiny", replace(CONFIG, objective="adaptation", options=options), CPU, start=model)
-        assert again.finished().config == gated.config
-        assert torch.equal(again.finished().decoder.head[-1].state_dict()["weight"], last["weight"])
-
-
-@pytest.mark.parametrize("leads", [1, 3])
-def test_fields_are_forecast_directly_through_a_gate_that_a_start_has(tiny, leads):
-    start = build(replace(PRESETS["tiny"], gated=True), seed=5)
-    start.name, start.fingerprint, start.pretrained = "tiny", "gated", ("encoder", "predictor", "decoder")
-    config = replace(CONFIG, objective="field-forecast", options=ForecastOptions(leads=leads))
-    training = Pretraining("tiny", config, CPU, start=start)
-    _, batch = started("field-forecast", options=ForecastOptions(leads=leads))
-    made = fitted(batch.context, int(batch.offsets.max())).forecast
-    with torch.no_grad():
-        training.objective.get_parameter("decoder.head.3.bias")[2:] = -1e4  # shut
-    rows = torch.arange(len(made))[:, None]
-    wanted = F.mse_loss(made[rows, batch.offsets - 1].float(), batch.futures[batch.frame_of_query])
-    assert training.objective(batch).loss.item() == pytest.approx(wanted.item(), rel=1e-5)
 
 
 def beginning(start, seed):

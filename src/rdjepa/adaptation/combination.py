@@ -3,14 +3,14 @@
 Forecasts whose errors differ are worth more together than the best alone (Bates and Granger, The combination of
 forecasts, 1969). Two are hard to beat where fields change slowly, and worth little where an excitation arrives: that of
 every context by what fits its own four frames (`rdjepa.forecasters.autoregression`), and with two trajectories or more
-the linear one of every point from its last four values, fitted to all of them (`rdjepa.forecasters.linear`). The shares
-(`rdjepa.forecasters.combined`) have the least error on the support, where none of the three has seen what it forecasts:
-the network is as it was before any update, the autoregression sees the context alone, and each trajectory's linear
-forecast is fitted to the others. Not part of the paper's protocol.
+the linear one of every point from its last four values, fitted to all of them (`rdjepa.forecasters.linear`). What the
+first leaves of a context says where that is, so there is a blend of network and autoregression too. The shares
+(`rdjepa.forecasters.combined`) have the least error on the support, where nothing has seen what it forecasts: the
+network is as it was before any update, the autoregression sees the context alone, and each trajectory's linear forecast
+is fitted to the others. Not part of the paper's protocol.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -21,11 +21,9 @@ from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
-from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
-from rdjepa.forecasters.combined import COMBINED, Combined
+from rdjepa.forecasters.combined import COMBINED, Combined, blending
 from rdjepa.forecasters.linear import Corrected, Linear
-from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 
 TOGETHER = 8  # windows in memory
 ROUNDING = 1e-12  # of second moments
@@ -44,14 +42,9 @@ def fit_linear(support: Sequence[np.ndarray], normalizer: Normalizer) -> Linear:
 def correcting(network: ForecastModel, support: Sequence[np.ndarray], normalizer: Normalizer) -> Corrected:
     """Return a network, in place, as what corrects the linear forecast that is fitted to trajectories (T, H, W, C).
 
-    It has no gate: its output is no field any more, which could be forecast beside another.
-
     Raises:
         ArgumentError: no trajectories, or one that is too short for a window.
     """
-    if isinstance(network, RDJEPAForecaster) and network.config.gated:
-        network.decoder.drop_gate()
-        network.config = replace(network.config, gated=False)
     return Corrected(network, fit_linear(support, normalizer))
 
 
@@ -59,7 +52,7 @@ def correcting(network: ForecastModel, support: Sequence[np.ndarray], normalizer
 def combined(
     network: ForecastModel, support: Sequence[np.ndarray], normalizer: Normalizer, device: torch.device
 ) -> Combined:
-    """Combine a network, as it is before any update, with the two simple forecasts, in the shares of least error.
+    """Combine a network, as it is before any update, with the simple forecasts, in the shares of least error.
 
     Args:
         network: on the device; it becomes part of what is returned.
@@ -75,15 +68,15 @@ def combined(
     standard = [_standardized(fields, normalizer) for fields in support]
     several = len(standard) > 1
     count = COMBINED if several else COMBINED - 1  # without the linear forecast, which is the last
-    autoregression = Autoregression(network.components)
     moments = torch.zeros(HORIZONS, network.components, count, count, dtype=torch.float64, device=device)
     for part in range(min(PARTS, len(standard))):
         others = [fields for i, fields in enumerate(standard) if i % PARTS != part]
-        fits = [autoregression, Linear.fit(others).to(device)] if several else [autoregression]
+        fits = [Linear.fit(others).to(device)] if several else []
         for fields in standard[part::PARTS]:
             cut = FORECASTING.stack(fields.to(device))
             for context, targets in zip(cut.context.split(TOGETHER), cut.targets.split(TOGETHER), strict=True):
-                made = torch.stack([network(context).float(), *(fit(context) for fit in fits)])
+                alone, (own, g) = network(context).float(), blending(context)
+                made = torch.stack([alone, torch.lerp(own, alone, g), own, *(fit(context) for fit in fits)])
                 errors = (made - targets).double()
                 moments += torch.einsum("ibnchw,jbnchw->ncij", errors, errors)
     found = np.zeros((COMBINED, HORIZONS, network.components))

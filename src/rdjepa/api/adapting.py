@@ -79,8 +79,8 @@ def adapt(
             point from its last four values, fitted to the trajectories: for fields that change slowly; "auto": it
             forecasts the field, and where all weights were pretrained, the error without any update is small and
             nothing is tiled, its forecast is then combined with what each context tells of itself, and of two
-            trajectories or more with that linear one (`rdjepa.adaptation.combination`). The record has the network's
-            shares as "combined".
+            trajectories or more with that linear one (`rdjepa.adaptation.combination`). The record has the largest
+            shares of the network as "combined".
         resample: bring fields on another grid to the model's (`rdjepa.data.regrid`), instead of refusing them; the
             forecaster then takes and makes fields on its own grid.
         tile: instead, of square fields on a larger grid, adapt to overlapping squares of the model's size; the
@@ -205,7 +205,7 @@ def adapt(
                 settings = dataclasses.replace(settings, steps=min(settings.steps, retention.UPDATES))
         if combines and told["unadapted"] < retention.FAMILIAR:
             made = combination.combined(forecaster, learned, statistics, torch_device)
-            told["combined"] = made.shares[0].tolist()
+            told["combined"] = made.shares[:2].sum(0).tolist()  # where the context tells nothing of itself
     first = retention.weights(forecaster) if share else {}
 
     def combined(model: ForecastModel) -> ForecastModel:

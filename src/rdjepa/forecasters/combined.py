@@ -1,31 +1,38 @@
 """A network's forecast combined with two simple ones, in shares of each horizon and component.
 
-    forecast[h, c] = w[0, h, c] network + w[1, h, c] autoregression + w[2, h, c] linear,    w >= 0, of sum 1
+    forecast[h, c] = w[0, h, c] network + w[1, h, c] blend + w[2, h, c] autoregression + w[3, h, c] linear
+    blend = g network + (1 - g) autoregression,    g = r / (r + s),    w >= 0, of sum 1
 
-`rdjepa.adaptation.combination` finds the shares. Not part of the paper's protocol.
+r is the mean square of what the autoregression's fit leaves of the context around a point: where it leaves little,
+nothing but the fit is needed, and where an excitation arrives it is of no use. g is the weight of two forecasts by
+their variances, if that of the autoregression grows as r and that of the network is s. `rdjepa.adaptation.combination`
+finds the shares. Not part of the paper's protocol.
 """
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from rdjepa.forecasters.around import Around
-from rdjepa.forecasters.autoregression import Autoregression
+from rdjepa.forecasters.autoregression import fitted
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
 from rdjepa.forecasters.linear import Linear
 
-COMBINED = 3  # forecasts
+COMBINED = 4  # forecasts
+AROUND = 4  # points on every side over which what is left is averaged
+SMALL = 1e-4  # s, in standardized units; this and the points were chosen on random equations (docs/results/left-out.md)
 
 
 class Combined(Around):
-    """A network, the autoregression of each context, and a linear forecast that was fitted to the support.
+    """A network, its blend with the autoregression of each context, that alone, and a linear forecast of the support.
 
     Args:
         network: any forecaster; it is trained as it would be alone.
         linear: linear forecast fitted to the support; unfitted when None, to load weights into.
-        shares: (3, N, C) of network, autoregression and linear forecast; all the network's when None.
+        shares: (4, N, C) of network, blend, autoregression and linear forecast; all the network's when None.
 
     Attributes:
-        shares: (3, N, C).
+        shares: (4, N, C).
     """
 
     shares: Tensor
@@ -33,23 +40,30 @@ class Combined(Around):
     def __init__(self, network: ForecastModel, linear: Linear | None = None, shares: Tensor | None = None) -> None:
         super().__init__(network)
         self.linear = linear or Linear(network.components)
-        self.autoregression = Autoregression(network.components)
         if shares is None:
             shares = torch.zeros(COMBINED, HORIZONS, network.components)
             shares[0] = 1
         self.register_buffer("shares", shares)
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
-        """Return what the two others have of the forecast (B, 5, C, H, W), then the network's features."""
-        _, own, fitted = self.shares[:, :, :, None, None]
-        rest = own * self.autoregression(context) + fitted * self.linear(context)
-        return (rest, *self.network.features(context))
+        """Return the others' part of the forecast, the network's weight, both (B, 5, C, H, W), and its features."""
+        alone, blended, own, fitted = self.shares[:, :, :, None, None]
+        autoregression, g = blending(context)
+        rest = (blended * (1 - g) + own) * autoregression + fitted * self.linear(context)
+        return (rest, alone + blended * g, *self.network.features(context))
 
     def predict(self, *features: Tensor) -> Tensor:
         """Forecast (B, 5, C, H, W)."""
-        rest, *others = features
-        return rest + self.shares[0, :, :, None, None] * self.network.predict(*others)
+        rest, weight, *others = features
+        return rest + weight * self.network.predict(*others)
 
     def latent_summary(self, *features: Tensor) -> Tensor | None:
         """Return the description of the network."""
-        return self.network.latent_summary(*features[1:])
+        return self.network.latent_summary(*features[2:])
+
+
+def blending(context: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the autoregression (B, 5, C, H, W) of contexts, and the blend's weight g of a network (B, 1, C, H, W)."""
+    forecast, left = fitted(context, HORIZONS)
+    around = F.avg_pool2d(left, 2 * AROUND + 1, stride=1, padding=AROUND, count_include_pad=False)
+    return forecast.to(context.dtype), (around / (around + SMALL)).to(context.dtype)[:, None]

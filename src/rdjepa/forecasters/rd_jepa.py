@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
-from rdjepa.models.gate import Beside, beside
 from rdjepa.models.rdjepa import RDJEPA, ModelConfig
 from rdjepa.models.rdjepa import build as build_model
 
@@ -63,15 +62,11 @@ class RDJEPAForecaster(ForecastModel):
         return {"model": self.config.to_dict(), "rates": asdict(self.rates)}
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
-        """Return latent grid (B, S, d) and newest frame (B, C, H, W), then what a gated decoder forecasts beside.
-
-        If the encoder is trained, the first two are replaced by the context (B, 4, C, H, W).
-        """
-        other = beside(context, HORIZONS) if self.config.gated else ()
+        """Return latent grid (B, S, d) and newest frame (B, C, H, W), or the context if the encoder is trained."""
         if self.rates.encoder:
-            return context, *other
+            return (context,)
         with torch.no_grad():
-            return self.encoder(context), context[:, -1], *other
+            return self.encoder(context), context[:, -1]
 
     def latent_summary(self, *features: Tensor) -> Tensor | None:
         """Return the standard deviations (B, d) over the latent grid of a frozen encoder; None for one from scratch."""
@@ -79,13 +74,8 @@ class RDJEPAForecaster(ForecastModel):
 
     def predict(self, *features: Tensor) -> Tensor:
         """Forecast (B, 5, C, H, W)."""
-        if self.rates.encoder:
-            context, *other = features
-            latent, frame = self.encoder(context), context[:, -1]
-        else:
-            latent, frame, *other = features
-        predicted = self.predictor.full_grid(latent, HORIZONS)
-        return self.decoder(predicted, frame, Beside(*other) if other else None)
+        latent, frame = (self.encoder(features[0]), features[0][:, -1]) if self.rates.encoder else features
+        return self.decoder(self.predictor.full_grid(latent, HORIZONS), frame)
 
     def parameter_groups(self) -> list[dict]:
         """Return one group per trained module."""

@@ -3,7 +3,6 @@
 import itertools
 from typing import cast
 
-import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -12,7 +11,6 @@ from rdjepa.errors import ArgumentError
 from rdjepa.models.borders import PERIODIC, ZEROS, Convolution
 from rdjepa.models.device import ended_in_own_precision
 from rdjepa.models.encoder import to_grid
-from rdjepa.models.gate import CLOSED, Beside, gated
 from rdjepa.models.upsampling import double
 
 GROUPS = 8  # of a group normalization (S2.6)
@@ -94,7 +92,6 @@ class Decoder(nn.Module):
         groups: groups of the group normalizations; 0 leaves these out.
         patch: points per side of a patch, a power of two.
         borders: what convolutions see beyond the borders of the fields (`rdjepa.models.borders`).
-        gated: whether fields are forecast beside the autoregression of the context (`rdjepa.models.gate`).
 
     Raises:
         ArgumentError: another size of a patch.
@@ -108,7 +105,6 @@ class Decoder(nn.Module):
         groups: int = GROUPS,
         patch: int = 8,
         borders: str = ZEROS,
-        gated: bool = False,
     ) -> None:
         super().__init__()
         if patch < 2 or patch & (patch - 1):
@@ -127,26 +123,6 @@ class Decoder(nn.Module):
             nn.SiLU(),
             nn.Conv2d(width, components, 1),
         )
-        self.gated = False
-        if gated:
-            self.add_gate()
-
-    def add_gate(self) -> None:
-        """Let the last layer give a logit beside every value too, at first the same one everywhere."""
-        weight, bias = self.head[-1].state_dict().values()
-        self._end(torch.cat([weight, torch.zeros_like(weight)]), torch.cat([bias, torch.full_like(bias, CLOSED)]))
-        self.gated = True
-
-    def drop_gate(self) -> None:
-        """Paint fields alone again, as before there was a gate."""
-        self._end(*(value.chunk(2)[0] for value in self.head[-1].state_dict().values()))
-        self.gated = False
-
-    def _end(self, weight: Tensor, bias: Tensor) -> None:
-        """Give the head another last layer; no weights are drawn."""
-        last = nn.utils.skip_init(nn.Conv2d, weight.shape[1], weight.shape[0], 1, device=weight.device)
-        last.load_state_dict({"weight": weight, "bias": bias})
-        self.head[-1] = last
 
     def features(self, frame: Float[Tensor, "B C H W"]) -> list[Float[Tensor, "B _ _ _"]]:
         """Return the pyramid F0, F1, ... of the newest frame, finest first, each (B, width_i, H / 2^i, W / 2^i)."""
@@ -155,24 +131,11 @@ class Decoder(nn.Module):
             levels.append(block(down(levels[-1])))
         return levels
 
-    def forward(
-        self, latent: Float[Tensor, "B N S d"], frame: Float[Tensor, "B C H W"], beside: Beside | None = None
-    ) -> Float[Tensor, "B N C H W"]:
-        """Decode N latent grids (B, N, S, d) given the newest frame (B, C, H, W).
-
-        Raises:
-            ArgumentError: a gated decoder is not given what fields are forecast beside, or another one is.
-        """
-        if self.gated != (beside is not None):
-            given = "something" if beside else "nothing"
-            raise ArgumentError(
-                f"expected a gated decoder, and no other, to be given what fields are forecast beside, got {given}; "
-                "use rdjepa.models.gate.beside"
-            )
+    def forward(self, latent: Float[Tensor, "B N S d"], frame: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N C H W"]:
+        """Decode N latent grids (B, N, S, d) given the newest frame (B, C, H, W)."""
         *finer, coarsest = self.features(frame)
         # A grid of tokens lies in memory with channels last, for which group normalization is several times slower.
         x = self.fuse(to_grid(self.latent(latent).flatten(0, 1)).contiguous(), coarsest)
         for block, level in zip(self.up, reversed(finer), strict=True):
             x = block(x, level)
-        painted = ended_in_own_precision(self.head, x).unflatten(0, latent.shape[:2])
-        return gated(painted, beside) if beside else painted
+        return ended_in_own_precision(self.head, x).unflatten(0, latent.shape[:2])

@@ -40,8 +40,6 @@ class ModelConfig:
         without: branches that the predictor's blocks lack, among "diffusion" and "reaction"; none in the paper.
         borders: what decoder and predictor see beyond the borders of the fields, one of "zeros", "periodic" and "walls"
             (`rdjepa.models.borders`). The encoder, which is pretrained, pads with zeros in all three.
-        gated: whether fields are forecast beside the autoregression of each context (`rdjepa.models.gate`); not so in
-            the paper.
     """
 
     width: Size = 512
@@ -57,7 +55,6 @@ class ModelConfig:
     components: Size = 2
     without: tuple[str, ...] = ()
     borders: str = ZEROS
-    gated: bool = False
 
     def __post_init__(self) -> None:
         """Check the sizes; a grid is a whole number of patches."""
@@ -82,11 +79,11 @@ class ModelConfig:
     def to_dict(self) -> dict:
         """Return the sizes and the revision of the architecture as JSON values.
 
-        What is left out, other borders and groups than the paper's, and a gate are written only where they are, so a
+        What is left out, and and other borders and groups than the paper's are written only where they are, so a
         usual model has the same values as before there was a choice.
         """
         values = asdict(self) | {"depths": list(self.depths), "without": list(self.without), "revision": REVISION}
-        usual = {"without": [], "borders": ZEROS, "decoder_groups": GROUPS, "gated": False}
+        usual = {"without": [], "borders": ZEROS, "decoder_groups": GROUPS}
         return {name: value for name, value in values.items() if name not in usual or value != usual[name]}
 
     @classmethod
@@ -106,7 +103,7 @@ class ModelConfig:
             )
         expected = set(cls.__dataclass_fields__)
         without = checked(values.setdefault("without", ()), tuple[str, ...], "without")
-        values = {"borders": ZEROS, "decoder_groups": GROUPS, "gated": False} | values
+        values = {"borders": ZEROS, "decoder_groups": GROUPS} | values
         if set(values) != expected:
             raise ArgumentError(
                 f"expected the model configuration keys {sorted(expected)}, got {sorted(values)}; "
@@ -180,13 +177,7 @@ class RDJEPA(nn.Module):
 def decoder_of(config: ModelConfig) -> Decoder:
     """Return a decoder with fresh weights."""
     return Decoder(
-        config.width,
-        config.decoder_width,
-        config.components,
-        config.decoder_groups,
-        config.patch,
-        config.borders,
-        config.gated,
+        config.width, config.decoder_width, config.components, config.decoder_groups, config.patch, config.borders
     )
 
 

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +85,7 @@ class Start:
 def check_start(start: RDJEPA | None, sizes: ModelConfig, objective: str) -> None:
     """Refuse a model that a run cannot go on from, or none where the objective needs one.
 
-    Sizes of a decoder are compared only where it is pretrained; a fresh one has those of the run. The run
-    has a gate where the start has one.
+    Sizes of a decoder are compared only where it is pretrained; a fresh one has those of the run.
 
     Raises:
         ArgumentError: no start, one of other sizes, one that lacks a pretrained network, or one that nothing is done
@@ -108,7 +107,7 @@ def check_start(start: RDJEPA | None, sizes: ModelConfig, objective: str) -> Non
             f"expected a model with pretrained encoder and predictor to start the objective {objective} from, got "
             f"{' and '.join(start.pretrained) or 'neither'}; give another model"
         )
-    differing = unlike(sizes.to_dict(), replace(start.config, gated=sizes.gated).to_dict())
+    differing = unlike(sizes.to_dict(), start.config.to_dict())
     if "decoder" not in start.pretrained:
         differing = [name for name in differing if not name.startswith("decoder")]
     if differing:

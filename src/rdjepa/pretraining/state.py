@@ -66,8 +66,6 @@ class Pretraining:
             torch.manual_seed(config.seed)
             fresh = build(model or preset)
             check_start(start, fresh.config, config.objective)
-            if start and start.config.gated:
-                fresh = build(replace(fresh.config, gated=True))
             for part in start.pretrained if start else ():
                 getattr(fresh, part).load_state_dict(getattr(start, part).state_dict())
             made = objectives.model_class(config.objective)(fresh, config)

@@ -1,10 +1,10 @@
 """Adaptation to all systems at once: predictor and decoder learn fields, on the latents of a pretrained encoder.
 
 What S2.6 does for one system and a few trajectories, for the systems of a pretraining before a new one is met. The
-encoder, which S2.6 freezes, learns with them if asked, and the decoder is given a gate if asked.
+encoder, which S2.6 freezes, learns with them if asked.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rdjepa.checks import check
@@ -19,11 +19,9 @@ class AdaptationOptions:
 
     Attributes:
         encoder: whether the encoder learns too; it stays as it was pretrained otherwise, as in S2.6.
-        gated: whether the decoder is given a gate (`rdjepa.models.gate`); one that has it keeps it.
     """
 
     encoder: bool = False
-    gated: bool = False
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -36,9 +34,6 @@ class Adaptation(DecoderAlone):
     options: ClassVar[type | None] = AdaptationOptions
 
     def __init__(self, model: RDJEPA, config: PretrainConfig) -> None:
-        if config.options.gated and not model.config.gated:
-            model.decoder.add_gate()
-            model.config = replace(model.config, gated=True)
         super().__init__(model, config)
         self.predictor.requires_grad_(True)
         if config.options.encoder:
@@ -47,8 +42,5 @@ class Adaptation(DecoderAlone):
 
     @classmethod
     def summary(cls, options: AdaptationOptions) -> str | None:
-        """Return what is done where the encoder learns too, or the decoder is given a gate."""
-        if not (options.encoder or options.gated):
-            return None
-        networks = "all three networks" if options.encoder else "predictor and decoder"
-        return f"forecasting fields with {networks}{', a gate in the decoder' if options.gated else ''}"
+        """Return what is done where the encoder learns too."""
+        return "forecasting fields with all three networks" if options.encoder else None

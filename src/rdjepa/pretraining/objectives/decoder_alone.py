@@ -10,7 +10,6 @@ import numpy as np
 
 from rdjepa.forecasters.base import HORIZONS
 from rdjepa.forecasters.loss import forecast_loss
-from rdjepa.models.gate import beside
 from rdjepa.models.rdjepa import RDJEPA
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch
@@ -41,6 +40,5 @@ class DecoderAlone(ObjectiveModel):
     def forward(self, batch: Batch) -> Outcome:
         """Forecast the fields at every horizon."""
         latent = self.encoder(batch.context)
-        other = beside(batch.context, HORIZONS) if self.decoder.gated else None
-        predicted = self.decoder(self.predictor.full_grid(latent, HORIZONS), batch.context[:, -1], other)
+        predicted = self.decoder(self.predictor.full_grid(latent, HORIZONS), batch.context[:, -1])
         return Outcome(forecast_loss(predicted, batch.futures[batch.frame_of_query]), latent.detach())

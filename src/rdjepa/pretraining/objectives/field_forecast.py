@@ -15,7 +15,6 @@ from torch import nn
 from rdjepa.checks import Count, check
 from rdjepa.data.windows import PRETRAINING
 from rdjepa.errors import ArgumentError
-from rdjepa.models.gate import beside
 from rdjepa.models.rdjepa import RDJEPA
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch
@@ -70,13 +69,7 @@ class FieldForecast(ObjectiveModel):
         latent = self.encoder(batch.context)
         tokens = torch.arange(latent.shape[1], device=latent.device)
         leads = batch.offsets[..., None].expand(-1, -1, len(tokens))
-        other = None
-        if self.decoder.gated:
-            own = beside(batch.context, PRETRAINING.max_offset)
-            rows = torch.arange(len(latent), device=latent.device)[:, None]
-            other = own._replace(forecast=own.forecast[rows, batch.offsets - 1])
-        predicted = self.predictor(latent, tokens.expand(leads.shape), leads)
-        predicted = self.decoder(predicted, batch.context[:, -1], other)
+        predicted = self.decoder(self.predictor(latent, tokens.expand(leads.shape), leads), batch.context[:, -1])
         return Outcome(F.mse_loss(predicted.float(), batch.futures[batch.frame_of_query]), latent.detach())
 
     def networks(self) -> list[nn.Module]:

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from rdjepa.forecasters.autoregression import Autoregression
+from rdjepa.forecasters.autoregression import MARGIN, Autoregression, _solved, fitted
 from rdjepa.forecasters.base import CONTEXT, HORIZONS
-from rdjepa.models.autoregression import MARGIN, _solved, fitted
 
 
 def iterated(step, first, second):
