@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from rdjepa.adaptation.combination import combined, fit_linear, least
+from rdjepa.adaptation.combination import blended, combined, correcting, fit_linear, least
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
@@ -129,3 +129,21 @@ def test_without_any_error_shares_are_equal_and_without_finite_ones_the_first_ha
 def test_no_trajectory_cannot_tell():
     with pytest.raises(ArgumentError, match="at least one trajectory"):
         combined(Told(SUPPORT, 0.1), [], PLAIN, CPU)
+
+
+def test_a_blend_knows_no_trajectory_and_takes_the_autoregression_where_that_fits():
+    class Still(Told):
+        def predict(self, *features):
+            return features[0][:, -1:].expand(-1, HORIZONS, -1, -1, -1)
+
+    turns = 0.3 * np.arange(20)[:, None, None] + 6 * np.random.default_rng(0).random((8, 8))
+    context, targets = windows(np.stack([np.cos(turns), np.sin(turns)], axis=-1).astype(np.float32))
+    network = Still([], 0.0)
+    errors = [(made(context) - targets).norm() for made in (blended(network), Autoregression(), network)]
+    assert errors[0] < 0.05 * errors[2] and errors[0] < errors[1] + 0.05 * errors[2]
+
+
+def test_a_network_corrects_the_linear_forecast_of_the_trajectories():
+    network = Told(SUPPORT, 1.0)
+    made = correcting(network, SUPPORT, PLAIN)
+    assert made.network is network and torch.equal(made.linear.weights, fit_linear(SUPPORT, PLAIN).weights)

@@ -3,7 +3,7 @@ import torch
 
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import CONTEXT
-from rdjepa.forecasters.combined import AROUND, Combined, blending
+from rdjepa.forecasters.combined import REACH, Combined, blending
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import Persistence
 
@@ -22,16 +22,19 @@ def test_it_is_the_sum_of_four_forecasts_in_their_shares():
 
 
 def test_a_network_weighs_where_the_context_is_disturbed_and_not_far_from_there():
-    phase = torch.rand(24, 24, dtype=torch.float64)
+    phase = torch.rand(48, 48, dtype=torch.float64)
     frames = [torch.stack([torch.cos(0.3 * t + phase), torch.sin(0.3 * t + phase)]) for t in range(CONTEXT)]
     context = torch.stack(frames)[None]
     assert blending(context)[1].max() < 0.02
-    context[0, -1, 0, 12, 12] += 1.0
-    weight = blending(context)[1][0, 0, 0]
-    near = weight[12 - AROUND : 13 + AROUND, 12 - AROUND : 13 + AROUND]
-    assert near.min() > 0.9
-    far = torch.cat([weight[:4].flatten(), weight[-4:].flatten()])
-    assert far.max() < 0.6 * near.min()
+    quiet = blending(context)[1]
+    context[0, -1, 0, 24, 24] += 1.0
+    weight = (blending(context)[1] - quiet)[0, :, 0]
+    for horizon, here in enumerate(weight, 1):
+        n = REACH * horizon
+        near = torch.zeros(48, 48, dtype=torch.bool)
+        near[24 - n : 25 + n, 24 - n : 25 + n] = True
+        assert here[near].min() > 2 * here[~near].max()
+    assert (weight[0] > 0.9).any() and not (weight[0, :20] > 0.5).any()
 
 
 def test_the_blend_is_the_autoregression_where_that_fits_and_the_network_where_it_does_not():

@@ -86,6 +86,17 @@ def combined(
     return Combined(network, linear, torch.from_numpy(found).float()).to(device)
 
 
+def blended(network: ForecastModel) -> Combined:
+    """Return a network blended with the autoregression of each context, which takes no trajectory to know the shares.
+
+    What the autoregression's fit leaves of a context says how far to trust it, and that is known of a network that has
+    learned the trajectories too, whose errors on others are not.
+    """
+    shares = torch.zeros(COMBINED, HORIZONS, network.components)
+    shares[1] = 1
+    return Combined(network, None, shares)
+
+
 def least(moments: np.ndarray) -> np.ndarray:
     """Return the shares w (n,) with the least w^T M w, where M (n, n) are second moments of errors.
 

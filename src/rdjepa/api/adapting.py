@@ -77,9 +77,9 @@ def adapt(
         normalizer: field statistics; taken from the trajectories themselves when None.
         base: "none", the network forecasts the field, as in the paper; "linear", it corrects a linear forecast of every
             point from its last four values, fitted to the trajectories: for fields that change slowly; "auto": it
-            forecasts the field, and where all weights were pretrained, the error without any update is small and
-            nothing is tiled, its forecast is then combined with what each context tells of itself, and of two
-            trajectories or more with that linear one (`rdjepa.adaptation.combination`). The record has the largest
+            forecasts the field, and where all weights were pretrained and nothing is tiled, its forecast is then
+            combined with what each context tells of itself, and of two trajectories or more, where the error without
+            any update is small, with that linear one (`rdjepa.adaptation.combination`). The record has the largest
             shares of the network as "combined".
         resample: bring fields on another grid to the model's (`rdjepa.data.regrid`), instead of refusing them; the
             forecaster then takes and makes fields on its own grid.
@@ -203,8 +203,11 @@ def adapt(
             share = retention.share_for(told["unadapted"], len(support.fields))
             if share and steps is None:
                 settings = dataclasses.replace(settings, steps=min(settings.steps, retention.UPDATES))
-        if combines and told["unadapted"] < retention.FAMILIAR:
-            made = combination.combined(forecaster, learned, statistics, torch_device)
+        if combines:
+            if told["unadapted"] < retention.FAMILIAR:
+                made = combination.combined(forecaster, learned, statistics, torch_device)
+            else:
+                made = combination.blended(forecaster).to(torch_device)
             told["combined"] = made.shares[:2].sum(0).tolist()  # where the context tells nothing of itself
     first = retention.weights(forecaster) if share else {}
 

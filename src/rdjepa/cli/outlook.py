@@ -45,7 +45,8 @@ def say_retention(forecaster: "Forecaster") -> None:
         kept = f"{kept}, the encoder tuned too"
     if shares := [share for each in record.get("combined", ()) for share in each]:
         low, high = 100 * min(shares), 100 * max(shares)
-        kept = f"{kept}; beside simple forecasts, the network's share is at most {low:.0f} to {high:.0f} %"
+        most = f", the network's share is at most {low:.0f} to {high:.0f} %" if low < 100 else ""
+        kept = f"{kept}; beside simple forecasts{most}"
     console.print(f"without an update the error on the data is {record['unadapted']:.3f}: {kept}")
 
 

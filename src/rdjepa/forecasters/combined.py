@@ -1,12 +1,12 @@
 """A network's forecast combined with two simple ones, in shares of each horizon and component.
 
     forecast[h, c] = w[0, h, c] network + w[1, h, c] blend + w[2, h, c] autoregression + w[3, h, c] linear
-    blend = g network + (1 - g) autoregression,    g = r / (r + s),    w >= 0, of sum 1
+    blend[h] = g[h] network + (1 - g[h]) autoregression,    g[h] = r[h] / (r[h] + s),    w >= 0, of sum 1
 
-r is the mean square of what the autoregression's fit leaves of the context around a point: where it leaves little,
-nothing but the fit is needed, and where an excitation arrives it is of no use. g is the weight of two forecasts by
-their variances, if that of the autoregression grows as r and that of the network is s. `rdjepa.adaptation.combination`
-finds the shares. Not part of the paper's protocol.
+r[h] is the mean square of what the autoregression's fit leaves of the context around a point, from as far away as may
+arrive there within h frames: where it leaves little, nothing but the fit is needed, and where an excitation arrives it
+is of no use. g is the weight of two forecasts by their variances, if that of the autoregression grows as r and that of
+the network is s. `rdjepa.adaptation.combination` finds the shares. Not part of the paper's protocol.
 """
 
 import torch
@@ -19,8 +19,8 @@ from rdjepa.forecasters.base import HORIZONS, ForecastModel
 from rdjepa.forecasters.linear import Linear
 
 COMBINED = 4  # forecasts
-AROUND = 4  # points on every side over which what is left is averaged
-SMALL = 1e-4  # s, in standardized units; this and the points were chosen on random equations (docs/results/left-out.md)
+REACH = 4  # points on every side, for each frame ahead, over which what is left is averaged
+SMALL = 1e-4  # s, in standardized units; both were chosen on random equations (docs/results/left-out.md)
 
 
 class Combined(Around):
@@ -63,7 +63,8 @@ class Combined(Around):
 
 
 def blending(context: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the autoregression (B, 5, C, H, W) of contexts, and the blend's weight g of a network (B, 1, C, H, W)."""
+    """Return the autoregression (B, 5, C, H, W) of contexts, and the blend's weight g of a network, the same shape."""
     forecast, left = fitted(context, HORIZONS)
-    around = F.avg_pool2d(left, 2 * AROUND + 1, stride=1, padding=AROUND, count_include_pad=False)
-    return forecast.to(context.dtype), (around / (around + SMALL)).to(context.dtype)[:, None]
+    reaches = [REACH * horizon for horizon in range(1, HORIZONS + 1)]
+    around = torch.stack([F.avg_pool2d(left, 2 * n + 1, 1, n, count_include_pad=False) for n in reaches], dim=1)
+    return forecast.to(context.dtype), (around / (around + SMALL)).to(context.dtype)
