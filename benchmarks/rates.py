@@ -15,7 +15,8 @@ all, and evaluated on its validation trajectories. With `--trunk`, the rates of 
 trajectories; `linear` among `--forecasters` is that forecast alone. Rows have the learning rates themselves, in the
 order of the parameter groups, the decoder last. `--seed` starts decoder (or all weights) and the order of windows
 anew, which shows how far two rows differ by chance. With `--stride` all frames are further apart. With `--combined`
-there is a second row of each, for the same network combined with simple forecasts (`rdjepa.adaptation.combination`).
+there are two more rows of each, for the same network combined with simple forecasts in the shares that the supports
+tell, and blended with one of them without any (`rdjepa.adaptation.combination`).
 `support` is the error on the supports before any update, standardized (`rdjepa.adaptation.retention.unadapted`).
 Forecasters that nothing trains have a row after 0 updates; so has `rd-jepa-decoder` with 0 among `--updates`, whose
 `--model` needs a pretrained decoder. Those that rehearse take trajectories that `--model` was pretrained on. No held-
@@ -211,6 +212,7 @@ def trial(
         kinds = {weights: snapshot}
         if around:
             kinds[f"{weights}, combined"] = Combined(snapshot, around.linear, around.shares)
+            kinds[f"{weights}, blended"] = combination.blended(snapshot)
         for kind, forecaster in kinds.items():
             forecast = rdjepa.Forecaster(forecaster, normalizer, {}).forecast
             every = max(1, 4 // arguments.stride)  # the same number of frames apart

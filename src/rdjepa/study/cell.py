@@ -26,6 +26,7 @@ from rdjepa.errors import StudyError
 from rdjepa.evaluation.evaluate import Forecast, evaluate
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.evaluation.spectra import RadialSpectra
+from rdjepa.forecasters import combined
 from rdjepa.io import checkpoint, sealed
 from rdjepa.io.provenance import fingerprint, software
 from rdjepa.models.rdjepa import parameter_count
@@ -110,8 +111,8 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
     own = {"pretraining": start.identity(), **kept} if start and change else {}
     if found.retains:
         own["retained"] = retention.RULE if found.retains == api.AUTO else found.retains
-    if found.retains == api.AUTO and cell.k > 1:
-        own["base"] = api.AUTO
+    if found.retains == api.AUTO:
+        own["base"] = combined.RULE
     if beside := contenders.rehearsed_keys(cell.forecaster, profile):
         statistics = checkpoint.read_sources(profile.checkpoint).normalizers
         own["rehearsed"] = {
