@@ -56,7 +56,7 @@ def adapt(
         str,
         typer.Option(
             help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast (slow fields); auto combines "
-            "the network's with simple forecasts where it can forecast the data without any update."
+            "the network's with simple forecasts, where all its weights were pretrained."
         ),
     ] = "auto",
     calibrate: Annotated[
