@@ -30,7 +30,7 @@ def test_a_share_of_the_pretrained_weights_is_retained(tiny):
         seen.append((weights, retention.weights(forecaster.model)))
 
     def adapted(**options: Any) -> Forecaster:
-        kept = {"decoder": "pretrained", "retain": 0.0, "config": AdaptConfig(averaging=0.9)}
+        kept = {"decoder": "pretrained", "base": "none", "retain": 0.0, "config": AdaptConfig(averaging=0.9)}
         given: dict[str, Any] = {"steps": 3, "device": "cpu", **kept}
         return rdjepa.adapt(model, trajectory(12), **(given | options))
 

@@ -36,9 +36,7 @@ class Around(ForecastModel):
         Raises:
             ArgumentError: always.
         """
-        raise ArgumentError(
-            f"expected a network to build {cls.__name__} around, got settings; restore the network first"
-        )
+        raise ArgumentError(f"expected a network to put {cls.__name__} around, got settings; restore the network first")
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of the network."""
