@@ -19,9 +19,9 @@ there are two more rows of each, for the same network combined with simple forec
 tell, and blended with one of them without any (`rdjepa.adaptation.combination`).
 `support` is the error on the supports before any update, standardized (`rdjepa.adaptation.retention.unadapted`).
 Forecasters that nothing trains have a row after 0 updates; so has `rd-jepa-decoder` with 0 among `--updates`, whose
-`--model` needs a pretrained decoder. Those that rehearse take trajectories that `--model` was pretrained on. No held-
-out system and no test trajectory is used. `run` appends a line per trial, number of updates and kind of weights, and
-skips what the file has; `table` prints a row per trial.
+`--model` needs a pretrained decoder. Those that rehearse take trajectories that `--model` was pretrained on. No
+held-out system and no test trajectory is used. `run` appends a line per trial, number of updates and kind of weights,
+and skips what the file has; `table` prints a row per trial.
 """
 
 import argparse

@@ -30,7 +30,7 @@ class WindowSpec:
     """The shape of a window, in stored frames.
 
     Attributes:
-        context: number of consecutive given frames.
+        context: number of given frames.
         max_offset: largest lead time h: 5 for forecasting, 8 for pretraining.
         stride: every so many stored frames are one of the window; lead times count these.
     """

@@ -48,9 +48,9 @@ class Combined(Around):
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
         """Return the others' part of the forecast, the network's weight, both (B, 5, C, H, W), and its features."""
-        alone, blended, own, fitted = self.shares[:, :, :, None, None]
+        alone, blended, own, linear = self.shares[:, :, :, None, None]
         autoregression, g = blending(context)
-        rest = (blended * (1 - g) + own) * autoregression + fitted * self.linear(context)
+        rest = (blended * (1 - g) + own) * autoregression + linear * self.linear(context)
         return (rest, alone + blended * g, *self.network.features(context))
 
     def predict(self, *features: Tensor) -> Tensor:
@@ -67,5 +67,12 @@ def blending(context: Tensor) -> tuple[Tensor, Tensor]:
     """Return the autoregression (B, 5, C, H, W) of contexts, and the blend's weight g of a network, the same shape."""
     forecast, left = fitted(context, HORIZONS)
     reaches = [REACH * horizon for horizon in range(1, HORIZONS + 1)]
-    around = torch.stack([F.avg_pool2d(left, 2 * n + 1, 1, n, count_include_pad=False) for n in reaches], dim=1)
+    around = torch.stack([_around(left, reach) for reach in reaches], dim=1)
     return forecast.to(context.dtype), (around / (around + SMALL)).to(context.dtype)
+
+
+def _around(values: Tensor, reach: int) -> Tensor:
+    """Return the mean of (B, C, H, W) over the points up to `reach` away along each side, one side after the other."""
+    for kernel, padding in (((2 * reach + 1, 1), (reach, 0)), ((1, 2 * reach + 1), (0, reach))):
+        values = F.avg_pool2d(values, kernel, 1, padding, count_include_pad=False)
+    return values

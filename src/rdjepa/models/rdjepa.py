@@ -79,8 +79,8 @@ class ModelConfig:
     def to_dict(self) -> dict:
         """Return the sizes and the revision of the architecture as JSON values.
 
-        What is left out, and and other borders and groups than the paper's are written only where they are, so a
-        usual model has the same values as before there was a choice.
+        What is left out, and other borders and groups than the paper's, are written only where they are, so a usual
+        model has the same values as before there was a choice.
         """
         values = asdict(self) | {"depths": list(self.depths), "without": list(self.without), "revision": REVISION}
         usual = {"without": [], "borders": ZEROS, "decoder_groups": GROUPS}
