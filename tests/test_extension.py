@@ -234,7 +234,10 @@ def test_a_name_is_registered_once_and_an_unknown_one_lists_the_known():
         forecasters.register(Baseline("a/b", "Another", "users:Another"))
     with pytest.raises(ArgumentError, match=r"among rd-jepa, .*extrapolation, linear, autoregression, got 'unet'"):
         forecasters.build("unet")
-    with pytest.raises(StudyError, match="boundary, scratch, decoder, rehearsal, ablation, got 'mine'"):
+    with pytest.raises(
+        StudyError,
+        match="decoder-source, decoder-boundary, rehearsal, ablation, got 'mine'",
+    ):
         runner.cells("mine")
 
 

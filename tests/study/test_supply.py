@@ -1,7 +1,7 @@
 """Statistics and trajectories: read where there are some, made otherwise, and the same for every cell."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -9,9 +9,11 @@ from rdjepa.data import store
 from rdjepa.data.identity import identity
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
+from rdjepa.data.store import checksum
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import DataError
 from rdjepa.io import sealed
+from rdjepa.io.checkpoint import Sources
 from rdjepa.study.supply import TRAJECTORY_BYTES, Supply, keys_of, pool_keys
 from rdjepa.systems import get
 
@@ -27,6 +29,23 @@ def test_statistics_are_those_of_the_first_pool_trajectories(tmp_path, brief, tw
         supply.normalizer("lambda-omega", 4)
     # trajectories that only the statistics needed are not kept
     assert set(store.keys(tmp_path / "data")) == set(keys_of(two_cells, brief))
+
+
+def test_statistics_are_those_of_the_pretraining_where_it_saw_the_same_pool(tmp_path):
+    names, first = ("schnakenberg", "lambda-omega"), simulate("schnakenberg")
+    own = Normalizer((1.0, 2.0), (3.0, 4.0), "pool")
+    checksums = dict.fromkeys(map(str, pool_keys("schnakenberg", 2)), "0" * 64) | {
+        str(first.key): checksum(first.fields)
+    }
+    seen = Sources({"schnakenberg": asdict(own)}, checksums)
+    supply = Supply(tmp_path)
+    supply.take_pretraining_statistics(replace(seen, trajectories=checksums | {str(first.key): "1" * 64}), names, 2)
+    supply.take_pretraining_statistics(seen, names, 3)
+    supply.take_pretraining_statistics(seen, names, 1)
+    assert not any(supply.has_statistics("schnakenberg", count) for count in (1, 2, 3))
+    supply.take_pretraining_statistics(seen, names, 2)
+    assert supply.normalizer("schnakenberg", 2) == own and not supply.has_statistics("lambda-omega", 2)
+    assert not store.keys(tmp_path / "data")  # what only the comparison needed is not kept
 
 
 def test_the_statistics_of_a_small_pool_take_all_of_it():

@@ -35,7 +35,17 @@ OBJECTIVES = (
 )
 PARTS = ("diffusion", "reaction", "masks", "blocks", "tubes", "same-time")
 FRAME_PLACES = ("memory", "mapped", "device")
-STUDIES = ("heldout", "source", "boundary", "scratch", "decoder", "rehearsal", "ablation")
+STUDIES = (
+    "heldout",
+    "source",
+    "boundary",
+    "scratch",
+    "decoder",
+    "decoder-source",
+    "decoder-boundary",
+    "rehearsal",
+    "ablation",
+)
 PROFILES = ("paper", "small", "nano", "ablation", "ablation-long")
 PHASES = ("choice", "final")
 

@@ -131,7 +131,7 @@ def plan(
     supply.check(dict.fromkeys(cell.system for cell in cells))
     finished = [] if known is None else read_records(known)
     missing = runner.missing_cells(root, cells, chosen, finished)
-    supply.take_statistics(finished, {cell.system for cell in missing})
+    runner.take_statistics(supply, missing, chosen, finished)
     starts = runner.missing_pretrainings(root, missing, chosen)
     with progress("time") as update:
         expected = cost.cost(missing, chosen, supply, device_named(device), update, starts)

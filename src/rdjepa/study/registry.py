@@ -209,6 +209,26 @@ register(
         subject="rd-jepa-decoder",
     )
 )  # fmt: skip
+# The paper's two other studies with the same checkpoints, adapted as the command `adapt` decides.
+ADAPTED = ("rd-jepa-auto", "rd-jepa-zero-shot", "scratch", "no-latent", "linear", "autoregression")
+register(
+    Study(
+        "decoder-source",
+        "A decoder that was pretrained too, on source systems",
+        protocol.SOURCES,
+        ADAPTED,
+        cells="source",
+    )
+)
+register(
+    Study(
+        "decoder-boundary",
+        "A decoder that was pretrained too, between walls",
+        protocol.WALLS,
+        ADAPTED,
+        cells="boundary",
+    )
+)
 register(
     # Nor does the paper rehearse. Both controls see the same trajectories, which tells pretraining from seeing them.
     Study(

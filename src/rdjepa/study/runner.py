@@ -2,7 +2,7 @@
 
 import re
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -12,7 +12,7 @@ import torch
 from rdjepa.data.parallel import check_workers, completed
 from rdjepa.errors import OutputError, StudyError
 from rdjepa.forecasters import registry as forecasters
-from rdjepa.io.checkpoint import shipped
+from rdjepa.io.checkpoint import read_sources, shipped
 from rdjepa.models.device import device_named
 from rdjepa.progress import Progress
 from rdjepa.study import changes, pretrainings
@@ -44,6 +44,18 @@ def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile, know
         for cell, content in contents.items()
         if identifier(but_precision(content)) not in finished and not directory.is_done(identifier(content))
     ]
+
+
+def take_statistics(supply: Supply, missing: Sequence[Cell], profile: Profile, known: Sequence[Record]) -> None:
+    """Keep the field statistics that are known already: from finished cells, and from the pretraining of the model.
+
+    Raises:
+        CheckpointError: the model does not name its data.
+    """
+    names = list(dict.fromkeys(cell.system for cell in missing))
+    supply.take_statistics(known, names)
+    if _pretrained(missing):
+        supply.take_pretraining_statistics(read_sources(profile.checkpoint), names, profile.statistics)
 
 
 def missing_pretrainings(root: Path | str, missing: Sequence[Cell], profile: Profile) -> list[Pretraining]:
@@ -120,7 +132,7 @@ def run(
     finished = [] if known is None else read_records(known)
     profile = _claimed(directory, plan, profile)
     missing = missing_cells(root, plan, profile, finished)
-    supply.take_statistics(finished, {cell.system for cell in missing})
+    take_statistics(supply, missing, profile, finished)
     number = workers if workers is not None else max(1, torch.cuda.device_count())
     preparing = None if progress is None else lambda done, total, _: progress(done, total, "trajectories")
     supply.prepare(missing, profile, workers=number, scheduler=scheduler, progress=preparing)
@@ -174,10 +186,15 @@ def run(
     return _report(outcomes, kept, stopped)
 
 
+def _pretrained(cells: Iterable[Cell]) -> list[str]:
+    """Return the forecasters that start from the checkpoint of the profile."""
+    names = dict.fromkeys(cell.forecaster for cell in cells)
+    return [name for name in names if changes.find(name) is None and forecasters.get(name).pretrained]
+
+
 def _claimed(directory: Directory, plan: Sequence[Cell], profile: Profile) -> Profile:
     """Enter the settings of a run into its directory; return the profile with a checkpoint that all workers find."""
-    names = dict.fromkeys(cell.forecaster for cell in plan)
-    pretrained = [name for name in names if changes.find(name) is None and forecasters.get(name).pretrained]
+    pretrained = _pretrained(plan)
     # The checkpoint is recorded by forecaster, not by profile: forecasters without pretraining run with any or none.
     weights = {name: checkpoint_fingerprint(profile, forecasters.get(name).keeps_decoder) for name in pretrained}
     directory.claim(profile.name, profile.settings())

@@ -15,9 +15,11 @@ from rdjepa.data.acquire import Acquirer
 from rdjepa.data.build import BuildReport, build
 from rdjepa.data.parallel import completed
 from rdjepa.data.statistics import Moments, Normalizer, fold
+from rdjepa.data.store import checksum
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import DataError
 from rdjepa.io import sealed
+from rdjepa.io.checkpoint import Sources
 from rdjepa.progress import Progress
 from rdjepa.study import protocol
 from rdjepa.study.cell import Cell, Record
@@ -85,6 +87,26 @@ class Supply:
                 continue
             if content["grid"] == self.grid and content["data"] == recipe_fingerprint(system):
                 self._write_statistics(system, content["statistics"], Normalizer.from_dict(record["normalizer"]))
+
+    def take_pretraining_statistics(self, sources: Sources, names: Collection[str], count: int) -> None:
+        """Keep the field statistics that a model was pretrained with (S2.6), of systems of which it saw the same pool.
+
+        They are those that would be computed here, without simulating the pool again: the checkpoint lists all of its
+        trajectories, and the first one, simulated here, must have its checksum. Otherwise nothing is taken.
+
+        Args:
+            sources: data of a checkpoint of this grid.
+            names: systems.
+            count: number of pool trajectories that the statistics are taken from.
+        """
+        for system in names:
+            if self.has_statistics(system, count) or system not in sources.normalizers:
+                continue
+            keys = pool_keys(system, count)
+            if {key for key in sources.trajectories if key.startswith(f"{system}/")} == set(map(str, keys)):
+                first = self.acquirer.get(keys[0], keep=False)
+                if checksum(first.fields) == sources.trajectories[str(keys[0])]:
+                    self._write_statistics(system, count, Normalizer.from_dict(sources.normalizers[system]))
 
     def has_statistics(self, system: str, count: int) -> bool:
         """Return whether `prepare` wrote these statistics."""

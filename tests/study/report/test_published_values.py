@@ -72,5 +72,8 @@ def test_rd_jepa_is_lowest_wherever_the_paper_says_so():
 
 
 def test_an_unknown_study_is_answered_with_the_known_ones():
-    with pytest.raises(ValueError, match="boundary, scratch, decoder, rehearsal, ablation, got 'held-out'"):
+    with pytest.raises(
+        ValueError,
+        match="decoder-source, decoder-boundary, rehearsal, ablation, got 'held-out'",
+    ):
         published("held-out")
