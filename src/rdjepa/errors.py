@@ -1,5 +1,10 @@
 """The errors of the package: what a user can correct is raised as one of these, with one sentence that says how."""
 
+import sys
+import warnings
+
+_OURS = ("rdjepa", "torch")  # torch, since its decorators stand around functions of the package
+
 
 def printable(text: str) -> str:
     """Return a text with what would break its line, or move the cursor, written as an escape."""
@@ -52,3 +57,16 @@ class ProcessError(RdjepaError, RuntimeError):
 
 class Note(UserWarning):
     """What was decided for the user about data that leave a choice; silence it once it is known."""
+
+
+def warn(sentence: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, with the line of the user's code that called the package rather than one within it.
+
+    Args:
+        sentence: what is shown.
+        category: class of the warning, as in `warnings.warn`.
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in _OURS:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(sentence, category, stacklevel=level)

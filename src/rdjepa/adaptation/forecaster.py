@@ -1,6 +1,5 @@
 """The adapted forecaster in physical units, as `rdjepa.adapt` returns it, and its file."""
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from rdjepa.checks import Count, checked, of_class
 from rdjepa.data.fields import channels_first, channels_last, single
 from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
-from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note
+from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, warn
 from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 from rdjepa.forecasters.combined import Combined
@@ -108,7 +107,7 @@ class Forecaster:
         if components and not reading.components:
             chosen = ", ".join(map(str, components))
             note = f"components {chosen} are taken, as in adaptation; --components (components=) says others"
-            warnings.warn(note, Note, stacklevel=3)
+            warn(note, Note)
         return replace(reading, stride=reading.stride or self.stride, components=components)
 
     def forecast(self, context: np.ndarray) -> np.ndarray:
@@ -126,12 +125,10 @@ class Forecaster:
         context = self._checked(context)
         made = self._forecast(context if context.ndim == 5 else context[None])
         if not np.isfinite(made).all():
-            warnings.warn(
+            warn(
                 f"expected a context near the support, got values up to {np.abs(context).max():.3g} whose forecast is "
                 f"not finite (mean of the support {', '.join(f'{mean:.3g}' for mean in self.normalizer.mean)}); give "
                 "it in the units of the support",
-                UserWarning,
-                stacklevel=2,
             )
         return made if context.ndim == 5 else made[0]
 
@@ -166,11 +163,9 @@ class Forecaster:
         pairs = zip(given, made, strict=True) if given.ndim == 5 else [(given, made)]
         stable = min(self.stable_frames(*pair) for pair in pairs)
         if stable < length:
-            warnings.warn(
+            warn(
                 f"expected a stable rollout, got one that is not stable from frame {stable + 1} of {length}: it is not "
                 "finite there, or leaves the range of the support by more than its width; use the frames before",
-                UserWarning,
-                stacklevel=2,
             )
         return made
 

@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import time
-import warnings
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from rdjepa.checks import BelowOne, checked, of_class
 from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
-from rdjepa.errors import ArgumentError
+from rdjepa.errors import ArgumentError, warn
 from rdjepa.forecasters import registry
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
@@ -164,7 +163,7 @@ def adapt(
         )
     require_parts(start, borders, decoder, encoder)
     if isinstance(start, ForecastModel) and (refusal := why_unsavable(start)):
-        warnings.warn(refusal, UserWarning, stacklevel=2)
+        warn(refusal)
     side = grid_of(start)
     support = read_support(
         trajectories,

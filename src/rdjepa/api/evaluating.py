@@ -24,7 +24,7 @@ from rdjepa.data.regrid import has_walls
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.well import checksum
-from rdjepa.errors import ArgumentError, Note
+from rdjepa.errors import ArgumentError, Note, warn
 from rdjepa.evaluation import curve_file
 from rdjepa.evaluation.evaluate import Forecast, Row
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
@@ -81,11 +81,9 @@ def evaluate(
         seen = set(forecaster.record.get("checksums", ()))
         known = sum(checksum(trajectory.fields) in seen for trajectory in given)
         if known:
-            warnings.warn(
+            warn(
                 f"expected trajectories that the forecaster has not seen, got {known} of {len(given)} that it was "
                 "adapted to; its errors on those say nothing about new ones",
-                UserWarning,
-                stacklevel=2,
             )
     return _evaluate(function, given, metrics=tuple(metrics), progress=progress)
 

@@ -1,7 +1,6 @@
 """What a forecaster is adapted to and calibrated on: trajectories as they are given, read and checked."""
 
 import dataclasses
-import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from rdjepa.data.readers import Reading
 from rdjepa.data.regrid import has_walls
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.well import checksum
-from rdjepa.errors import ArgumentError, DataError, Note
+from rdjepa.errors import ArgumentError, DataError, Note, warn
 from rdjepa.forecasters.tiled import squares
 
 AUTO = "auto"
@@ -78,7 +77,7 @@ def read_support(
     Raises:
         ArgumentError, DataError: as for `adapt`.
     """
-    given, taken = read_at_stride(trajectories, side, resample, reading, stride, level=4)
+    given, taken = read_at_stride(trajectories, side, resample, reading, stride)
     grid = tiled_grid(given) if tile else side
     support = undivided = checked_fields(given, grid)
     others: list[np.ndarray] = []
@@ -88,7 +87,7 @@ def read_support(
     cut = [] if hold_out is None or kept else undivided  # whoever forecasts all of it forecasts what was adapted to
     checksums = [checksum(fields) for fields in (*support, *cut)]
     if calibrate is not None:
-        held, _ = read_at_stride(calibrate, side, resample, reading, taken, level=4)
+        held, _ = read_at_stride(calibrate, side, resample, reading, taken)
         others = checked_fields(held, grid)
         _refuse_seen(others, checksums)
     return Support(
@@ -116,12 +115,9 @@ def _refuse_seen(others: Sequence[np.ndarray], checksums: Collection[str]) -> No
 
 
 def read_at_stride(
-    source: Any, grid: int | None, resample: bool, reading: Reading | None, stride: int | str, level: int = 3
+    source: Any, grid: int | None, resample: bool, reading: Reading | None, stride: int | str
 ) -> tuple[list[Trajectory], int]:
-    """Read trajectories at a stride, and say so where none was asked for and another is suggested.
-
-    `level` is the one of the stack whose line such a note is shown with.
-    """
+    """Read trajectories at a stride, and say so where none was asked for and another is suggested."""
     if isinstance(stride, str) and stride != AUTO:
         raise ArgumentError(f'expected a stride of a whole number or "{AUTO}", got {stride!r}; give one of these')
     reading = reading or Reading()
@@ -136,7 +132,7 @@ def read_at_stride(
     given = readers.load(source, grid=grid if resample else None, reading=reading)
     found = survey.inspect(given) if reading.stride is None else None
     if found and found.stride > 1:
-        warnings.warn(f"frame stride {found.pace}", Note, stacklevel=level)
+        warn(f"frame stride {found.pace}", Note)
     return given, reading.step
 
 

@@ -1,9 +1,9 @@
 """What commands say about how far a forecast can be trusted: its calibration, its novelty, the growth of its error."""
 
-import warnings
 from typing import TYPE_CHECKING
 
 from rdjepa.cli.console import console
+from rdjepa.errors import warn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,11 +54,9 @@ def warn_of_novelty(forecaster: "Forecaster", context: "np.ndarray") -> None:
     """Warn of a context (4, H, W, C) that is unlike the support."""
     novelty = forecaster.novelty(context)
     if novelty is not None and novelty > 1:
-        warnings.warn(
+        warn(
             f"expected a context like the support, got one that lies {novelty:.1f} times as far from it as any window "
             "known to be of the same kind; errors may be larger, and intervals may miss more, than those measured",
-            UserWarning,
-            stacklevel=2,
         )
 
 

@@ -9,7 +9,6 @@ The two describe the data completely: the same keys give the same arrays on the 
 
 import contextlib
 import json
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +18,7 @@ from rdjepa.data import store
 from rdjepa.data.identity import confirm, identity
 from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key
-from rdjepa.errors import DataError, OutputError
+from rdjepa.errors import DataError, OutputError, warn
 from rdjepa.io import sealed
 from rdjepa.pde.distance import Nearest
 from rdjepa.pde.screening import tally
@@ -177,10 +176,9 @@ def write(base: Path | str) -> Path:
             entries[str(key)]["nearest"] = record.nearest
         software[json.dumps(dict(record.software), sort_keys=True)] = dict(record.software)
     if len(software) > 1:
-        warnings.warn(
+        warn(
             f"expected trajectories made by one set of versions in {base}, got {_mixture(software.values())}; "
             "their numbers agree up to rounding, make the older ones again where bits matter",
-            stacklevel=2,
         )
     content: dict[str, Any] = {"format": FORMAT, "software": list(software.values())}
     if near := nearest_of_all({text: entry.get("nearest") for text, entry in entries.items()}):

@@ -1,13 +1,12 @@
 """Device and precision of the networks."""
 
 import contextlib
-import warnings
 
 import torch
 from torch import Tensor, nn
 
 from rdjepa.checks import of_class
-from rdjepa.errors import ArgumentError, Note
+from rdjepa.errors import ArgumentError, Note, warn
 
 
 def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager:
@@ -41,7 +40,7 @@ def note_emulation(precision: str, device: torch.device) -> None:
     """Warn of a precision that the device emulates."""
     if suited(precision, device) != precision:
         slow = f"this device has no {precision} arithmetic and emulates it, many times slower than float32"
-        warnings.warn(slow, Note, stacklevel=3)
+        warn(slow, Note)
 
 
 def in_own_precision(layer: nn.Module, x: Tensor) -> Tensor:

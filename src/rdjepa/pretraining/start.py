@@ -1,12 +1,11 @@
 """What a pretraining goes on from: a pretrained model, and what its checkpoint says of the run that made it."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rdjepa.errors import ArgumentError, CheckpointError
+from rdjepa.errors import ArgumentError, CheckpointError, warn
 from rdjepa.io import checkpoint
 from rdjepa.io.checkpoint import CURVES, METRICS
 from rdjepa.models.rdjepa import RDJEPA, ModelConfig, unlike
@@ -55,12 +54,10 @@ class Start:
         """
         known = self.sources.trajectories
         if others := [key for key, value in checksums.items() if known.get(key, value) != value]:
-            warnings.warn(
+            warn(
                 f"expected the trajectories that the model was started with, got {len(others)} of {len(checksums)} of "
                 f"the same key and other content, {others[0]} first (another processor rounds otherwise, or another "
                 "recipe made them); the new model lists the checksums of the first run",
-                UserWarning,
-                stacklevel=3,
             )
 
     def told(self, record: Mapping[str, Any]) -> dict[str, Any]:

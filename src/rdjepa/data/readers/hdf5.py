@@ -1,6 +1,5 @@
 """HDF5: the layouts that are known by name, and any other file through its arrays."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from rdjepa.data.readers import catalog
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import DAMAGED, Recording, damaged, domain_length
 from rdjepa.data.readers.sizes import require_held
-from rdjepa.errors import DataError, Note, RdjepaError
+from rdjepa.errors import DataError, Note, RdjepaError, warn
 from rdjepa.io import sealed
 
 HDF5_START = b"\x89HDF\r\n\x1a\n"
@@ -159,11 +158,10 @@ def _read_pdebench(path: Path, file: h5py.File, reading: Reading) -> Iterator[Re
     numbers = [int(name) for name in names if name.isdecimal()]
     gaps = bool(numbers) and (len(numbers) < len(names) or max(numbers) - min(numbers) >= len(numbers))
     if gaps or len(names) < len(file):
-        warnings.warn(
+        warn(
             f"expected groups with consecutive numbers and `data` in {path}, got {', '.join(sorted(file))[:200]}; "
             "those without data are left out",
             Note,
-            stacklevel=2,
         )
     for name in names:
         group = file[name]

@@ -1,6 +1,5 @@
 """Reading of a user's own data into trajectories: the only road from any source, with every check and conversion."""
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -17,7 +16,7 @@ from rdjepa.data.readers.sizes import require_memory
 from rdjepa.data.regrid import Regridding, has_walls
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
-from rdjepa.errors import DataError, Note
+from rdjepa.errors import DataError, Note, warn
 
 AS_FOUND = Reading()
 Sliced = TypeVar("Sliced", bound=Any)
@@ -60,7 +59,7 @@ def load(
     if not found:
         raise DataError(f"expected at least one trajectory, got none in {describe(source)}; give {KNOWN}")
     for sentence in notes.sentences():
-        warnings.warn(sentence, Note, stacklevel=2)
+        warn(sentence, Note)
     return found
 
 
@@ -74,7 +73,7 @@ def trajectories(
     notes = _Notes()
     yield from _trajectories(source, reading or AS_FOUND, minimum_frames, 1, grid, notes)
     for sentence in notes.sentences():
-        warnings.warn(sentence, Note, stacklevel=2)
+        warn(sentence, Note)
 
 
 @dataclass

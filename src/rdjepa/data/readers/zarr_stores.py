@@ -2,7 +2,6 @@
 
 import json
 import math
-import warnings
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from rdjepa.data.readers import catalog
 from rdjepa.data.readers.extras import needed
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import DAMAGED, Recording, damaged
-from rdjepa.errors import DataError, Note, RdjepaError
+from rdjepa.errors import DataError, Note, RdjepaError, warn
 
 METADATA = ("zarr.json", ".zgroup", ".zarray")
 SPARSEST = 100  # an array with fewer of its pieces is taken for damaged
@@ -99,7 +98,7 @@ def _say_missing(array: Any, path: Path) -> None:
         )
     if stored < expected:
         sentence = f"{stored} of {expected} pieces of {place} are stored; the others are read as {array.fill_value}"
-        warnings.warn(sentence, Note, stacklevel=2)
+        warn(sentence, Note)
 
 
 def _stored(path: Path, array: str) -> int:
