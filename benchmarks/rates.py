@@ -203,16 +203,17 @@ def trial(
     first = retention.weights(model) if shares else {}
     data = windows(model, [each.fields for each in learning], normalizer, torch.device("cpu"), beside)
     fields = [each.fields for each in learning]
-    around = None
+    beside_it: dict[str, Combined] = {}
     if arguments.combined and groups:
-        around = combination.combined(model.eval(), fields, normalizer, torch.device("cpu"))
+        device = torch.device("cpu")
+        beside_it["combined"] = combination.combined(model.eval(), fields, normalizer, device)
+        beside_it["blended"] = combination.blended(model, fields, normalizer)
 
     def measure(updates: int, weights: str, snapshot: ForecastModel) -> None:
         on_supports = "" if updates else f"{retention.unadapted(snapshot, data):.6g}"
-        kinds = {weights: snapshot}
-        if around:
-            kinds[f"{weights}, combined"] = Combined(snapshot, around.linear, around.shares)
-            kinds[f"{weights}, blended"] = combination.blended(snapshot)
+        kinds: dict[str, ForecastModel] = {weights: snapshot}
+        for how, made in beside_it.items():
+            kinds[f"{weights}, {how}"] = Combined(snapshot, made.linear, made.shares, made.equation)
         for kind, forecaster in kinds.items():
             forecast = rdjepa.Forecaster(forecaster, normalizer, {}).forecast
             every = max(1, 4 // arguments.stride)  # the same number of frames apart

@@ -232,7 +232,7 @@ def test_a_name_is_registered_once_and_an_unknown_one_lists_the_known():
         metrics.register(Metric("mse", "Another", largest))
     with pytest.raises(ArgumentError, match="without slash"):
         forecasters.register(Baseline("a/b", "Another", "users:Another"))
-    with pytest.raises(ArgumentError, match=r"among rd-jepa, .*extrapolation, linear, autoregression, got 'unet'"):
+    with pytest.raises(ArgumentError, match=r"among rd-jepa, .*linear, autoregression, equation, got 'unet'"):
         forecasters.build("unet")
     with pytest.raises(
         StudyError,

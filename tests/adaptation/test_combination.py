@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from rdjepa.adaptation.combination import blended, combined, correcting, fit_linear, least
+from rdjepa.adaptation.combination import blended, combined, correcting, fit_equation, fit_linear, least
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
@@ -17,7 +17,7 @@ SUPPORT = [
     np.random.default_rng(seed).standard_normal((frames, 8, 8, 2)).cumsum(0).astype(np.float32)
     for seed, frames in enumerate((20, 14, 17))
 ]
-BLEND = torch.eye(4)[1][:, None, None].expand(-1, HORIZONS, 2)
+BLEND, OWN = (torch.eye(4)[i][:, None, None].expand(-1, HORIZONS, 2) for i in (1, 2))
 
 
 def windows(fields):
@@ -74,9 +74,10 @@ def test_no_other_shares_have_a_smaller_error_where_nothing_has_seen_what_it_for
     def error_of(shares):
         total = torch.zeros(HORIZONS, 2)
         for i, fields in enumerate(support):
-            linear = fit_linear(support[:i] + support[i + 1 :], PLAIN) if count > 1 else None
+            others = support[:i] + support[i + 1 :]
+            fits = (fit_linear(others, PLAIN), shares, fit_equation(others, PLAIN)) if others else (None, shares)
             context, targets = windows(fields)
-            total += (Combined(network, linear, shares)(context) - targets).square().sum((0, 3, 4))
+            total += (Combined(network, *fits)(context) - targets).square().sum((0, 3, 4))
         return total
 
     least_error = error_of(best)
@@ -92,13 +93,15 @@ def test_many_trajectories_are_forecast_in_parts(monkeypatch):
     network, (one, two, three) = Told(SUPPORT, 1.0), SUPPORT
     moments = torch.zeros(HORIZONS, 2, 4, 4, dtype=torch.float64)
     for learned, others in (([two], [one, three]), ([one, three], [two])):
-        fits = (network, Combined(network, None, BLEND), Autoregression(), fit_linear(learned, PLAIN))
+        equation = fit_equation(learned, PLAIN)
+        own = (Combined(network, None, shares, equation) for shares in (BLEND, OWN))
+        fits = (network, *own, fit_linear(learned, PLAIN))
         for context, targets in map(windows, others):
             errors = torch.stack([fit(context) - targets for fit in fits]).double()
             moments += torch.einsum("ibnchw,jbnchw->ncij", errors, errors)
     found = combined(network, SUPPORT, PLAIN, CPU).shares
     for h, c in np.ndindex(HORIZONS, 2):
-        np.testing.assert_allclose(found[:, h, c], least(moments[h, c].numpy()), atol=1e-4)
+        np.testing.assert_allclose(found[:, h, c], least(moments[h, c].numpy()), atol=2e-3)
 
 
 def test_units_and_constants_do_not_matter():
@@ -131,15 +134,17 @@ def test_no_trajectory_cannot_tell():
         combined(Told(SUPPORT, 0.1), [], PLAIN, CPU)
 
 
-def test_a_blend_knows_no_trajectory_and_takes_the_autoregression_where_that_fits():
+def test_a_blend_takes_what_the_context_tells_where_that_fits():
     class Still(Told):
         def predict(self, *features):
             return features[0][:, -1:].expand(-1, HORIZONS, -1, -1, -1)
 
     turns = 0.3 * np.arange(20)[:, None, None] + 6 * np.random.default_rng(0).random((8, 8))
-    context, targets = windows(np.stack([np.cos(turns), np.sin(turns)], axis=-1).astype(np.float32))
+    fields = np.stack([np.cos(turns), np.sin(turns)], axis=-1).astype(np.float32)
+    context, targets = windows(fields)
     network = Still([], 0.0)
-    errors = [(made(context) - targets).norm() for made in (blended(network), Autoregression(), network)]
+    made = blended(network, [fields[:9]], PLAIN)
+    errors = [(made(context) - targets).norm() for made in (made, Autoregression(), network)]
     assert errors[0] < 0.05 * errors[2] and errors[0] < errors[1] + 0.05 * errors[2]
 
 

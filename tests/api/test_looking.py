@@ -36,7 +36,7 @@ def test_a_learning_curve_of_arrays_and_its_figure(tmp_path):
         "fno",
         "linear",
         "autoregression",
-        "rates",
+        "equation",
     )
     assert len(lines) == lines[-1][0] == lines[-1][1] == 2 * (2 + 4 * 3)
     assert curve.notes[0] == "1 updates for every K; adapt takes up to 5000 by default"
@@ -185,7 +185,7 @@ def test_an_impossible_stride_in_a_record_is_refused(stride):
 @pytest.mark.parametrize("fields", [FIELDS, np.concatenate(FIELDS)])
 def test_a_first_look_measures_on_what_it_held_out_and_forecasts_beyond_the_end(fields):
     look = rdjepa.first_look(fields, model=small(), steps=1, level=0.9)
-    assert list(look.errors) == ["fno", "linear", "autoregression", "persistence", "extrapolation"]
+    assert list(look.errors) == ["fno", "linear", "autoregression", "equation", "persistence", "extrapolation"]
     assert all(list(errors) == [1, 2, 3, 4, 5] for errors in look.errors.values())
     last = fields[-1] if fields.ndim == 5 else fields
     assert np.array_equal(look.context, last[-4:]) and np.array_equal(look.reference, last[-5:])
@@ -208,6 +208,7 @@ def test_a_first_look_has_the_pretrained_model_beside_it(tiny):
         "rd-jepa-zero-shot",
         "linear",
         "autoregression",
+        "equation",
         "persistence",
         "extrapolation",
     ]
@@ -221,9 +222,9 @@ def per_horizon_of(held):
     return per_horizon(rows, "relative_l2")
 
 
-def test_a_first_look_corrects_a_linear_forecast_unless_told_otherwise():
-    assert rdjepa.first_look(FIELDS, model=small(), steps=1).forecaster.base == "linear"
-    assert rdjepa.first_look(FIELDS, model=small(), steps=1, base="none").forecaster.base == "none"
+def test_a_first_look_corrects_a_linear_forecast_where_asked():
+    assert rdjepa.first_look(FIELDS, model=small(), steps=1, base="linear").forecaster.base == "linear"
+    assert rdjepa.first_look(FIELDS, model=small(), steps=1).forecaster.base == "none"  # not all was pretrained
 
 
 def test_a_first_look_lowers_the_level_to_what_the_calibration_gives():

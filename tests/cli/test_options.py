@@ -50,7 +50,7 @@ def test_names_in_help_are_those_that_are_known(shown, known):
         (curve.learning_curve, {"updates": api.CURVE_UPDATES, "draws": api.CURVE_DRAWS}),
         (
             look.first_look,
-            {"steps": api.LOOK_UPDATES, "level": api.LOOK_LEVEL, "hold_out": api.LOOK_SHARE, "base": api.LOOK_BASE},
+            {"steps": api.LOOK_UPDATES, "level": api.LOOK_LEVEL, "hold_out": api.LOOK_SHARE},
         ),
         (pretrain.probe, {"train": ProbeConfig.train, "test": ProbeConfig.test}),
         (study.run, {"cache": Supply.limit / study.GIB}),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rdjepa.forecasters.autoregression import MARGIN, Autoregression, _solved, fitted
+from rdjepa.forecasters.autoregression import MARGIN, Autoregression, fitted, solved
 from rdjepa.forecasters.base import CONTEXT, HORIZONS
 
 
@@ -102,4 +102,4 @@ def test_any_number_of_components_and_any_grid(components):
 def test_elimination_solves_what_it_is_given():
     root = torch.randn(3, 8, 8, dtype=torch.float64)
     matrix, right = root @ root.transpose(1, 2) + 0.1 * torch.eye(8), torch.randn(3, 8, 2, dtype=torch.float64)
-    np.testing.assert_allclose(_solved(matrix, right), torch.linalg.solve(matrix, right), rtol=1e-8)
+    np.testing.assert_allclose(solved(matrix, right), torch.linalg.solve(matrix, right), rtol=1e-8)

@@ -1,9 +1,10 @@
 import pytest
 import torch
 
-from rdjepa.forecasters.autoregression import Autoregression
+from rdjepa.forecasters.autoregression import Autoregression, fitted
 from rdjepa.forecasters.base import CONTEXT
-from rdjepa.forecasters.combined import REACH, Combined, blending
+from rdjepa.forecasters.combined import REACH, SMALL, Combined, blending
+from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import Persistence
 
@@ -14,36 +15,50 @@ CONTEXTS = torch.stack([FIELDS[:CONTEXT], FIELDS[3 : 3 + CONTEXT]])
 def test_it_is_the_sum_of_four_forecasts_in_their_shares():
     shares = torch.rand(4, 5, 2)
     made = Combined(Persistence(), Linear.fit([FIELDS]), shares)
-    network, (own, g) = made.network(CONTEXTS), blending(CONTEXTS)
-    torch.testing.assert_close(own, Autoregression()(CONTEXTS))
+    network, (own, g) = made.network(CONTEXTS), blending(CONTEXTS, made.equation)
     parts = (network, g * network + (1 - g) * own, own, made.linear(CONTEXTS))
     expected = torch.stack([share[:, :, None, None] * part for share, part in zip(shares, parts, strict=True)]).sum(0)
     torch.testing.assert_close(made(CONTEXTS), expected)
+
+
+def test_of_two_fits_that_weighs_more_which_leaves_less():
+    equation = Equation.fit([FIELDS])
+    one, other = fitted(CONTEXTS, 5), equation.fitted(CONTEXTS)
+    own, g = blending(CONTEXTS.double(), equation)
+    whole = [each.left.mean((2, 3)) for each in (one, other)]  # the grid is smaller than any reach
+    share = (whole[1] / (whole[0] + whole[1]))[:, None, :, None, None]
+    torch.testing.assert_close(
+        own[:, 1:], (share * one.forecast + (1 - share) * other.forecast)[:, 1:], rtol=0, atol=1e-3
+    )
+    both = 1 / (1 / whole[0] + 1 / whole[1])
+    torch.testing.assert_close(g[:, -1, :, 0, 0], both / (both + SMALL))
 
 
 def test_a_network_weighs_where_the_context_is_disturbed_and_not_far_from_there():
     phase = torch.rand(48, 48, dtype=torch.float64)
     frames = [torch.stack([torch.cos(0.3 * t + phase), torch.sin(0.3 * t + phase)]) for t in range(CONTEXT)]
     context = torch.stack(frames)[None]
-    assert blending(context)[1].max() < 0.02
-    quiet = blending(context)[1]
+    quiet = blending(context, Equation())[1]
+    assert quiet.max() < 0.02
     context[0, -1, 0, 24, 24] += 1.0
-    weight = (blending(context)[1] - quiet)[0, :, 0]
+    weight = (blending(context, Equation())[1] - quiet)[0, :, 0]
     for horizon, here in enumerate(weight, 1):
         n = REACH * horizon
         near = torch.zeros(48, 48, dtype=torch.bool)
         near[24 - n : 25 + n, 24 - n : 25 + n] = True
         assert here[near].min() > 2 * here[~near].max()
-    assert (weight[0] > 0.9).any() and not (weight[0, :20] > 0.5).any()
+    assert (weight[0] > 0.01).any() and not (weight[0, :20] > 0.001).any()
 
 
-def test_the_blend_is_the_autoregression_where_that_fits_and_the_network_where_it_does_not():
+def test_the_blend_is_what_fits_the_context_where_something_does_and_the_network_where_nothing_does():
     shares = torch.zeros(4, 5, 2)
     shares[1] = 1
-    phase, noise = torch.rand(24, 24), torch.randn(4, 2, 24, 24)
+    phase, noise = torch.rand(24, 24), 5 * torch.randn(4, 2, 24, 24)
     turning = torch.stack([torch.stack([torch.cos(0.3 * t + phase), torch.sin(0.3 * t + phase)]) for t in range(4)])
-    for fields, other in ((turning[None], Autoregression()), (noise[None], Persistence())):
-        torch.testing.assert_close(Combined(Persistence(), None, shares)(fields), other(fields), atol=2e-3, rtol=0)
+    for fields, which in ((turning[None], Autoregression()), (noise[None], Persistence())):
+        other = Autoregression() if isinstance(which, Persistence) else Persistence()
+        made, apart = Combined(Persistence(), None, shares)(fields), (which(fields) - other(fields)).norm()
+        assert (made - which(fields)).norm() < 0.1 * apart
 
 
 def test_without_shares_it_is_the_network():

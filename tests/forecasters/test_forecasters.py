@@ -32,6 +32,7 @@ SMALL = {
     "extrapolation": None,
     "linear": None,
     "autoregression": None,
+    "equation": None,
 }
 NAMES = [
     name for name, entry in ((name, forecasters.get(name)) for name in forecasters.names())
@@ -54,6 +55,7 @@ def test_the_names_are_those_of_the_benchmark():
         "rd-jepa", "rd-jepa-decoder", "scratch", "no-latent", "rd-jepa-rehearsal", "scratch-rehearsal",
         "no-latent-rehearsal", "rd-jepa-retained", "rd-jepa-auto", "rd-jepa-tuned", "rd-jepa-zero-shot", "fno",
         "lno", "riesz-no", "revit", "cnext-unet", "persistence", "extrapolation", "linear", "autoregression",
+        "equation",
     ]  # fmt: skip
     assert set(SMALL) == set(NAMES)
     ends = ("-decoder", "-rehearsal", "-retained", "-auto", "-tuned", "-zero-shot")
@@ -68,15 +70,17 @@ def test_tables_have_the_order_of_the_paper_and_users_stand_before_what_nothing_
         "rd-jepa", "rd-jepa-decoder", "rd-jepa-rehearsal", "rd-jepa-retained", "rd-jepa-auto", "rd-jepa-tuned",
         "no-latent", "no-latent-rehearsal", "scratch", "scratch-rehearsal", "fno", "lno", "revit", "riesz-no",
         "cnext-unet", "rd-jepa-zero-shot", "persistence", "extrapolation", "linear", "autoregression",
+        "equation",
     ]  # fmt: skip
     forecasters.register(forecasters.Baseline("mine", "Mine", "mine:Mine"))
-    assert registry.in_print()[-6:] == [
+    assert registry.in_print()[-7:] == [
         "mine",
         "rd-jepa-zero-shot",
         "persistence",
         "extrapolation",
         "linear",
         "autoregression",
+        "equation",
     ]
     assert registry.get("mine").short == "Mine" and registry.get("no-latent").short == "No latent"
 

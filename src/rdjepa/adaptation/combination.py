@@ -1,13 +1,13 @@
 """A network's forecast combined with simple ones: how much of each, as the trajectories tell.
 
 Forecasts whose errors differ are worth more together than the best alone (Bates and Granger, The combination of
-forecasts, 1969). Two are hard to beat where fields change slowly, and worth little where an excitation arrives: that of
-every context by what fits its own four frames (`rdjepa.forecasters.autoregression`), and with two trajectories or more
-the linear one of every point from its last four values, fitted to all of them (`rdjepa.forecasters.linear`). What the
-first leaves of a context says where that is, so there is a blend of network and autoregression too. The shares
+forecasts, 1969). Some are hard to beat: that of every context by what fits its own four frames, an equation
+(`rdjepa.forecasters.equation`) or a map of every point (`rdjepa.forecasters.autoregression`), and with two trajectories
+or more the linear one of every point from its last four values, fitted to all of them (`rdjepa.forecasters.linear`).
+What the fits leave of a context says where they are of no use, so there is a blend of network and these too. The shares
 (`rdjepa.forecasters.combined`) have the least error on the support, where nothing has seen what it forecasts: the
-network is as it was before any update, the autoregression sees the context alone, and each trajectory's linear forecast
-is fitted to the others. Not part of the paper's protocol.
+network is as it was before any update, a fit sees its context alone, and what each trajectory's equation and linear
+forecast know of a support is of the others. Not part of the paper's protocol.
 """
 
 from collections.abc import Sequence
@@ -23,6 +23,7 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
 from rdjepa.forecasters.combined import COMBINED, Combined, blending
+from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Corrected, Linear
 
 TOGETHER = 8  # windows in memory
@@ -39,6 +40,15 @@ def fit_linear(support: Sequence[np.ndarray], normalizer: Normalizer) -> Linear:
     return Linear.fit([_standardized(fields, normalizer) for fields in support])
 
 
+def fit_equation(support: Sequence[np.ndarray], normalizer: Normalizer, walls: bool = False) -> Equation:
+    """Return what trajectories (T, H, W, C) say of the terms of an equation, of fields as a network sees them.
+
+    Raises:
+        ArgumentError: no trajectories, or one of fewer than three frames.
+    """
+    return Equation.fit([_standardized(fields, normalizer) for fields in support], walls)
+
+
 def correcting(network: ForecastModel, support: Sequence[np.ndarray], normalizer: Normalizer) -> Corrected:
     """Return a network, in place, as what corrects the linear forecast that is fitted to trajectories (T, H, W, C).
 
@@ -50,7 +60,11 @@ def correcting(network: ForecastModel, support: Sequence[np.ndarray], normalizer
 
 @torch.no_grad()
 def combined(
-    network: ForecastModel, support: Sequence[np.ndarray], normalizer: Normalizer, device: torch.device
+    network: ForecastModel,
+    support: Sequence[np.ndarray],
+    normalizer: Normalizer,
+    device: torch.device,
+    walls: bool = False,
 ) -> Combined:
     """Combine a network, as it is before any update, with the simple forecasts, in the shares of least error.
 
@@ -59,6 +73,7 @@ def combined(
         support: trajectories (T, H, W, C) in physical units. Of a single one the linear forecast has no share.
         normalizer: their field statistics.
         device: of the computation, and of the result.
+        walls: whether fields end at walls.
 
     Raises:
         ArgumentError: no trajectories, or one that is too short for a window.
@@ -72,10 +87,11 @@ def combined(
     for part in range(min(PARTS, len(standard))):
         others = [fields for i, fields in enumerate(standard) if i % PARTS != part]
         fits = [Linear.fit(others).to(device)] if several else []
+        equation = (Equation.fit(others, walls) if several else Equation(network.components, walls)).to(device)
         for fields in standard[part::PARTS]:
             cut = FORECASTING.stack(fields.to(device))
             for context, targets in zip(cut.context.split(TOGETHER), cut.targets.split(TOGETHER), strict=True):
-                alone, (own, g) = network(context).float(), blending(context)
+                alone, (own, g) = network(context).float(), blending(context, equation)
                 made = torch.stack([alone, torch.lerp(own, alone, g), own, *(fit(context) for fit in fits)])
                 errors = (made - targets).double()
                 moments += torch.einsum("ibnchw,jbnchw->ncij", errors, errors)
@@ -83,18 +99,22 @@ def combined(
     for place in np.ndindex(found.shape[1:]):
         found[(slice(count), *place)] = least(moments[place].cpu().numpy())
     linear = fit_linear(support, normalizer) if several else None
-    return Combined(network, linear, torch.from_numpy(found).float()).to(device)
+    equation = Equation.fit(standard, walls)
+    return Combined(network, linear, torch.from_numpy(found).float(), equation).to(device)
 
 
-def blended(network: ForecastModel) -> Combined:
-    """Return a network blended with the autoregression of each context, which takes no trajectory to know the shares.
+@torch.no_grad()
+def blended(
+    network: ForecastModel, support: Sequence[np.ndarray], normalizer: Normalizer, walls: bool = False
+) -> Combined:
+    """Return a network blended with what each context tells of itself, which takes no error to know the shares.
 
-    What the autoregression's fit leaves of a context says how far to trust it, and that is known of a network that has
-    learned the trajectories too, whose errors on others are not.
+    What the fits leave of a context says how far to trust them, and that is known of a network that has learned the
+    trajectories too, whose errors on others are not.
     """
     shares = torch.zeros(COMBINED, HORIZONS, network.components)
     shares[1] = 1
-    return Combined(network, None, shares)
+    return Combined(network, None, shares, fit_equation(support, normalizer, walls))
 
 
 def least(moments: np.ndarray) -> np.ndarray:

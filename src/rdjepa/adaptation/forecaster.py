@@ -318,6 +318,7 @@ class Forecaster:
             "preset": self.model.preset,
             "settings": self.model.settings(),
             "base": self.base,
+            **({"walls": self.model.equation.walls} if isinstance(self.model, Combined) else {}),
             **({"tiles": {"grid": tiled.grid, "walls": tiled.walls}} if tiled else {}),
             "normalizer": self.normalizer.to_dict(),
             "record": self.record,
@@ -383,6 +384,8 @@ def load_forecaster(path: str | Path) -> Forecaster:
         model.name = header["forecaster"]
         if around := _AROUND.get(header.get("base", "none")):
             model = around(model)
+        if isinstance(model, Combined):
+            model.equation.walls = bool(header["walls"])
         if "tiles" in header:
             model = Tiled(model, checked(header["tiles"]["grid"], Count, "grid"), bool(header["tiles"]["walls"]))
         model.load_state_dict(tensors)

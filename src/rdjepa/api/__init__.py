@@ -2,7 +2,7 @@
 
 from rdjepa.api.adapting import BASES, DECODERS, ENCODERS, NONE, adapt
 from rdjepa.api.evaluating import CURVE_DRAWS, CURVE_UPDATES, evaluate, inspect, learning_curve
-from rdjepa.api.looking import LOOK_BASE, LOOK_LEVEL, LOOK_SHARE, LOOK_UPDATES, FirstLook, first_look
+from rdjepa.api.looking import LOOK_LEVEL, LOOK_SHARE, LOOK_UPDATES, FirstLook, first_look
 from rdjepa.api.pretraining import CHECKED, latent_error, load, pretrain
 from rdjepa.api.rehearsing import REHEARSED, rehearsal
 from rdjepa.api.support import AUTO, checked_fields
@@ -15,7 +15,6 @@ __all__ = [
     "CURVE_UPDATES",
     "DECODERS",
     "ENCODERS",
-    "LOOK_BASE",
     "LOOK_LEVEL",
     "LOOK_SHARE",
     "LOOK_UPDATES",

@@ -204,14 +204,14 @@ def adapt(
                 settings = dataclasses.replace(settings, steps=min(settings.steps, retention.UPDATES))
         if combines:
             if told["unadapted"] < retention.FAMILIAR:
-                made = combination.combined(forecaster, learned, statistics, torch_device)
+                made = combination.combined(forecaster, learned, statistics, torch_device, support.walls)
             else:
-                made = combination.blended(forecaster).to(torch_device)
+                made = combination.blended(forecaster, learned, statistics, support.walls).to(torch_device)
             told["combined"] = made.shares[:2].sum(0).tolist()  # where the context tells nothing of itself
     first = retention.weights(forecaster) if share else {}
 
     def combined(model: ForecastModel) -> ForecastModel:
-        return Combined(model, made.linear, made.shares) if isinstance(made, Combined) else model
+        return Combined(model, made.linear, made.shares, made.equation) if isinstance(made, Combined) else model
 
     def observed(updates: int, weights: str, model: ForecastModel) -> None:
         if observe:

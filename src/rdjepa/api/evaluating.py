@@ -12,7 +12,7 @@ import torch
 
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig
-from rdjepa.adaptation.combination import fit_linear
+from rdjepa.adaptation.combination import fit_equation, fit_linear
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.api.adapting import adapt, grid_of, require_base
 from rdjepa.api.support import AUTO, checked_fields, read_at_stride
@@ -31,9 +31,9 @@ from rdjepa.evaluation.evaluate import evaluate as _evaluate
 from rdjepa.evaluation.learning_curve import Fit, LearningCurve, Measured, measure, spans
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
-from rdjepa.forecasters.rates import Rates
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint, sealed
 from rdjepa.models.device import device_named
@@ -107,9 +107,9 @@ def learning_curve(
     """Measure the error against the number K of support trajectories, by leaving others out: is K enough?
 
     Beside the adapted model stand the same architecture from random weights, where there is a pretrained one, a linear
-    forecast of every point from its last four values (`rdjepa.forecasters.linear`), a regression of the local rates of
-    change (`rdjepa.forecasters.rates`), the autoregression of each context (`rdjepa.forecasters.autoregression`),
-    persistence and linear extrapolation. A single trajectory is cut into spans of time, which stand for trajectories;
+    forecast of every point from its last four values (`rdjepa.forecasters.linear`), the equation of each context
+    (`rdjepa.forecasters.equation`) and its autoregression (`rdjepa.forecasters.autoregression`), persistence and linear
+    extrapolation. A single trajectory is cut into spans of time, which stand for trajectories;
     spans of one recording are more alike.
 
     Args:
@@ -159,7 +159,7 @@ def learning_curve(
     walls = any(has_walls(part) for part in parts)
     fits[Linear.name] = partial(_simple, fit_linear)
     fits[Autoregression.name] = partial(_simple, lambda fields, _: Autoregression(fields[0].shape[-1]))
-    fits["rates"] = lambda support: Rates.fit([each.fields for each in support], walls).forecast
+    fits[Equation.name] = partial(_simple, partial(fit_equation, walls=walls))
     unfitted: dict[str, Forecast] = {"persistence": persistence, "extrapolation": extrapolation}
     sums = [checksum(part.fields) for part in parts]
     origin = {subject: _weights(start), "scratch": start.name, "version": __version__}

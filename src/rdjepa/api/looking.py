@@ -12,12 +12,13 @@ import numpy as np
 import torch
 
 from rdjepa.adaptation import intervals
-from rdjepa.adaptation.combination import fit_linear
+from rdjepa.adaptation.combination import fit_equation, fit_linear
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.intervals import Interval
-from rdjepa.api.adapting import adapt
+from rdjepa.api.adapting import AUTO, adapt
 from rdjepa.data import readers, survey
 from rdjepa.data.readers import Reading
+from rdjepa.data.regrid import has_walls
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import Note
@@ -34,7 +35,7 @@ from rdjepa.progress import Progress
 if TYPE_CHECKING:
     from rdjepa.viz.inline import Drawing
 
-LOOK_UPDATES, LOOK_SHARE, LOOK_LEVEL, LOOK_BASE = 100, 0.4, 0.9, "linear"
+LOOK_UPDATES, LOOK_SHARE, LOOK_LEVEL = 100, 0.4, 0.9
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class FirstLook:
     Attributes:
         forecaster: adapted to a part of the trajectories and calibrated on the rest.
         errors: "rd-jepa" (or the name of the model), "rd-jepa-zero-shot" where the model has a pretrained decoder,
-            "linear" (fitted to what was adapted to), "autoregression" (of each context), "persistence" and
-            "extrapolation" -> horizon -> relative L2 error on that rest.
+            "linear" (fitted to what was adapted to), "autoregression" and "equation" (of each context), "persistence"
+            and "extrapolation" -> horizon -> relative L2 error on that rest.
         level: of the intervals, at most what the calibration can give.
         context: (4, H, W, C), the last frames of the last trajectory.
         times: (5,), of the frames that follow it.
@@ -80,7 +81,7 @@ def first_look(
     steps: int = LOOK_UPDATES,
     level: float = LOOK_LEVEL,
     hold_out: float = LOOK_SHARE,
-    base: str = LOOK_BASE,
+    base: str = AUTO,
     seed: int | None = None,
     reading: Reading | None = None,
     device: str | torch.device = "auto",
@@ -99,7 +100,7 @@ def first_look(
         steps: updates.
         level: share of the points that the interval is to hold; lowered to what the calibration can give.
         hold_out: as for `adapt`.
-        base: as for `adapt`; a linear one by default, since data of others often change slowly.
+        base: as for `adapt`.
         seed: as for `adapt`.
         reading: as for `adapt`.
         device: as for `adapt`.
@@ -138,7 +139,7 @@ def first_look(
         forecaster=forecaster,
         errors={
             name: per_horizon(evaluate(forecast, rest, metrics=("relative_l2",)), "relative_l2")
-            for name, forecast in _rivals(forecaster, loaded, learned).items()
+            for name, forecast in _rivals(forecaster, loaded, learned, any(map(has_walls, given))).items()
         },
         level=possible,
         context=last.fields[-CONTEXT:],
@@ -150,7 +151,7 @@ def first_look(
 
 
 def _rivals(
-    forecaster: Forecaster, loaded: RDJEPA | ForecastModel, learned: Sequence[np.ndarray]
+    forecaster: Forecaster, loaded: RDJEPA | ForecastModel, learned: Sequence[np.ndarray], walls: bool
 ) -> dict[str, Forecast]:
     """Return the forecaster and what it is compared with, of which the linear one is fitted to the same fields."""
     rivals: dict[str, Forecast] = {forecaster.model.name: forecaster.forecast}
@@ -158,7 +159,8 @@ def _rivals(
         model = ZeroShot(copy.deepcopy(loaded)).to(forecaster.device)
         rivals[model.name] = Forecaster(model, forecaster.normalizer, {}).forecast
     normalizer = forecaster.normalizer
-    for rival in (fit_linear(learned, normalizer), Autoregression(forecaster.model.components)):
+    of_context = Autoregression(forecaster.model.components), fit_equation(learned, normalizer, walls)
+    for rival in (fit_linear(learned, normalizer), *of_context):
         rivals[rival.name] = Forecaster(rival, normalizer, {}).forecast
     return rivals | {"persistence": persistence, "extrapolation": extrapolation}
 

@@ -32,7 +32,7 @@ class Support:
         components: that were chosen, by position or name; None where the data have no others.
         grid: points per side of the fields; None for a forecaster of any grid.
         tiled: whether overlapping squares of them are learned.
-        walls: whether tiled fields end at walls.
+        walls: whether the fields end at walls.
         checksums: of all frames whose forecasts would not be of something new.
         held_out: how many trajectories, or frames of the only one, were kept from adaptation.
     """
@@ -98,7 +98,7 @@ def read_support(
         components=list(reading.components) if reading and reading.components else None,
         grid=grid,
         tiled=tile,
-        walls=tile and any(has_walls(trajectory) for trajectory in given),
+        walls=any(has_walls(trajectory) for trajectory in given),
         checksums=checksums,
         held_out={} if hold_out is None else {"trajectories": kept} if kept else {"frames": len(others[0])},
     )

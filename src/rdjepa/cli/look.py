@@ -8,7 +8,6 @@ import typer
 from rdjepa.cli.console import console, error_table, progress
 from rdjepa.cli.options import (
     BASES,
-    LOOK_BASE,
     LOOK_LEVEL,
     LOOK_SHARE,
     LOOK_UPDATES,
@@ -41,9 +40,7 @@ def first_look(
     hold_out: Annotated[
         float, typer.Option(help="Share of the data that is not adapted to: the last trajectories, or of one its end.")
     ] = LOOK_SHARE,
-    base: Annotated[
-        str, typer.Option(help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast.")
-    ] = LOOK_BASE,
+    base: Annotated[str, typer.Option(help=f"As for adapt: one of {', '.join(BASES)}.")] = "auto",
     seed: Seed = 777,
     field: Field = None,
     axes: Axes = None,

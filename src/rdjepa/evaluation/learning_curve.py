@@ -29,7 +29,6 @@ SPANS = 5  # at most, of a single trajectory
 LEFT_OUT = 5  # one of so many trajectories is left out, at least one
 WINDOWS = 8  # of every left-out trajectory, at even distances; neighboring ones overlap and say little more
 CERTAINTY = 0.9
-LOOK = {"rates": {"color": "#CC79A7", "marker": "d", "ls": "-"}}  # in figures; the others are in the registry
 LEAST_FALL = 0.02  # of the error: a smaller fall is none, however certain
 
 Fit = Callable[[Sequence[Trajectory]], Forecast]
@@ -142,7 +141,7 @@ class LearningCurve:
             {registry.title(name): by_k for name, by_k in fitted.items() if by_k},
             {registry.title(name): each.mean for name, each in flat.items() if each},
             path,
-            styles={registry.title(name): LOOK.get(name) or registry.line_style(name) for name in self.names},
+            styles={registry.title(name): registry.line_style(name) for name in self.names},
             title=title or f"{self.trajectories} {'spans of time' if self.spans else 'trajectories'}",
             things="spans" if self.spans else "trajectories",
         )

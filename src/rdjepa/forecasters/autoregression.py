@@ -86,7 +86,7 @@ def fitted(context: Float[Tensor, "B T C H W"], horizons: int) -> Fitted:
     wanted = torch.cat([(frames[step] - frames[step - 1]).flatten(2) for step in steps], dim=2)  # (B, C, points)
     points, transposed = given.shape[2], given.transpose(1, 2)
     penalty = RIDGE * torch.eye(given.shape[1], dtype=given.dtype, device=given.device)
-    map = _solved(given @ transposed / points + penalty, (wanted @ transposed / points).transpose(1, 2)).transpose(1, 2)
+    map = solved(given @ transposed / points + penalty, (wanted @ transposed / points).transpose(1, 2)).transpose(1, 2)
     left = (wanted - map @ given).unflatten(2, (len(steps), *known.shape[3:])).square().mean(dim=2)
     lowest, highest = known.amin((0, 3, 4))[..., None, None], known.amax((0, 3, 4))[..., None, None]
     beyond = MARGIN * (highest - lowest)
@@ -103,7 +103,7 @@ def _terms(newest: Float[Tensor, "B C H W"], before: Float[Tensor, "B C H W"]) -
     return torch.cat([newest, before, products, torch.ones_like(newest[:, :1])], dim=1).flatten(2)
 
 
-def _solved(matrix: Float[Tensor, "B n n"], right: Float[Tensor, "B n m"]) -> Float[Tensor, "B n m"]:
+def solved(matrix: Float[Tensor, "B n n"], right: Float[Tensor, "B n m"]) -> Float[Tensor, "B n m"]:
     """Solve symmetric positive definite systems, by elimination without pivots: exporters have all it takes."""
     count = matrix.shape[1]
     unit = torch.eye(count, dtype=matrix.dtype, device=matrix.device)

@@ -1,36 +1,40 @@
-"""A network's forecast combined with two simple ones, in shares of each horizon and component.
+"""A network's forecast combined with simple ones, in shares of each horizon and component.
 
-    forecast[h, c] = w[0, h, c] network + w[1, h, c] blend + w[2, h, c] autoregression + w[3, h, c] linear
-    blend[h] = g[h] network + (1 - g[h]) autoregression,    g[h] = r[h] / (r[h] + s),    w >= 0, of sum 1
+    forecast[h, c] = w[0, h, c] network + w[1, h, c] blend + w[2, h, c] own + w[3, h, c] linear,    w >= 0, of sum 1
+    blend[h] = g[h] network + (1 - g[h]) own[h],    g[h] = r[h] / (r[h] + s)
+    own[h] = r[h] (autoregression[h] / a[h] + equation[h] / e[h]),    1 / r[h] = 1 / a[h] + 1 / e[h]
 
-r[h] is the mean square of what the autoregression's fit leaves of the context around a point, from as far away as may
-arrive there within h frames: where it leaves little, nothing but the fit is needed, and where an excitation arrives it
-is of no use. g is the weight of two forecasts by their variances, if that of the autoregression grows as r and that of
-the network is s. `rdjepa.adaptation.combination` finds the shares. Not part of the paper's protocol.
+a[h] and e[h] are the mean squares of what the fits of autoregression and equation leave of the context around a point,
+from as far away as may arrive there within h frames: where they leave little, nothing but the fits is needed. The
+weights are those of forecasts by their variances, if that of a fit's forecast grows as what it leaves and that of the
+network is s. `rdjepa.adaptation.combination` finds the shares. Not part of the paper's protocol.
 """
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rdjepa.forecasters import autoregression
 from rdjepa.forecasters.around import Around
-from rdjepa.forecasters.autoregression import fitted
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
+from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Linear
 
 COMBINED = 4  # forecasts
 REACH = 4  # points on every side, for each frame ahead, over which what is left is averaged
-SMALL = 1e-4  # s, in standardized units; both were chosen on random equations (docs/results/left-out.md)
-RULE = {"forecasts": COMBINED, "reach": REACH, "small": SMALL}
+SMALL = 1e-2  # s, in standardized units; both were chosen on random equations (docs/results/left-out.md)
+LEAST = 1e-15  # of what is left: rounding
+RULE = {"forecasts": COMBINED, "reach": REACH, "small": SMALL, "of": ["autoregression", "equation"]}
 
 
 class Combined(Around):
-    """A network, its blend with the autoregression of each context, that alone, and a linear forecast of the support.
+    """A network, its blend with what a context tells of itself, that alone, and a linear forecast of the support.
 
     Args:
         network: any forecaster; it is trained as it would be alone.
         linear: linear forecast fitted to the support; unfitted when None, to load weights into.
-        shares: (4, N, C) of network, blend, autoregression and linear forecast; all the network's when None.
+        shares: (4, N, C) of network, blend, the context's own and linear forecast; all the network's when None.
+        equation: what the support says of the terms of its equation; nothing when None.
 
     Attributes:
         shares: (4, N, C).
@@ -38,9 +42,16 @@ class Combined(Around):
 
     shares: Tensor
 
-    def __init__(self, network: ForecastModel, linear: Linear | None = None, shares: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        network: ForecastModel,
+        linear: Linear | None = None,
+        shares: Tensor | None = None,
+        equation: Equation | None = None,
+    ) -> None:
         super().__init__(network)
         self.linear = linear or Linear(network.components)
+        self.equation = equation or Equation(network.components)
         if shares is None:
             shares = torch.zeros(COMBINED, HORIZONS, network.components)
             shares[0] = 1
@@ -48,9 +59,9 @@ class Combined(Around):
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
         """Return the others' part of the forecast, the network's weight, both (B, 5, C, H, W), and its features."""
-        alone, blended, own, linear = self.shares[:, :, :, None, None]
-        autoregression, g = blending(context)
-        rest = (blended * (1 - g) + own) * autoregression + linear * self.linear(context)
+        alone, blended, of_context, linear = self.shares[:, :, :, None, None]
+        own, g = blending(context, self.equation)
+        rest = (blended * (1 - g) + of_context) * own + linear * self.linear(context)
         return (rest, alone + blended * g, *self.network.features(context))
 
     def predict(self, *features: Tensor) -> Tensor:
@@ -63,12 +74,14 @@ class Combined(Around):
         return self.network.latent_summary(*features[2:])
 
 
-def blending(context: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the autoregression (B, 5, C, H, W) of contexts, and the blend's weight g of a network, the same shape."""
-    forecast, left = fitted(context, HORIZONS)
-    reaches = [REACH * horizon for horizon in range(1, HORIZONS + 1)]
-    around = torch.stack([_around(left, reach) for reach in reaches], dim=1)
-    return forecast.to(context.dtype), (around / (around + SMALL)).to(context.dtype)
+def blending(context: Tensor, equation: Equation) -> tuple[Tensor, Tensor]:
+    """Return the own forecast (B, 5, C, H, W) of contexts, and the blend's weight g of a network, the same shape."""
+    total = certainty = torch.zeros((), dtype=torch.float64, device=context.device)
+    for forecast, left in (autoregression.fitted(context, HORIZONS), equation.fitted(context)):
+        reaches = [REACH * horizon for horizon in range(1, HORIZONS + 1)]
+        precision = 1 / (torch.stack([_around(left, reach) for reach in reaches], dim=1) + LEAST)
+        total, certainty = total + precision * forecast, certainty + precision
+    return (total / certainty).to(context.dtype), (1 / (1 + SMALL * certainty)).to(context.dtype)
 
 
 def _around(values: Tensor, reach: int) -> Tensor:

@@ -317,5 +317,16 @@ for _entry in (
         marker="1",
         line="--",
     ),
+    Baseline(
+        "equation",
+        "Equation of the context",
+        f"{_HERE}.equation:Equation",
+        short="Equation",
+        trained=False,
+        place=13,
+        color="#CC79A7",
+        marker="d",
+        line="-",
+    ),
 ):
     register(_entry)

@@ -10,13 +10,15 @@ import torch
 
 from rdjepa import forecasters
 from rdjepa.adaptation import retention
-from rdjepa.adaptation.combination import fit_linear
+from rdjepa.adaptation.combination import fit_equation, fit_linear
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.api import AUTO, rehearsing
+from rdjepa.data.regrid import has_walls
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.evaluation.evaluate import Forecast
 from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.rd_jepa import EncoderTuned, LearningRates, RDJEPAForecaster
 from rdjepa.forecasters.scratch import Scratch
@@ -105,9 +107,12 @@ def untrained(
 ) -> Forecast:
     """Return the forecast function of a forecaster without trained parameters, in physical units.
 
-    The linear one is fitted to the support; without any it is as it was built, which is enough to time it.
+    Some are fitted to the support; without any they are as they were built, which is enough to time them.
     """
     model = forecaster(name, profile)
+    fields = [each.fields for each in support]
     if isinstance(model, Linear) and support:
-        model = fit_linear([each.fields for each in support], normalizer)
+        model = fit_linear(fields, normalizer)
+    if isinstance(model, Equation) and support:
+        model = fit_equation(fields, normalizer, any(map(has_walls, support)))
     return model.in_physical_units() or Forecaster(model.to(device), normalizer, {}).forecast

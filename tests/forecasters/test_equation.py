@@ -1,0 +1,169 @@
+"""The equation that is fitted to a context: its coefficients, how it is integrated, what the support adds."""
+
+import numpy as np
+import pytest
+import torch
+
+from rdjepa.errors import ArgumentError
+from rdjepa.forecasters import equation
+from rdjepa.forecasters.base import CONTEXT, HORIZONS
+from rdjepa.forecasters.equation import Equation, _diffusion, monomials_of
+
+DIFFUSION = (0.32, 0.16)
+
+
+def gray_scott(u, v):
+    return 0.04 * (1 - u) - u * v**2, u * v**2 - 0.1 * v
+
+
+def excitable(u, v):
+    return 4 * u * (1 - u) * (u - 0.1) - v, 0.2 * (u - v)
+
+
+def laplacian(x, walls):
+    x = np.pad(x, [(0, 0), (1, 1), (1, 1)], mode="edge" if walls else "wrap")
+    return x[:, 2:, 1:-1] + x[:, :-2, 1:-1] + x[:, 1:-1, 2:] + x[:, 1:-1, :-2] - 4 * x[:, 1:-1, 1:-1]
+
+
+def solved_by(
+    kinetics, frames=CONTEXT + HORIZONS, walls=False, seed=0, interval=1.0, size=(24, 20), spread=(0.15, 0.08)
+):
+    """Integrate smooth random fields by fourth-order Runge-Kutta with small steps; return (frames, 2, H, W)."""
+    rng = np.random.default_rng(seed)
+    waves = np.fft.fftfreq(size[0])[:, None] ** 2 + np.fft.fftfreq(size[1])[None] ** 2
+    noise = np.fft.ifft2(np.fft.fft2(rng.standard_normal((2, *size))) * np.exp(-200 * waves)).real
+    state = noise / noise.std(axis=(1, 2), keepdims=True) * np.reshape(spread, (2, 1, 1)) + np.reshape(
+        (0.5, 0.25), (2, 1, 1)
+    )
+
+    def rate(x):
+        return np.stack(kinetics(*x)) + np.reshape(DIFFUSION, (2, 1, 1)) * laplacian(x, walls)
+
+    found, h = [state], interval / 20
+    for _ in range(frames - 1):
+        for _ in range(20):
+            a = rate(state)
+            b = rate(state + h / 2 * a)
+            c = rate(state + h / 2 * b)
+            state = state + h / 6 * (a + 2 * b + 2 * c + rate(state + h * c))
+        found.append(state)
+    return torch.from_numpy(np.stack(found))
+
+
+def coefficient(found, component, *monomial):
+    return found[0, component, monomials_of(2).index(monomial)].item()
+
+
+@pytest.mark.parametrize("walls", [False, True], ids=["periodic", "walls"])
+def test_four_frames_tell_the_equation_and_their_future(walls):
+    fields = solved_by(gray_scott, walls=walls)
+    model = Equation(2, walls)
+    model.low, model.high = fields.amin((0, 2, 3)), fields.amax((0, 2, 3))  # states stay in the range that is known
+    found = model.coefficients(fields[None, :CONTEXT])
+    for component, monomial, expected in (
+        (0, (), 0.04), (0, (0,), -0.04), (0, (0, 1, 1), -1), (1, (1,), -0.1), (1, (0, 1, 1), 1), (0, (1, 1, 1), 0),
+    ):  # fmt: skip
+        assert coefficient(found, component, *monomial) == pytest.approx(expected, abs=0.02)
+    np.testing.assert_allclose(found[0, :, -1], DIFFUSION, rtol=0.01)
+    made, future = model(fields[None, :CONTEXT])[0], fields[CONTEXT:]
+    assert (made - future).abs().max() < 1e-3 * (future - fields[CONTEXT - 1]).abs().max()
+
+
+def test_corrections_read_what_happens_between_frames(monkeypatch):
+    fields = solved_by(excitable, interval=1.0, spread=(0.4, 0.1))
+    errors = []
+    for corrections in (1, 3, 6):
+        monkeypatch.setattr(equation, "CORRECTIONS", corrections)
+        errors.append((Equation()(fields[None, :CONTEXT])[0] - fields[CONTEXT:]).norm().item())
+    assert errors[1] < 0.5 * errors[0] and errors[2] < 0.5 * errors[1]
+
+
+def test_the_support_tells_of_states_that_the_context_has_not_been_in():
+    quiet = solved_by(excitable, spread=(1e-3, 1e-3))  # all points move on together, to where none has been
+    told = Equation.fit([solved_by(excitable, seed=1, spread=(0.4, 0.2))])
+    errors = [(model(quiet[None, :CONTEXT])[0] - quiet[CONTEXT:]).abs().max() for model in (Equation(), told)]
+    assert errors[1] < 0.1 * errors[0]
+
+
+def test_a_context_of_other_coefficients_is_read_as_its_own():
+    def faster(u, v):
+        return tuple(1.3 * rate for rate in gray_scott(u, v))
+
+    fields, told = solved_by(faster), Equation.fit([solved_by(gray_scott, frames=20, seed=1)])
+    assert coefficient(told.coefficients(fields[None, :CONTEXT]), 1, 0, 1, 1) == pytest.approx(1.3, rel=0.02)
+
+
+def test_what_is_left_is_nothing_where_the_equation_holds_and_most_where_it_is_disturbed():
+    fields = solved_by(gray_scott)[None, :CONTEXT]
+    model = Equation()
+    assert model.fitted(fields).left.max() < 1e-8
+    disturbed = fields.clone()
+    disturbed[0, -1, 1, 5, 7] += 0.5
+    left = model.fitted(disturbed).left
+    assert left.shape == (1, 2, 24, 20) and left[0, 1].argmax() == 5 * 20 + 7
+
+
+@pytest.mark.parametrize("walls", [False, True], ids=["periodic", "walls"])
+def test_waves_decay_as_the_five_point_laplacian_has_them(walls):
+    x = np.arange(16)
+    wave = np.cos(np.pi * 3 * (x + 0.5) / 16) if walls else np.cos(2 * np.pi * 3 * x / 16)
+    rate = 2 - 2 * np.cos(np.pi * 3 / 16 if walls else 2 * np.pi * 3 / 16)
+    times = torch.tensor([[0.0], [0.7], [40.0]], dtype=torch.float64)
+    made = _diffusion(times, 16, walls) @ torch.from_numpy(wave)
+    np.testing.assert_allclose(made, np.exp(-rate * times.numpy()) * wave, atol=1e-12)
+    np.testing.assert_allclose(_diffusion(times, 16, walls).sum(1), np.ones((3, 16)), atol=1e-12)  # nothing is lost
+
+
+def test_units_change_the_coefficients_and_not_the_forecast():
+    fields, other = (solved_by(gray_scott, seed=seed) for seed in (0, 1))
+    scale, shift = (torch.tensor(x, dtype=torch.float64).view(2, 1, 1) for x in ((20.0, 0.3), (-4.0, 0.1)))
+    made, scaled = (
+        Equation.fit([map_(other)])(map_(fields)[None, :CONTEXT]) for map_ in (lambda x: x, lambda x: x * scale + shift)
+    )
+    np.testing.assert_allclose((scaled - shift) / scale, made, atol=1e-4)
+
+
+def test_noise_stays_in_range_and_finite():
+    context = torch.randn(3, CONTEXT, 2, 12, 12, generator=torch.Generator().manual_seed(0))
+    made = Equation()(context)
+    low, high = (bound[:, None, :, None, None] for bound in (context.amin((1, 3, 4)), context.amax((1, 3, 4))))
+    room = 0.101 * (high - low)
+    assert made.isfinite().all() and (made > low - room).all() and (made < high + room).all()
+
+
+def test_a_field_at_rest_stays_at_rest():
+    still = torch.ones(1, CONTEXT, 2, 8, 8) * torch.tensor([0.3, -2.0]).view(2, 1, 1)
+    torch.testing.assert_close(Equation()(still), still[:, :1].expand(-1, HORIZONS, -1, -1, -1), atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("components", [1, 3])
+def test_contexts_do_not_depend_on_each_other_whatever_their_components_and_grid(components):
+    context = torch.randn(2, CONTEXT, components, 6, 10, generator=torch.Generator().manual_seed(0)).cumsum(1)
+    model = Equation(components)
+    assert model(context).shape == (2, HORIZONS, components, 6, 10)
+    torch.testing.assert_close(model(context), torch.cat([model(each[None]) for each in context]), atol=1e-3, rtol=1e-3)
+
+
+def test_there_are_as_many_monomials_as_exponents_of_sum_three_or_less():
+    assert [len(monomials_of(components)) for components in (1, 2, 3)] == [4, 10, 20]
+
+
+def test_how_many_steps_are_in_memory_does_not_matter(monkeypatch):
+    fields = solved_by(gray_scott, frames=12)
+    whole, context = Equation.fit([fields]), fields[None, :CONTEXT]
+    monkeypatch.setattr(equation, "TOGETHER", 5)
+    torch.testing.assert_close(Equation.fit([fields])(context), whole(context), atol=1e-6, rtol=0)
+
+
+def test_a_saved_one_forecasts_the_same():
+    fields = solved_by(gray_scott, frames=12, walls=True)
+    model = Equation.fit([fields], walls=True)
+    again = Equation.from_settings(model.settings())
+    again.load_state_dict(model.state_dict())
+    torch.testing.assert_close(again(fields[None, :CONTEXT]), model(fields[None, :CONTEXT]))
+
+
+@pytest.mark.parametrize("support", [[], [torch.zeros(2, 2, 8, 8)]], ids=["none", "short"])
+def test_unfit_supports_are_refused(support):
+    with pytest.raises(ArgumentError, match="at least 3 frames"):
+        Equation.fit(support)
