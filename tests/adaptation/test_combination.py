@@ -17,7 +17,7 @@ SUPPORT = [
     np.random.default_rng(seed).standard_normal((frames, 8, 8, 2)).cumsum(0).astype(np.float32)
     for seed, frames in enumerate((20, 14, 17))
 ]
-BLEND, OWN = (torch.eye(4)[i][:, None, None].expand(-1, HORIZONS, 2) for i in (1, 2))
+BLEND, OWN = (torch.eye(5)[i][:, None, None].expand(-1, HORIZONS, 2) for i in (1, 2))
 
 
 def windows(fields):
@@ -57,7 +57,7 @@ class Told(ForecastModel):
 
 
 def test_a_network_without_error_has_all():
-    expected = torch.zeros(4, HORIZONS, 2)
+    expected = torch.zeros(5, HORIZONS, 2)
     expected[0] = 1  # but for rounding: the blend is hardly anything else where no map fits
     torch.testing.assert_close(combined(Told(SUPPORT, 0.0), SUPPORT, PLAIN, CPU).shares, expected, atol=1e-3, rtol=0)
 
@@ -69,19 +69,20 @@ def test_no_other_shares_have_a_smaller_error_where_nothing_has_seen_what_it_for
     best = combined(network, support, PLAIN, CPU).shares
     assert (best >= 0).all() and 0 < best[0].mean() < 1
     torch.testing.assert_close(best.sum(0), torch.ones(HORIZONS, 2))
-    assert (best[3] == 0).all() if count == 1 else (best[3] > 0).any()
+    assert (best[4] == 0).all() if count == 1 else (best[4] > 0).any()
 
     def error_of(shares):
         total = torch.zeros(HORIZONS, 2)
-        for i, fields in enumerate(support):
-            others = support[:i] + support[i + 1 :]
-            fits = (fit_linear(others, PLAIN), shares, fit_equation(others, PLAIN)) if others else (None, shares)
+        pieces = support if count > 1 else [support[0][:10], support[0][10:]]
+        for i, fields in enumerate(pieces):
+            others = pieces[:i] + pieces[i + 1 :]
+            fits = (fit_linear(others, PLAIN) if count > 1 else None, shares, fit_equation(others, PLAIN))
             context, targets = windows(fields)
             total += (Combined(network, *fits)(context) - targets).square().sum((0, 3, 4))
         return total
 
     least_error = error_of(best)
-    for from_, to in permutations(range(4 if count > 1 else 3), 2):
+    for from_, to in permutations(range(5 if count > 1 else 4), 2):
         moved = best.clone()
         step = torch.minimum(best[from_], torch.tensor(0.02))
         moved[from_], moved[to] = best[from_] - step, best[to] + step
@@ -91,11 +92,11 @@ def test_no_other_shares_have_a_smaller_error_where_nothing_has_seen_what_it_for
 def test_many_trajectories_are_forecast_in_parts(monkeypatch):
     monkeypatch.setattr("rdjepa.adaptation.combination.PARTS", 2)
     network, (one, two, three) = Told(SUPPORT, 1.0), SUPPORT
-    moments = torch.zeros(HORIZONS, 2, 4, 4, dtype=torch.float64)
+    moments = torch.zeros(HORIZONS, 2, 5, 5, dtype=torch.float64)
     for learned, others in (([two], [one, three]), ([one, three], [two])):
         equation = fit_equation(learned, PLAIN)
         own = (Combined(network, None, shares, equation) for shares in (BLEND, OWN))
-        fits = (network, *own, fit_linear(learned, PLAIN))
+        fits = (network, *own, Autoregression(), fit_linear(learned, PLAIN))
         for context, targets in map(windows, others):
             errors = torch.stack([fit(context) - targets for fit in fits]).double()
             moments += torch.einsum("ibnchw,jbnchw->ncij", errors, errors)

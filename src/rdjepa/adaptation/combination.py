@@ -4,10 +4,11 @@ Forecasts whose errors differ are worth more together than the best alone (Bates
 forecasts, 1969). Some are hard to beat: that of every context by what fits its own four frames, an equation
 (`rdjepa.forecasters.equation`) or a map of every point (`rdjepa.forecasters.autoregression`), and with two trajectories
 or more the linear one of every point from its last four values, fitted to all of them (`rdjepa.forecasters.linear`).
-What the fits leave of a context says where they are of no use, so there is a blend of network and these too. The shares
-(`rdjepa.forecasters.combined`) have the least error on the support, where nothing has seen what it forecasts: the
-network is as it was before any update, a fit sees its context alone, and what each trajectory's equation and linear
-forecast know of a support is of the others. Not part of the paper's protocol.
+What the equation leaves of a context says where it is of no use, so there is a blend of network and equation too. The
+shares (`rdjepa.forecasters.combined`) have the least error on the support, where nothing has seen what it forecasts:
+the network is as it was before any update, a fit sees its context alone, and what each trajectory's equation and linear
+forecast know of a support is of the others, or of a single trajectory the equation's of its other half. Not part of the
+paper's protocol.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
+from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
 from rdjepa.forecasters.combined import COMBINED, Combined, blending
 from rdjepa.forecasters.equation import Equation
@@ -82,17 +84,21 @@ def combined(
         raise ArgumentError("expected at least one trajectory to find shares on, got none; give some")
     standard = [_standardized(fields, normalizer) for fields in support]
     several = len(standard) > 1
+    pieces = standard if several else _halves(standard[0])
     count = COMBINED if several else COMBINED - 1  # without the linear forecast, which is the last
     moments = torch.zeros(HORIZONS, network.components, count, count, dtype=torch.float64, device=device)
-    for part in range(min(PARTS, len(standard))):
-        others = [fields for i, fields in enumerate(standard) if i % PARTS != part]
+    of_points = Autoregression(network.components)
+    for part in range(min(PARTS, len(pieces))):
+        others = [fields for i, fields in enumerate(pieces) if i % PARTS != part]
         fits = [Linear.fit(others).to(device)] if several else []
-        equation = (Equation.fit(others, walls) if several else Equation(network.components, walls)).to(device)
-        for fields in standard[part::PARTS]:
+        equation = (Equation.fit(others, walls) if others else Equation(network.components, walls)).to(device)
+        for fields in pieces[part::PARTS]:
             cut = FORECASTING.stack(fields.to(device))
             for context, targets in zip(cut.context.split(TOGETHER), cut.targets.split(TOGETHER), strict=True):
                 alone, (own, g) = network(context).float(), blending(context, equation)
-                made = torch.stack([alone, torch.lerp(own, alone, g), own, *(fit(context) for fit in fits)])
+                made = torch.stack(
+                    [alone, torch.lerp(own, alone, g), own, *(fit(context) for fit in (of_points, *fits))]
+                )
                 errors = (made - targets).double()
                 moments += torch.einsum("ibnchw,jbnchw->ncij", errors, errors)
     found = np.zeros((COMBINED, HORIZONS, network.components))
@@ -107,10 +113,10 @@ def combined(
 def blended(
     network: ForecastModel, support: Sequence[np.ndarray], normalizer: Normalizer, walls: bool = False
 ) -> Combined:
-    """Return a network blended with what each context tells of itself, which takes no error to know the shares.
+    """Return a network blended with the equation of each context, which takes no error to know the shares.
 
-    What the fits leave of a context says how far to trust them, and that is known of a network that has learned the
-    trajectories too, whose errors on others are not.
+    What the equation leaves of a context says how far to trust it, and that is known beside a network that has learned
+    the trajectories too, whose errors on others are not.
     """
     shares = torch.zeros(COMBINED, HORIZONS, network.components)
     shares[1] = 1
@@ -136,6 +142,12 @@ def least(moments: np.ndarray) -> np.ndarray:
                 best, shares = value, np.zeros(len(moments))
                 shares[chosen] = part
     return shares
+
+
+def _halves(fields: Tensor) -> list[Tensor]:
+    """Return the two halves of a trajectory (T, C, H, W), or all of it where a half has no window."""
+    middle = len(fields) // 2
+    return [fields] if middle < FORECASTING.length else [fields[:middle], fields[middle:]]
 
 
 def _standardized(fields: np.ndarray, normalizer: Normalizer) -> Tensor:

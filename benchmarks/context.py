@@ -1,0 +1,99 @@
+"""What a network is worth beside the equation of a context, on random equations, where measured values have noise.
+
+    python benchmarks/context.py run --left-out family/validation/id/00020 --model nano-wide --data datasets
+    python benchmarks/context.py table benchmarks/results/context.csv
+
+Nothing is trained: the pretrained network forecasts as it is, beside the autoregression and the equation of each
+context (`rdjepa.forecasters`), all of them combined in the shares that the support tells, and network and equation blended
+(`rdjepa.adaptation.combination`). Equations, supports and validation trajectories are those of `rates.py`. To every
+value of the supports and of the contexts noise is added, independent and normal, with so many times the standard
+deviation of its component over the pool; errors are against frames without it. `--stride` takes every so many frames.
+No held-out system and no test trajectory is used. `run` appends a line per forecast and level of noise, and skips what
+the file has.
+"""
+
+import argparse
+from collections.abc import Callable
+from statistics import geometric_mean
+
+import numpy as np
+import torch
+
+import rdjepa
+from rates import common, material, start
+from rdjepa.adaptation import combination
+from rdjepa.evaluation.aggregate import horizon_average
+from rdjepa.evaluation.evaluate import evaluate
+from rdjepa.forecasters.autoregression import Autoregression
+from rdjepa.forecasters.base import ForecastModel
+from rows import append, call, commands, read
+
+METRIC = "relative_l2"
+PLACE = ("left_out", "k", "stride", "noise")
+FIELDS = (*PLACE, "forecaster", METRIC, "validation", "fingerprint")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Measure the levels of noise that the file lacks."""
+    torch.set_num_threads(arguments.threads)
+    done = {(*(row[name] for name in PLACE), row["fingerprint"]) for row in read(arguments.out)}
+    learning, unseen, normalizer = material(arguments, arguments.k)
+    network, fingerprint = start("rd-jepa-decoder", learning, normalizer, arguments)
+    for level in arguments.noise.split(","):
+        place = (arguments.left_out, str(arguments.k), str(arguments.stride), level)
+        if (*place, fingerprint) in done:
+            continue
+        rng = np.random.default_rng(arguments.seed)
+
+        def noisy(fields: np.ndarray, rng: np.random.Generator = rng, level: float = float(level)) -> np.ndarray:
+            return (fields + level * np.array(normalizer.std) * rng.standard_normal(fields.shape)).astype(np.float32)
+
+        support = [noisy(each.fields) for each in learning]
+        models: dict[str, ForecastModel] = {
+            "network": network.eval(),
+            "autoregression": Autoregression(),
+            "equation": combination.fit_equation(support, normalizer),
+            "combined": combination.combined(network, support, normalizer, torch.device("cpu")),
+            "blended": combination.blended(network, support, normalizer),
+        }
+        rows = []
+        for name, model in models.items():
+            forecast = seeing(rdjepa.Forecaster(model, normalizer, {}).forecast, noisy)
+            every = max(1, 4 // arguments.stride)
+            error = horizon_average(evaluate(forecast, unseen, metrics=(METRIC,), stride=every), METRIC)
+            rows.append((*place, name, f"{error:.6g}", len(unseen), fingerprint))
+        append(arguments.out, FIELDS, rows)
+        print(*place, *(f"{row[len(PLACE)]} {float(row[len(PLACE) + 1]):.4f}" for row in rows), flush=True)
+
+
+def seeing(forecast: Callable[[np.ndarray], np.ndarray], noisy: Callable[[np.ndarray], np.ndarray]) -> Callable:
+    """Return a forecast that is given contexts with noise."""
+    return lambda context: forecast(noisy(context))
+
+
+def table(arguments: argparse.Namespace) -> None:
+    """Print the errors in Markdown: a row per equation, stride and noise, then the geometric means over equations."""
+    found: dict[tuple[str, ...], dict[str, float]] = {}
+    for row in read(arguments.rows):
+        found.setdefault(tuple(row[name] for name in PLACE), {})[row["forecaster"]] = float(row[METRIC])
+    names = list(dict.fromkeys(name for errors in found.values() for name in errors))
+    print(f"| {' | '.join((*PLACE, *names))} |\n|" + "---|" * (len(PLACE) + len(names)))
+    for place in dict.fromkeys(place[1:] for place in found):
+        of = [errors for each, errors in found.items() if each[1:] == place]
+        found["geometric mean of " + str(len(of)), *place] = {n: geometric_mean(e[n] for e in of) for n in names}
+    for place, errors in found.items():
+        print(f"| {' | '.join((*place, *(f'{errors[name]:.4f}' for name in names)))} |")
+
+
+def main() -> None:
+    """Measure, or print the table."""
+    parser, go, _ = commands(__doc__, run, table, "context.csv")
+    common(go, help="the key of a random equation")
+    go.add_argument("--model", default="nano-wide", help="directory of a model that has not seen it")
+    go.add_argument("--k", type=int, default=1)
+    go.add_argument("--noise", default="0,0.003,0.01,0.03,0.1", help="shares of the standard deviation")
+    call(parser)
+
+
+if __name__ == "__main__":
+    main()
