@@ -4,9 +4,9 @@
     python benchmarks/context.py table benchmarks/results/context.csv
 
 Nothing is trained: the pretrained network forecasts as it is, beside the autoregression and the equation of each
-context (`rdjepa.forecasters`), all of them combined in the shares that the support tells, and network and equation blended
-(`rdjepa.adaptation.combination`). Equations, supports and validation trajectories are those of `rates.py`. To every
-value of the supports and of the contexts noise is added, independent and normal, with so many times the standard
+context (`rdjepa.forecasters`), all of them combined in the shares that the support tells, and network and equation
+blended (`rdjepa.adaptation.combination`). Equations, supports and validation trajectories are those of `rates.py`. To
+every value of the supports and of the contexts noise is added, independent and normal, with so many times the standard
 deviation of its component over the pool; errors are against frames without it. `--stride` takes every so many frames.
 No held-out system and no test trajectory is used. `run` appends a line per forecast and level of noise, and skips what
 the file has.

@@ -12,11 +12,12 @@ pool trajectories of what was left out (support seed 777) with its preset's rate
 all, and evaluated on its validation trajectories. With `--trunk`, the rates of what stands before the decoder
 (predictor, and encoder where it is trained) are multiplied once more: a slow trunk keeps what it brought along. With
 `--base linear` forecasters correct a linear forecast of every point from its own last four values, fitted to the same
-trajectories; `linear` among `--forecasters` is that forecast alone. Rows have the learning rates themselves, in the
-order of the parameter groups, the decoder last. `--seed` starts decoder (or all weights) and the order of windows
-anew, which shows how far two rows differ by chance. With `--stride` all frames are further apart. With `--combined`
-there are two more rows of each, for the same network combined with simple forecasts in the shares that the supports
-tell, and blended with one of them without any (`rdjepa.adaptation.combination`).
+trajectories; `linear` among `--forecasters` is that forecast alone, and `equation` has these trajectories behind it.
+Rows have the learning rates themselves, in the order of the parameter groups, the decoder last. `--seed` starts decoder
+(or all weights) and the order of windows anew, which shows how far two rows differ by chance. With `--stride` all
+frames are further apart. With `--combined` there are two more rows of each, for the same network combined with simple
+forecasts in the shares that the supports tell, and blended with one of them without any
+(`rdjepa.adaptation.combination`).
 `support` is the error on the supports before any update, standardized (`rdjepa.adaptation.retention.unadapted`).
 Forecasters that nothing trains have a row after 0 updates; so has `rd-jepa-decoder` with 0 among `--updates`, whose
 `--model` needs a pretrained decoder. Those that rehearse take trajectories that `--model` was pretrained on. No
@@ -26,7 +27,7 @@ and skips what the file has; `table` prints a row per trial.
 
 import argparse
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -51,7 +52,6 @@ from rdjepa.evaluation.aggregate import horizon_average
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
-from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.rd_jepa import EncoderTuned
 from rdjepa.io import checkpoint
 from rdjepa.models.decoder import Decoder, normalization
@@ -60,6 +60,7 @@ from rdjepa.systems import SOURCES
 from rows import append, call, commands, read
 from stride import strided
 
+Fit = Callable[[Sequence[np.ndarray], rdjepa.Normalizer], ForecastModel]
 PRESET, SUPPORT_SEED, METRIC = "nano", 777, "relative_l2"
 SHARE = 0.3  # by which coefficients of a random equation differ between its trajectories
 DEFAULT = [name for name in forecasters.usual() if forecasters.get(name).trained]
@@ -106,11 +107,6 @@ def regrouped(model: ForecastModel, groups: int | None) -> str:
     return str(norm.num_groups) if isinstance(norm, nn.GroupNorm) else "0"
 
 
-def fitted(learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer) -> Linear:
-    """Return the linear forecast that is fitted to the supports."""
-    return combination.fit_linear([each.fields for each in learning], normalizer)
-
-
 def material(
     arguments: argparse.Namespace, k: int = 1
 ) -> tuple[list[rdjepa.Trajectory], list[rdjepa.Trajectory], rdjepa.Normalizer]:
@@ -147,13 +143,14 @@ def left_out(arguments: argparse.Namespace) -> str:
 def start(
     name: str, learning: list[rdjepa.Trajectory], normalizer: rdjepa.Normalizer, arguments: argparse.Namespace
 ) -> tuple[ForecastModel, str]:
-    """Return a fresh forecaster and the fingerprint of its pretrained weights; "linear" is fitted to the supports.
+    """Return a forecaster and the fingerprint of its pretrained weights; some that nothing trains know the supports.
 
     Raises:
         ArgumentError: the pretrained model has seen the source that is left out, or has no decoder that could be kept.
     """
-    if name == "linear":
-        return fitted(learning, normalizer), ""
+    fits: dict[str, Fit] = {"linear": combination.fit_linear, "equation": combination.fit_equation}
+    if name in fits:
+        return fits[name]([each.fields for each in learning], normalizer), ""
     if not forecasters.get(name).pretrained:
         return forecasters.build(name, PRESET, seed=arguments.seed), ""
     sources = checkpoint.read_sources(arguments.model)
