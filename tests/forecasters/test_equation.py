@@ -1,5 +1,7 @@
 """The equation that is fitted to a context: its coefficients, how it is integrated, what the support adds."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -167,3 +169,9 @@ def test_a_saved_one_forecasts_the_same():
 def test_unfit_supports_are_refused(support):
     with pytest.raises(ArgumentError, match="at least 3 frames"):
         Equation.fit(support)
+
+
+def test_buffers_in_single_precision_are_enough():
+    fields = solved_by(gray_scott, frames=12)
+    model, context = Equation.fit([fields]), fields[None, :CONTEXT]
+    torch.testing.assert_close(copy.deepcopy(model).float()(context), model(context), atol=1e-5, rtol=0)
