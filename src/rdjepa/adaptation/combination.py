@@ -4,11 +4,11 @@ Forecasts whose errors differ are worth more together than the best alone (Bates
 forecasts, 1969). Some are hard to beat: that of every context by what fits its own four frames, an equation
 (`rdjepa.forecasters.equation`) or a map of every point (`rdjepa.forecasters.autoregression`), and with two trajectories
 or more the linear one of every point from its last four values, fitted to all of them (`rdjepa.forecasters.linear`).
-What the equation leaves of a context says where it is of no use, so there is a blend of network and equation too. The
-shares (`rdjepa.forecasters.combined`) have the least error on the support, where nothing has seen what it forecasts:
-the network is as it was before any update, a fit sees its context alone, and what each trajectory's equation and linear
-forecast know of a support is of the others, or of a single trajectory the equation's of its other half. Not part of the
-paper's protocol.
+Whether it finds its own context again says where an equation is of no use, so there is a blend of network and equation
+too. The shares (`rdjepa.forecasters.combined`) have the least error on the support, where nothing has seen what it
+forecasts: the network is as it was before any update, a fit sees its context alone, and what each trajectory's equation
+and linear forecast know of a support is of the others, or of a single trajectory the equation's of its other half. Not
+part of the paper's protocol.
 """
 
 from collections.abc import Sequence
@@ -115,7 +115,7 @@ def blended(
 ) -> Combined:
     """Return a network blended with the equation of each context, which takes no error to know the shares.
 
-    What the equation leaves of a context says how far to trust it, and that is known beside a network that has learned
+    What the equation misses of a context says how far to trust it, and that is known beside a network that has learned
     the trajectories too, whose errors on others are not.
     """
     shares = torch.zeros(COMBINED, HORIZONS, network.components)

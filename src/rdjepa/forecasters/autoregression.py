@@ -5,15 +5,14 @@
 x has all components of one point. A, B, Q and c are the same at all points of one context, and are fitted to its own
 four frames by least squares, which hold two steps of every point; the map is then applied five times. It needs no
 trajectory to learn from, knows nothing of what is beside a point, and has no parameter. Of slow fields it is
-nevertheless a forecast that few networks reach: there, what is beside a point changes as the point itself does. Where
-an excitation arrives, the fit leaves much of what it is fitted to.
+nevertheless a forecast that few networks reach: there, what is beside a point changes as the point itself does.
 
 Close relatives fit a linear map to a sequence (dynamic mode decomposition; Schmid, Journal of Fluid Mechanics 656,
 2010), or the terms of an equation to its rates (Brunton, Proctor and Kutz, PNAS 113, 2016). Not part of the paper.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import torch
 from jaxtyping import Float
@@ -24,19 +23,6 @@ from rdjepa.forecasters.base import HORIZONS, ForecastModel
 LAGS = 2
 RIDGE = 1e-6  # weight of the squared coefficients against the mean squared error: two frames of slow fields are alike
 MARGIN = 0.5  # of the range of a component in the context
-
-
-class Fitted(NamedTuple):
-    """A context continued by its own map, float64.
-
-    Attributes:
-        forecast: (B, N, C, H, W), the map applied N times. Where it goes astray, as quadratic maps do, it is kept
-            within the values of the context, continued by half of their range on either side.
-        left: (B, C, H, W), mean square of what the fit leaves of the steps of every point.
-    """
-
-    forecast: Tensor
-    left: Tensor
 
 
 class Autoregression(ForecastModel):
@@ -70,15 +56,19 @@ class Autoregression(ForecastModel):
     def predict(self, *features: Tensor) -> Tensor:
         """Forecast (B, 5, C, H, W) from context (B, 4, C, H, W), in float64 within."""
         (context,) = features
-        return fitted(context, HORIZONS).forecast.to(context.dtype)
+        return continued(context, HORIZONS).to(context.dtype)
 
     def parameter_groups(self) -> list[dict]:
         """Return no group: adaptation trains nothing."""
         return []
 
 
-def fitted(context: Float[Tensor, "B T C H W"], horizons: int) -> Fitted:
-    """Fit the map of every context (B, T, C, H, W), T at least 3, and apply it `horizons` times."""
+def continued(context: Float[Tensor, "B T C H W"], horizons: int) -> Float[Tensor, "B N C H W"]:
+    """Fit the map of every context, T at least 3, and apply it `horizons` times, in float64.
+
+    Where the map goes astray, as quadratic maps do, it is kept within the values of the context, continued by half of
+    their range on either side.
+    """
     frames = list(context.double().unbind(1))
     known = torch.stack(frames)
     steps = range(LAGS, len(frames))
@@ -87,13 +77,12 @@ def fitted(context: Float[Tensor, "B T C H W"], horizons: int) -> Fitted:
     points, transposed = given.shape[2], given.transpose(1, 2)
     penalty = RIDGE * torch.eye(given.shape[1], dtype=given.dtype, device=given.device)
     map = solved(given @ transposed / points + penalty, (wanted @ transposed / points).transpose(1, 2)).transpose(1, 2)
-    left = (wanted - map @ given).unflatten(2, (len(steps), *known.shape[3:])).square().mean(dim=2)
     lowest, highest = known.amin((0, 3, 4))[..., None, None], known.amax((0, 3, 4))[..., None, None]
     beyond = MARGIN * (highest - lowest)
     for _ in range(horizons):
         change = (map @ _terms(frames[-1], frames[-2])).view_as(frames[-1])
         frames.append(torch.minimum(torch.maximum(frames[-1] + change, lowest - beyond), highest + beyond))
-    return Fitted(torch.stack(frames[-horizons:], dim=1), left)
+    return torch.stack(frames[-horizons:], dim=1)
 
 
 def _terms(newest: Float[Tensor, "B C H W"], before: Float[Tensor, "B C H W"]) -> Float[Tensor, "B n H*W"]:

@@ -1,12 +1,13 @@
 """A network's forecast combined with simple ones, in shares of each horizon and component.
 
     forecast = w[0] network + w[1] blend + w[2] equation + w[3] autoregression + w[4] linear,    w >= 0, of sum 1
-    blend[h] = g[h] network + (1 - g[h]) equation[h],    g[h] = r[h] / (r[h] + s)
+    blend[h] = g[h] network + (1 - g[h]) equation[h],    g[h] = r[h] / (r[h] + s),    r[h] = (h / 3)^2 r
 
-r[h] is the mean square of what the equation of the context leaves of it around a point, from as far away as may arrive
-there within h frames: where that is little, nothing but the equation is needed. g is the weight of two forecasts by
-their variances, if that of the equation grows as r and that of the network is s. `rdjepa.adaptation.combination` finds
-the shares. Not part of the paper's protocol.
+r is the mean square of what the equation of a context misses of its newest frame when it starts from the oldest, three
+frames before, around a point and from as far away as may arrive there within h frames: where it finds its own context
+again, nothing but the equation is needed. g is the weight of two forecasts by their variances, if the error of the
+equation grows as the lead and the variance of the network is s. `rdjepa.adaptation.combination` finds the shares. Not
+part of the paper's protocol.
 """
 
 import torch
@@ -20,9 +21,9 @@ from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Linear
 
 COMBINED = 5  # forecasts
-REACH = 4  # points on every side, for each frame ahead, over which what is left is averaged
-SMALL = 1e-2  # s, in standardized units; both were chosen on random equations (docs/results/left-out.md)
-RULE = {"forecasts": COMBINED, "reach": REACH, "small": SMALL, "blend": "equation", "one": "halves"}
+REACH = 4  # points on every side, for each frame ahead, over which what is missed is averaged
+SMALL = 0.1  # s, in standardized units; both were chosen on random equations (docs/results/left-out.md)
+RULE = {"forecasts": COMBINED, "reach": REACH, "small": SMALL, "blend": "missed", "one": "halves"}
 
 
 class Combined(Around):
@@ -76,9 +77,10 @@ class Combined(Around):
 
 def blending(context: Tensor, equation: Equation) -> tuple[Tensor, Tensor]:
     """Return the forecast of the equation (B, 5, C, H, W), and the blend's weight g of a network, the same shape."""
-    forecast, left = equation.fitted(context)
-    reaches = [REACH * horizon for horizon in range(1, HORIZONS + 1)]
-    around = torch.stack([_around(left, reach) for reach in reaches], dim=1)
+    forecast, missed = equation.fitted(context)
+    square, leads = missed.square(), range(1, HORIZONS + 1)
+    grown = [(lead / (context.shape[1] - 1)) ** 2 * _around(square, REACH * lead) for lead in leads]
+    around = torch.stack(grown, dim=1)
     return forecast.to(context.dtype), (around / (around + SMALL)).to(context.dtype)
 
 

@@ -21,7 +21,7 @@ narrower than the grid and pass several points between frames. Not part of the p
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import combinations_with_replacement
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 import torch.nn.functional as F
@@ -29,7 +29,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from rdjepa.errors import ArgumentError
-from rdjepa.forecasters.autoregression import Fitted, solved
+from rdjepa.forecasters.autoregression import solved
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
 
 ORDER = 3
@@ -39,6 +39,18 @@ CORRECTIONS = 3
 STEPS = 4  # of the integration from a frame to the next; even, for Simpson's rule
 MARGIN = 0.1  # of the range of a component in support and context, on either side of it
 TOGETHER = 8  # steps of the support in memory, more than one
+
+
+class Fitted(NamedTuple):
+    """What the equations of some contexts make of them, float64.
+
+    Attributes:
+        forecast: (B, 5, C, H, W), integrated from the newest frame.
+        missed: (B, C, H, W), the newest frame less what is integrated from the oldest.
+    """
+
+    forecast: Tensor
+    missed: Tensor
 
 
 class Equation(ForecastModel):
@@ -124,20 +136,21 @@ class Equation(ForecastModel):
         return self._fit(context.double())[0]
 
     def fitted(self, context: Float[Tensor, "B T C H W"]) -> Fitted:
-        """Fit the equation of every context, T at least 3, and integrate its newest frame; also what the fit leaves."""
+        """Fit the equation of every context, T at least 3; integrate its newest frame, and its oldest up to there."""
         frames = context.double()
-        weights, left, bounds = self._fit(frames)
-        state, made = frames[:, -1], []
+        weights, bounds = self._fit(frames)
         advance = _Advance(weights, bounds, frames.shape[-2:], self.walls)
-        for _ in range(HORIZONS):
-            for _ in range(STEPS):
-                state = advance(state)
-            made.append(state)
-        return Fitted(torch.stack(made, dim=1), left)
+        ahead, again = ([frames[:, start]] for start in (-1, 0))
+        for states, intervals in ((ahead, HORIZONS), (again, frames.shape[1] - 1)):
+            for _ in range(intervals):
+                state = states[-1]
+                for _ in range(STEPS):
+                    state = advance(state)
+                states.append(state)
+        return Fitted(torch.stack(ahead[1:], dim=1), frames[:, -1] - again[-1])
 
-    def _fit(self, frames: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
-        """Return coefficients (B, C, n), what is left (B, C, H, W), and bounds (B, C, 1, 1) of the states."""
-        shape = frames.shape[-2:]
+    def _fit(self, frames: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Return coefficients (B, C, n) and bounds (B, C, 1, 1) of the states."""
         bounds = self._bounds(
             torch.minimum(frames.amin((1, 3, 4)), self.low)[..., None, None],
             torch.maximum(frames.amax((1, 3, 4)), self.high)[..., None, None],
@@ -145,15 +158,12 @@ class Equation(ForecastModel):
         behind, steps = WEIGHT * self.gram.double(), WEIGHT * self.cross.double()  # of the support
         gram, cross = _moments(*_simpson(frames, self.walls))
         weights = self._solution(gram + behind, cross + steps)
-        missing = torch.zeros_like(frames[:, 1:, 0])
         for _ in range(CORRECTIONS):
             columns, missing = _missing(frames, weights, bounds, self.walls)
             gram, cross = _moments(columns, missing)
             change = self._solution(gram + behind, cross + steps - (behind @ weights[..., None])[..., 0])
             weights = weights + change
-            missing = missing - torch.einsum("bcnp,bcn->bcp", columns, change)
-        left = missing.unflatten(2, (-1, *shape)).square().mean(2)
-        return weights, left, bounds
+        return weights, bounds
 
     @staticmethod
     def _solution(gram: Tensor, cross: Tensor) -> Tensor:
