@@ -325,7 +325,7 @@ for _entry in (
         trained=False,
         place=13,
         color="#CC79A7",
-        marker="d",
+        marker="3",
         line="-",
     ),
 ):
