@@ -294,7 +294,12 @@ def test_a_learning_curve_prints_a_table_and_advice_and_goes_on(monkeypatch, cap
     for _ in range(2):
         assert not run(monkeypatch, *command)
         shown = " ".join(capsys.readouterr().out.split())
-        for words in ("draw 1, K = 1: scratch", "Linear extrapolation", "rates", "figure in learning-curve.png"):
+        for words in (
+            "draw 1, K = 1: scratch",
+            "Linear extrapolation",
+            "Equation of the context",
+            "figure in learning-curve.png",
+        ):
             assert words in shown
     rows = Path("learning-curve.csv").read_text().splitlines()
     assert rows[0].startswith("forecaster,k,draw,horizon,value") and len(rows) == 1 + 7 * 5
