@@ -297,7 +297,7 @@ def test_a_learning_curve_prints_a_table_and_advice_and_goes_on(monkeypatch, cap
         for words in (
             "draw 1, K = 1: scratch",
             "Linear extrapolation",
-            "Equation of the context",
+            "Equation",
             "figure in learning-curve.png",
         ):
             assert words in shown
