@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 import rdjepa
-from rates import common, material, start
+from rates import SUPPORT_SEED, material, start, trajectories
 from rdjepa.adaptation import combination
 from rdjepa.evaluation.aggregate import horizon_average
 from rdjepa.evaluation.evaluate import evaluate
@@ -88,10 +88,11 @@ def table(arguments: argparse.Namespace) -> None:
 def main() -> None:
     """Measure, or print the table."""
     parser, go, _ = commands(__doc__, run, table, "context.csv")
-    common(go, help="the key of a random equation")
+    trajectories(go, help="the key of a random equation")
     go.add_argument("--model", default="nano-wide", help="directory of a model that has not seen it")
     go.add_argument("--k", type=int, default=1)
     go.add_argument("--noise", default="0,0.003,0.01,0.03,0.1", help="shares of the standard deviation")
+    go.add_argument("--seed", type=int, default=SUPPORT_SEED, help="of the noise")
     call(parser)
 
 

@@ -254,18 +254,23 @@ def table(arguments: argparse.Namespace) -> None:
         print(f"| {' | '.join((*trial, *(errors.get(updates, '') for updates in at)))} |")
 
 
-def common(go: argparse.ArgumentParser, **left_out: Any) -> None:
-    """Add the options of an adaptation to what is left out, which `left_out` restricts or describes."""
+def trajectories(go: argparse.ArgumentParser, **left_out: Any) -> None:
+    """Add the options of what is left out and of its trajectories; `left_out` restricts or describes the first."""
     go.add_argument("--left-out", required=True, **left_out)
     go.add_argument("--data", type=Path, default=Path("datasets"))
+    go.add_argument("--stride", type=int, default=1, help="take every so many frames of each trajectory")
+    go.add_argument("--validation", type=int, default=8)
+    go.add_argument("--statistics", type=int, default=1_000)
+
+
+def common(go: argparse.ArgumentParser, **left_out: Any) -> None:
+    """Add the options of an adaptation to what is left out."""
+    trajectories(go, **left_out)
     go.add_argument("--trunk", type=float, default=1.0)
     go.add_argument("--updates", default="400,1600")
     go.add_argument(
         "--groups", type=int, help="of the decoder's normalizations, 0 for none; the preset's when not given"
     )
-    go.add_argument("--stride", type=int, default=1, help="take every so many frames of each trajectory")
-    go.add_argument("--validation", type=int, default=8)
-    go.add_argument("--statistics", type=int, default=1_000)
     go.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES[PRESET].precision)
     go.add_argument("--retained", default="", help="shares of the first weights, mixed with the averaged ones")
     go.add_argument("--combined", action="store_true", help="each forecast beside simple ones too")
