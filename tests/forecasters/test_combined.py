@@ -22,13 +22,18 @@ def test_it_is_the_sum_of_five_forecasts_in_their_shares():
 
 
 def test_a_network_weighs_where_the_context_is_disturbed_and_not_far_from_there():
-    phase = torch.rand(48, 48, dtype=torch.float64)
-    frames = [torch.stack([torch.cos(0.3 * t + phase), torch.sin(0.3 * t + phase)]) for t in range(CONTEXT)]
-    context = torch.stack(frames)[None]
-    quiet = blending(context, Equation())[1]
+    def turning(phase, count):
+        return torch.stack(
+            [torch.stack([torch.cos(0.3 * t + phase), torch.sin(0.3 * t + phase)]) for t in range(count)]
+        )
+
+    phases = torch.rand(2, 48, 48, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    equation = Equation.fit([turning(6.3 * phases[0], 8)])
+    context = turning(phases[1], CONTEXT)[None]
+    quiet = blending(context, equation)[1]
     assert quiet.max() < 0.02
     context[0, -1, 0, 24, 24] += 1.0
-    weight = (blending(context, Equation())[1] - quiet)[0, :, 0]
+    weight = (blending(context, equation)[1] - quiet)[0, :, 0]
     for horizon, here in enumerate(weight, 1):
         n = REACH * horizon
         near = torch.zeros(48, 48, dtype=torch.bool)

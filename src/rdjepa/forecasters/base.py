@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -26,12 +27,15 @@ class ForecastModel(nn.Module, ABC):
         components: field components C that it takes.
         name: as in `rdjepa.forecasters.names()`.
         preset: name of its sizes; adaptation takes the settings of that name.
+        constants: numbers besides settings and weights that decide its forecasts, where a later release may change
+            them; a cell of a study keeps them.
     """
 
     grid: int | None = 128
     components: int = 2
     name: str = "custom"
     preset: str = "custom"
+    constants: Mapping[str, Any] = MappingProxyType({})
 
     @classmethod
     @abstractmethod

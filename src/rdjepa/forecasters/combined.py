@@ -23,7 +23,10 @@ from rdjepa.forecasters.linear import Linear
 COMBINED = 5  # forecasts
 REACH = 4  # points on every side, for each frame ahead, over which what is missed is averaged
 SMALL = 0.1  # s, in standardized units; both were chosen on random equations (docs/results/left-out.md)
-RULE = {"forecasts": COMBINED, "reach": REACH, "small": SMALL, "blend": "missed", "one": "halves"}
+RULE = {
+    "forecasts": COMBINED, "reach": REACH, "small": SMALL, "blend": "missed", "one": "halves",
+    "equation": dict(Equation.constants),
+}  # fmt: skip
 
 
 class Combined(Around):

@@ -113,6 +113,8 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
         own["retained"] = retention.RULE if found.retains == api.AUTO else found.retains
     if found.retains == api.AUTO:
         own["base"] = combined.RULE
+    if constants := forecasters.model_class(found.name).constants:
+        own["constants"] = dict(constants)
     if beside := contenders.rehearsed_keys(cell.forecaster, profile):
         statistics = checkpoint.read_sources(profile.checkpoint).normalizers
         own["rehearsed"] = {

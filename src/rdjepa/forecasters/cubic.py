@@ -1,0 +1,202 @@
+"""A reaction-diffusion equation with cubic kinetics, another one for each context: terms, integration, derivatives.
+
+    dx_c/dt = sum_i k[c, i] m_i(x) + D[c] Laplacian x_c
+
+m_i are all monomials of the components up to third order, D is not negative; time is in frame intervals, length in grid
+spacings. Coefficients are (B, C, n), the last of each component D. Everything is made of plain tensor operations, which
+exporters know.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import combinations_with_replacement
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+ORDER = 3
+STEPS = 8  # of the integration from a frame to the next
+
+
+class Squares(NamedTuple):
+    """A mean square near some coefficients: value - 2 cross d + d gram d, at a distance d from them.
+
+    Attributes:
+        gram: (B, q, q), q = C n coefficients.
+        cross: (B, q).
+        value: (B,).
+    """
+
+    gram: Tensor
+    cross: Tensor
+    value: Tensor
+
+
+class Advance:
+    """A step of 1 / STEPS of a frame interval: half of the diffusion, the kinetics, the other half (Strang)."""
+
+    def __init__(self, weights: Tensor, bounds: tuple[Tensor, Tensor], shape: Sequence[int], walls: bool) -> None:
+        self.kinetics, self.bounds = weights[..., :-1], bounds
+        time = weights[..., -1].clamp(min=0)[..., None] / (2 * STEPS)  # (B, C, 1)
+        self.rows, self.columns = (_diffusion(time, size, walls) for size in shape)
+
+    def __call__(self, state: Tensor) -> Tensor:
+        """Advance states (B, C, H, W)."""
+        state = self.spread(state)
+        return self.inside(self.spread(self.react(self.stages(state))))
+
+    def spread(self, state: Tensor) -> Tensor:
+        """Return states after half of the diffusion."""
+        return self.rows @ state @ self.columns
+
+    def rates(self, state: Tensor) -> Tensor:
+        """Return the kinetics of states, at the nearest states within the bounds."""
+        return torch.einsum("bcn,bnhw->bchw", self.kinetics, monomials(self.inside(state)))
+
+    def inside(self, state: Tensor) -> Tensor:
+        """Return the nearest states within the bounds."""
+        return torch.minimum(torch.maximum(state, self.bounds[0]), self.bounds[1])
+
+    def stages(self, state: Tensor) -> list[Tensor]:
+        """Return the four states at which the kinetics of a step are taken (Runge-Kutta, fourth order)."""
+        found = [state]
+        for share in (0.5, 0.5, 1):
+            found.append(state + share / STEPS * self.rates(found[-1]))
+        return found
+
+    def react(self, stages: Sequence[Tensor]) -> Tensor:
+        """Return states after the kinetics of a step, from its stages."""
+        a, b, c, d = map(self.rates, stages)
+        return stages[0] + (a + 2 * b + 2 * c + d) / (6 * STEPS)
+
+    def turn(self, stages: Sequence[Tensor]) -> Float[Tensor, "B C C H W"]:
+        """Return the derivatives of `react` by the state at which the step begins."""
+        components = stages[0].shape[1]
+        slopes = torch.einsum("bcn,jnm->bcjm", self.kinetics, _slopes(components).to(self.kinetics.device))
+        unit = torch.eye(components, dtype=slopes.dtype, device=slopes.device)[..., None, None]
+        before, found = unit, []
+        for stage, share in zip(stages, (0.5, 0.5, 1, 0), strict=True):
+            jacobian = torch.einsum("bcjm,bmhw->bcjhw", slopes, monomials(self.inside(stage)))
+            found.append(_product(jacobian, before.expand_as(jacobian)))
+            before = unit + share / STEPS * found[-1]
+        a, b, c, d = found
+        return unit + (a + 2 * b + 2 * c + d) / (6 * STEPS)
+
+
+def squares(
+    frames: Float[Tensor, "B T C H W"], weights: Float[Tensor, "B C n"], bounds: tuple[Tensor, Tensor], walls: bool
+) -> Squares:
+    """Return the mean square of what is missed when every frame but the last is integrated to the next.
+
+    The derivatives of where it ends are integrated beside it. They only lead the way to better coefficients, so they
+    are of single precision, and what the terms add on the way is summed by the trapezoidal rule.
+    """
+    (batch, length, components, *shape), count = frames.shape, weights.shape[-1]
+    each = [x.expand(batch, *x.shape[1:]).repeat_interleave(length - 1, 0) for x in (weights, *bounds)]
+    advance = Advance(each[0], (each[1], each[2]), shape, walls)
+    half = [x.float() for x in (advance.rows, advance.columns)]
+    whole = [(x @ x).float() for x in (advance.rows, advance.columns)]
+    state = frames[:, :-1].flatten(0, 1)
+    moved = torch.zeros(
+        (len(state), components, shape[0], components, count, shape[1]), dtype=torch.float32, device=frames.device
+    )
+    for step in range(STEPS):
+        state = advance.spread(state)
+        if step:  # nothing has moved before
+            moved = _spread(moved, whole)
+        moved = _with_terms(moved, state, walls)
+        stages = advance.stages(state)
+        moved = _turned(moved, advance.turn(stages).float())
+        state = advance.react(stages)
+        moved = _with_terms(moved, state, walls)
+        state = advance.inside(advance.spread(state))
+    found, missed = _spread(moved, half).flatten(3, 4), frames[:, 1:].flatten(0, 1) - state
+    products = found @ found.transpose(3, 4), (found @ missed.float()[..., None])[..., 0]
+    sums = [x.double().sum((1, 2)) for x in products] + [missed.square().sum((1, 2, 3))]
+    points = (length - 1) * missed[0, 0].numel()
+    return Squares(*(x.unflatten(0, (batch, length - 1)).sum(1) / points for x in sums))
+
+
+def _spread(moved: Float[Tensor, "B C H C n W"], diffusion: Sequence[Tensor]) -> Tensor:
+    """Return derivatives after the diffusion of their states."""
+    rows, columns = diffusion
+    along = (rows @ moved.flatten(3)).unflatten(3, moved.shape[3:])
+    return (along.flatten(2, 4) @ columns).unflatten(2, moved.shape[2:5])
+
+
+def _with_terms(moved: Float[Tensor, "B C H C n W"], state: Tensor, walls: bool) -> Tensor:
+    """Add what the terms of half a step give to the derivatives by their own coefficients, in place."""
+    given = terms(state, walls).transpose(2, 3).float()
+    for c in range(given.shape[1]):
+        moved[:, c, :, c].add_(given[:, c], alpha=1 / (2 * STEPS))
+    return moved
+
+
+def _turned(moved: Float[Tensor, "B C H C n W"], by: Float[Tensor, "B C C H W"]) -> Tensor:
+    """Return derivatives after the kinetics of their states."""
+    by = by[:, :, :, :, None, None]
+    found = by[:, :, 0] * moved[:, None, 0]
+    for c in range(1, moved.shape[1]):
+        found = torch.addcmul(found, by[:, :, c], moved[:, None, c])
+    return found
+
+
+@cache
+def monomials_of(components: int) -> tuple[tuple[int, ...], ...]:
+    """Return the monomials up to third order, each as the components that are multiplied; () is the constant."""
+    return tuple(each for order in range(ORDER + 1) for each in combinations_with_replacement(range(components), order))
+
+
+def monomials(fields: Float[Tensor, "B C H W"]) -> Float[Tensor, "B n-1 H W"]:
+    """Return the values of the monomials; each is one of lower order times a component."""
+    known: dict[tuple[int, ...], Tensor] = {(): torch.ones_like(fields[:, 0])}
+    for each in monomials_of(fields.shape[1])[1:]:
+        known[each] = known[each[:-1]] * fields[:, each[-1]]
+    return torch.stack(list(known.values()), dim=1)
+
+
+def terms(fields: Float[Tensor, "B C H W"], walls: bool) -> Float[Tensor, "B C n H W"]:
+    """Return the terms of each component: the monomials, and its own Laplacian, periodic or mirrored at walls."""
+    x = F.pad(fields, (1, 1, 1, 1), mode="replicate" if walls else "circular")
+    around = x[..., :-2, 1:-1] + x[..., 2:, 1:-1] + x[..., 1:-1, :-2] + x[..., 1:-1, 2:]
+    shared = monomials(fields)[:, None].expand(-1, fields.shape[1], -1, -1, -1)
+    return torch.cat([shared, (around - 4 * fields)[:, :, None]], dim=2)
+
+
+@cache
+def _slopes(components: int) -> Float[Tensor, "C m m"]:
+    """Return how the coefficients of a cubic become those of its derivatives by each component."""
+    every = monomials_of(components)
+    found = torch.zeros(components, len(every), len(every), dtype=torch.float64)
+    for i, each in enumerate(every):
+        for c in set(each):
+            rest = list(each)
+            rest.remove(c)
+            found[c, i, every.index(tuple(rest))] = each.count(c)
+    return found
+
+
+def _product(one: Float[Tensor, "B C C H W"], other: Float[Tensor, "B C C H W"]) -> Float[Tensor, "B C C H W"]:
+    """Return the products of matrices, one at every point."""
+    return (one[:, :, :, None] * other[:, None]).sum(2)
+
+
+def _diffusion(time: Tensor, size: int, walls: bool) -> Tensor:
+    """Return exp(time L) (..., size, size) of times (..., 1), L the second difference along one side."""
+    values, vectors = (x.to(time.device) for x in _second_difference(size, walls))
+    return (vectors * torch.exp(time * values)[..., None, :]) @ vectors.T
+
+
+@cache
+def _second_difference(size: int, walls: bool) -> tuple[Tensor, Tensor]:
+    """Return eigenvalues and eigenvectors of the second difference along one side, periodic or mirrored at walls."""
+    unit = torch.eye(size, dtype=torch.float64)
+    matrix = unit.roll(1, 0) + unit.roll(-1, 0) - 2 * unit
+    if walls:
+        matrix[0, -1] = matrix[-1, 0] = 0
+        matrix[0, 0] = matrix[-1, -1] = -1
+    values, vectors = torch.linalg.eigh(matrix)
+    return values, vectors

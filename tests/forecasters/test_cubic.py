@@ -1,0 +1,91 @@
+"""A cubic equation: its terms, how it is integrated, and the derivatives of where that ends."""
+
+import numpy as np
+import pytest
+import torch
+
+from rdjepa.forecasters.cubic import STEPS, Advance, _diffusion, monomials_of, squares
+
+BOUNDS = tuple(torch.full((1, 2, 1, 1), bound, dtype=torch.float64) for bound in (-9.0, 9.0))
+
+
+def drawn(*shape, size=1.0, seed=0):
+    return size * torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def coefficients(count=1, size=0.1, diffusion=(0.4, 0.2)):
+    found = drawn(count, 2, 11, size=size)
+    found[..., -1] = torch.tensor(diffusion)
+    return found
+
+
+def test_there_are_as_many_monomials_as_exponents_of_sum_three_or_less():
+    assert [len(monomials_of(components)) for components in (1, 2, 3)] == [4, 10, 20]
+
+
+@pytest.mark.parametrize("walls", [False, True], ids=["periodic", "walls"])
+def test_waves_decay_as_the_five_point_laplacian_has_them(walls):
+    x = np.arange(16)
+    wave = np.cos(np.pi * 3 * (x + 0.5) / 16) if walls else np.cos(2 * np.pi * 3 * x / 16)
+    rate = 2 - 2 * np.cos(np.pi * 3 / 16 if walls else 2 * np.pi * 3 / 16)
+    times = torch.tensor([[0.0], [0.7], [40.0]], dtype=torch.float64)
+    made = _diffusion(times, 16, walls) @ torch.from_numpy(wave)
+    np.testing.assert_allclose(made, np.exp(-rate * times.numpy()) * wave, atol=1e-12)
+    np.testing.assert_allclose(_diffusion(times, 16, walls).sum(1), np.ones((3, 16)), atol=1e-12)  # nothing is lost
+
+
+def test_steps_are_of_second_order_and_exact_without_diffusion_up_to_the_fourth(monkeypatch):
+    state = drawn(1, 2, 8, 8, size=0.5)
+    for diffusion, order in (((0.4, 0.2), 2), ((0.0, 0.0), 4)):
+        ends = []
+        for steps in (2, 4, 8):
+            monkeypatch.setattr("rdjepa.forecasters.cubic.STEPS", steps)
+            advance, end = Advance(coefficients(size=0.3, diffusion=diffusion), BOUNDS, (8, 8), False), state
+            for _ in range(steps):
+                end = advance(end)
+            ends.append(end)
+        ratio = (ends[0] - ends[1]).norm() / (ends[1] - ends[2]).norm()
+        assert 0.7 * 2**order < ratio < 1.5 * 2**order
+
+
+def test_the_turn_is_the_derivative_of_the_kinetics():
+    advance, state, along = Advance(coefficients(), BOUNDS, (6, 6), False), drawn(1, 2, 6, 6), drawn(1, 2, 6, 6, seed=1)
+    _, expected = torch.autograd.functional.jvp(lambda x: advance.react(advance.stages(x)), state, along)
+    made = torch.einsum("bijhw,bjhw->bihw", advance.turn(advance.stages(state)), along)
+    torch.testing.assert_close(made, expected)
+
+
+@pytest.mark.parametrize("walls", [False, True], ids=["periodic", "walls"])
+def test_derivatives_are_those_of_what_is_missed(walls):
+    frames, weights = drawn(2, 3, 2, 8, 6, size=0.5).cumsum(1), coefficients(2)
+    bounds = tuple(bound.expand(2, -1, -1, -1) for bound in BOUNDS)
+    here = squares(frames, weights, bounds, walls)
+    for place in ((0, 0), (0, 4), (1, 7), (1, 10)):
+        step = torch.zeros_like(weights)
+        step[:, place[0], place[1]] = 1e-4
+        ahead, behind = (squares(frames, weights + sign * step, bounds, walls).value for sign in (1, -1))
+        # value - 2 cross d: what the trapezoidal rule leaves out of it is of second order in the step
+        torch.testing.assert_close(
+            -2 * here.cross[:, place[0] * 11 + place[1]], (ahead - behind) / 2e-4, rtol=0.1, atol=1e-3
+        )
+
+
+def test_squares_foretell_those_nearby_and_their_gram_is_no_less_than_zero():
+    frames, weights, away = drawn(1, 4, 2, 12, 12, size=0.1).cumsum(1), coefficients(), drawn(1, 2, 11, size=1e-3)
+    here = squares(frames, weights, BOUNDS, False)
+    d = away.flatten(1)
+    foretold = here.value - 2 * (here.cross * d).sum(1) + torch.einsum("bi,bij,bj->b", d, here.gram, d)
+    there = squares(frames, weights + away, BOUNDS, False).value
+    assert (there - foretold).abs() < 0.1 * (there - here.value).abs()
+    assert torch.linalg.eigvalsh(here.gram).min() > -1e-6 * here.gram.diagonal(dim1=1, dim2=2).max()
+
+
+def test_a_path_of_the_equation_itself_misses_nothing():
+    weights, state = coefficients(), drawn(1, 2, 8, 8, size=0.3)
+    advance, path = Advance(weights, BOUNDS, (8, 8), False), [state]
+    for _ in range(2):
+        for _ in range(STEPS):
+            state = advance(state)
+        path.append(state)
+    found = squares(torch.stack(path, dim=1), weights, BOUNDS, False)
+    assert found.value < 1e-25 and found.cross.abs().max() < 1e-10
