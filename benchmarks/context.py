@@ -49,12 +49,13 @@ def run(arguments: argparse.Namespace) -> None:
             return (fields + level * np.array(normalizer.std) * rng.standard_normal(fields.shape)).astype(np.float32)
 
         support = [noisy(each.fields) for each in learning]
+        made, _ = combination.combined(network.eval(), support, normalizer, torch.device("cpu"))
         models: dict[str, ForecastModel] = {
-            "network": network.eval(),
+            "network": network,
             "autoregression": Autoregression(),
-            "equation": combination.fit_equation(support, normalizer),
-            "combined": combination.combined(network, support, normalizer, torch.device("cpu")),
-            "blended": combination.blended(network, support, normalizer),
+            "equation": made.equation,
+            "combined": made,
+            "blended": combination.blended(network, made.equation),
         }
         rows = []
         for name, model in models.items():

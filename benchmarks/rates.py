@@ -203,8 +203,8 @@ def trial(
     beside_it: dict[str, Combined] = {}
     if arguments.combined and groups:
         device = torch.device("cpu")
-        beside_it["combined"] = combination.combined(model.eval(), fields, normalizer, device)
-        beside_it["blended"] = combination.blended(model, fields, normalizer)
+        beside_it["combined"], _ = combination.combined(model.eval(), fields, normalizer, device)
+        beside_it["blended"] = combination.blended(model, beside_it["combined"].equation)
 
     def measure(updates: int, weights: str, snapshot: ForecastModel) -> None:
         on_supports = "" if updates else f"{retention.unadapted(snapshot, data):.6g}"

@@ -59,14 +59,14 @@ class Told(ForecastModel):
 def test_a_network_without_error_has_all():
     expected = torch.zeros(5, HORIZONS, 2)
     expected[0] = 1  # but for rounding: the blend is hardly anything else where no map fits
-    torch.testing.assert_close(combined(Told(SUPPORT, 0.0), SUPPORT, PLAIN, CPU).shares, expected, atol=1e-3, rtol=0)
+    torch.testing.assert_close(combined(Told(SUPPORT, 0.0), SUPPORT, PLAIN, CPU)[0].shares, expected, atol=1e-3, rtol=0)
 
 
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("error", [0.3, 1.0, 3.0])
 def test_no_other_shares_have_a_smaller_error_where_nothing_has_seen_what_it_forecasts(count, error):
     network, support = Told(SUPPORT, error), SUPPORT[:count]
-    best = combined(network, support, PLAIN, CPU).shares
+    best = combined(network, support, PLAIN, CPU)[0].shares
     assert (best >= 0).all() and 0 < best[0].mean() < 1
     torch.testing.assert_close(best.sum(0), torch.ones(HORIZONS, 2))
     assert (best[4] == 0).all() if count == 1 else (best[4] > 0).any()
@@ -100,7 +100,7 @@ def test_many_trajectories_are_forecast_in_parts(monkeypatch):
         for context, targets in map(windows, others):
             errors = torch.stack([fit(context) - targets for fit in fits]).double()
             moments += torch.einsum("ibnchw,jbnchw->ncij", errors, errors)
-    found = combined(network, SUPPORT, PLAIN, CPU).shares
+    found = combined(network, SUPPORT, PLAIN, CPU)[0].shares
     for h, c in np.ndindex(HORIZONS, 2):
         np.testing.assert_allclose(found[:, h, c], least(moments[h, c].numpy()), atol=2e-3)
 
@@ -113,7 +113,7 @@ def test_units_and_constants_do_not_matter():
         def predict(self, *features):
             return features[0][:, -1:].expand(-1, HORIZONS, -1, -1, -1)
 
-    found, scaled = (combined(Same([], 0.0), of, in_, CPU).shares for of, in_ in ((SUPPORT, PLAIN), (other, units)))
+    found, scaled = (combined(Same([], 0.0), of, in_, CPU)[0].shares for of, in_ in ((SUPPORT, PLAIN), (other, units)))
     torch.testing.assert_close(found, scaled, atol=1e-3, rtol=0)
 
 
@@ -144,7 +144,7 @@ def test_a_blend_takes_what_the_context_tells_where_that_fits():
     fields = np.stack([np.cos(turns), np.sin(turns)], axis=-1).astype(np.float32)
     context, targets = windows(fields)
     network = Still([], 0.0)
-    made = blended(network, [fields[:9]], PLAIN)
+    made = blended(network, fit_equation([fields[:9]], PLAIN))
     errors = [(made(context) - targets).norm() for made in (made, Autoregression(), network)]
     assert errors[0] < 0.05 * errors[2] and errors[0] < errors[1] + 0.05 * errors[2]
 

@@ -8,6 +8,7 @@ import torch
 
 import rdjepa
 from rdjepa import forecasters
+from rdjepa.adaptation import retention
 from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, CheckpointError, DataError
@@ -249,6 +250,7 @@ def test_several_trajectories_tune_the_encoder_and_nothing_is_retained(
     model = rdjepa.build("tiny", seed=0)
     model.pretrained = ("encoder", "predictor", "decoder")
     monkeypatch.setattr("rdjepa.adaptation.retention.unadapted", lambda *_: 0.1)
+    monkeypatch.setattr("rdjepa.forecasters.equation.ITERATIONS", 0)
     made = rdjepa.adapt(model, [trajectory(9, seed) for seed in range(count)], steps=1, device="cpu", **options)
     assert (made.record["encoder"], made.record["retained"]) == (encoder, retained)
     assert made.model.name == ("rd-jepa-tuned" if encoder == "tuned" else "rd-jepa")
@@ -275,6 +277,7 @@ def test_a_forecast_is_combined_with_simple_ones_where_all_weights_were_pretrain
     model, fields = rdjepa.build("tiny", seed=0), [trajectory(seed=seed) for seed in range(count)]
     model.pretrained = ("encoder", "predictor", "decoder")
     monkeypatch.setattr("rdjepa.adaptation.retention.unadapted", lambda *_: error)
+    monkeypatch.setattr("rdjepa.forecasters.equation.ITERATIONS", 0)
     seen, context = {}, fields[0][1:5]
     made = rdjepa.adapt(
         model,
@@ -296,6 +299,19 @@ def test_a_forecast_is_combined_with_simple_ones_where_all_weights_were_pretrain
         shares = np.array(made.record["combined"])
         assert shares.shape == (5, 2) and (shares >= 0).all() and (shares <= 1).all()
         assert error < 0.3 or (shares == 1).all()  # what it would be without the context's own forecast is not known
+        assert made.record["together"] > retention.KNOWN
+
+
+def test_what_simple_forecasts_know_is_not_learned_for_long(tiny, monkeypatch):
+    model, turns = (
+        rdjepa.build("tiny", seed=0),
+        0.3 * np.arange(20)[:, None, None] + 6 * np.random.default_rng(0).random((64, 64)),
+    )
+    model.pretrained = ("encoder", "predictor", "decoder")
+    monkeypatch.setattr("rdjepa.adaptation.retention.unadapted", lambda *_: 0.9)
+    fields = np.stack([np.cos(turns), np.sin(turns)], axis=-1).astype(np.float32)
+    made = rdjepa.adapt(model, fields, steps=1, device="cpu")
+    assert made.record["together"] < 0.01 and made.record["retained"] == retention.SHARE
 
 
 def test_evaluation_gives_a_row_per_metric_horizon_and_trajectory(forecaster):

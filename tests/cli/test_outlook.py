@@ -15,6 +15,11 @@ from rdjepa.cli.outlook import say_retention
             "without an update the error on the data is 0.070: 3 updates and 50 % of the way back to these weights\n",
         ),
         (
+            {"retained": 0.5, "unadapted": 0.6, "together": 0.01, "combined": [[0.02, 0.0], [0.1, 0.0]]},
+            "without an update the error on the data is 0.600, 0.010 beside simple forecasts: 3 updates and 50 % of "
+            "the way back to these weights, the network's share is at most 0 to 10 %\n",
+        ),
+        (
             {"retained": 0.0, "unadapted": 0.07, "encoder": "tuned"},
             "without an update the error on the data is 0.070: 3 updates, the encoder tuned too\n",
         ),

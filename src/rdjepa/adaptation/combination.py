@@ -11,6 +11,7 @@ and linear forecast know of a support is of the others, or of a single trajector
 part of the paper's protocol.
 """
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -67,7 +68,7 @@ def combined(
     normalizer: Normalizer,
     device: torch.device,
     walls: bool = False,
-) -> Combined:
+) -> tuple[Combined, float]:
     """Combine a network, as it is before any update, with the simple forecasts, in the shares of least error.
 
     Args:
@@ -76,6 +77,9 @@ def combined(
         normalizer: their field statistics.
         device: of the computation, and of the result.
         walls: whether fields end at walls.
+
+    Returns:
+        The combination, and the norm of its errors over that of the standardized fields, where the shares were found.
 
     Raises:
         ArgumentError: no trajectories, or one that is too short for a window.
@@ -87,7 +91,7 @@ def combined(
     pieces = standard if several else _halves(standard[0])
     count = COMBINED if several else COMBINED - 1  # without the linear forecast, which is the last
     moments = torch.zeros(HORIZONS, network.components, count, count, dtype=torch.float64, device=device)
-    of_points = Autoregression(network.components)
+    squares, of_points = 0.0, Autoregression(network.components)
     for part in range(min(PARTS, len(pieces))):
         others = [fields for i, fields in enumerate(pieces) if i % PARTS != part]
         fits = [Linear.fit(others).to(device)] if several else []
@@ -100,19 +104,21 @@ def combined(
                     [alone, torch.lerp(own, alone, g), own, *(fit(context) for fit in (of_points, *fits))]
                 )
                 errors = (made - targets).double()
+                squares += float(targets.double().square().sum())
                 moments += torch.einsum("ibnchw,jbnchw->ncij", errors, errors)
     found = np.zeros((COMBINED, HORIZONS, network.components))
+    missed = 0.0
     for place in np.ndindex(found.shape[1:]):
-        found[(slice(count), *place)] = least(moments[place].cpu().numpy())
+        shares, inner = found[(slice(count), *place)], moments[place].cpu().numpy()
+        shares[:] = least(inner)
+        missed += shares @ inner @ shares
     linear = fit_linear(support, normalizer) if several else None
     equation = Equation.fit(standard, walls)
-    return Combined(network, linear, torch.from_numpy(found).float(), equation).to(device)
+    made = Combined(network, linear, torch.from_numpy(found).float(), equation).to(device)
+    return made, math.sqrt(missed / squares) if squares else 0.0
 
 
-@torch.no_grad()
-def blended(
-    network: ForecastModel, support: Sequence[np.ndarray], normalizer: Normalizer, walls: bool = False
-) -> Combined:
+def blended(network: ForecastModel, equation: Equation) -> Combined:
     """Return a network blended with the equation of each context, which takes no error to know the shares.
 
     What the equation misses of a context says how far to trust it, and that is known beside a network that has learned
@@ -120,7 +126,7 @@ def blended(
     """
     shares = torch.zeros(COMBINED, HORIZONS, network.components)
     shares[1] = 1
-    return Combined(network, None, shares, fit_equation(support, normalizer, walls))
+    return Combined(network, None, shares, equation).to(equation.low.device)
 
 
 def least(moments: np.ndarray) -> np.ndarray:

@@ -6,8 +6,9 @@ straight line, networks may be better than both: after Wortsman et al., Robust f
 
 On random equations it was safe where the pretrained network can forecast a system before any update; elsewhere it was
 anything from 40 % better to a third worse. Which case it is shows on the trajectories that one has: `share_for` decides
-by the error on them (docs/results/left-out.md). Several trajectories have several sets of coefficients, and are no
-danger of this kind: with these nothing is retained, and the encoder is tuned too.
+by the error on them (docs/results/left-out.md), of the network or, beside simple forecasts, of all together. Several
+trajectories have several sets of coefficients, and are no danger of this kind: with these nothing is retained, and the
+encoder is tuned too.
 """
 
 import math
@@ -20,18 +21,24 @@ from torch import Tensor, nn
 from rdjepa.adaptation.adapt import Windows
 from rdjepa.forecasters.base import ForecastModel
 
-SHARE, UPDATES, FAMILIAR = 0.5, 100, 0.3
+SHARE, UPDATES = 0.5, 100
+FAMILIAR = 0.3  # error of the network without an update, below which it knows a system
+KNOWN = 0.1  # that of its combination with simple forecasts, below which long training would be of no use
 SEVERAL = 5  # trajectories
-RULE = {"share": SHARE, "updates": UPDATES, "familiar": FAMILIAR, "several": SEVERAL}
+RULE = {"share": SHARE, "updates": UPDATES, "familiar": FAMILIAR, "known": KNOWN, "several": SEVERAL}
 
 
-def share_for(error: float, trajectories: int) -> float:
-    """Return the share to retain where `unadapted` gives this error on so many trajectories.
+def knows(error: float, combined: float = math.inf) -> bool:
+    """Return whether a system is known without an update: `unadapted` is below `FAMILIAR`, or a combination below."""
+    return error < FAMILIAR or combined < KNOWN
 
-    It is `SHARE` below `FAMILIAR`, where after `UPDATES` updates more of them change little; nothing otherwise, and
-    nothing with `SEVERAL` trajectories.
+
+def share_for(known: bool, trajectories: int) -> float:
+    """Return the share to retain: `SHARE` of a system that is known, of which there are fewer than `SEVERAL`, or 0.
+
+    After `UPDATES` updates more of them change little then.
     """
-    return SHARE if error < FAMILIAR and trajectories < SEVERAL else 0.0
+    return SHARE if known and trajectories < SEVERAL else 0.0
 
 
 def unadapted(model: ForecastModel, data: Windows) -> float:

@@ -106,9 +106,9 @@ def adapt(
         retain: share of the weights before adaptation, below 1, that is mixed into those after it, where all were
             pretrained: between them a network knows one trajectory and others too (`rdjepa.adaptation.retention`).
             "auto": half of them, after 100 updates where `steps` is None, if the error on the trajectories, fewer than
-            five, is small without any update; nothing otherwise, with fresh weights or a linear base, or where others
-            are rehearsed.
-            The record holds that error, in standardized units, as "unadapted".
+            five, is small without any update, of the network or of its combination; nothing otherwise, with fresh
+            weights or a linear base, or where others are rehearsed.
+            The record holds these errors, in standardized units, as "unadapted" and "together".
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
         observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
@@ -198,16 +198,17 @@ def adapt(
     combines = base == AUTO and not tile
     if (retain == AUTO or combines) and knows and settings.steps and not rehearse:
         told["unadapted"] = retention.unadapted(forecaster.eval(), data)
+        known = retention.knows(told["unadapted"])
+        if combines:
+            made, told["together"] = combination.combined(forecaster, learned, statistics, torch_device, support.walls)
+            known = retention.knows(told["unadapted"], told["together"])
+            if not known:
+                made = combination.blended(forecaster, made.equation)
+            told["combined"] = made.shares[:2].sum(0).tolist()  # where the context tells nothing of itself
         if retain == AUTO:
-            share = retention.share_for(told["unadapted"], len(support.fields))
+            share = retention.share_for(known, len(support.fields))
             if share and steps is None:
                 settings = dataclasses.replace(settings, steps=min(settings.steps, retention.UPDATES))
-        if combines:
-            if told["unadapted"] < retention.FAMILIAR:
-                made = combination.combined(forecaster, learned, statistics, torch_device, support.walls)
-            else:
-                made = combination.blended(forecaster, learned, statistics, support.walls).to(torch_device)
-            told["combined"] = made.shares[:2].sum(0).tolist()  # where the context tells nothing of itself
     first = retention.weights(forecaster) if share else {}
 
     def combined(model: ForecastModel) -> ForecastModel:

@@ -46,8 +46,11 @@ def say_retention(forecaster: "Forecaster") -> None:
     if shares := [share for each in record.get("combined", ()) for share in each]:
         low, high = 100 * min(shares), 100 * max(shares)
         most = f", the network's share is at most {low:.0f} to {high:.0f} %" if low < 100 else ""
-        kept = f"{kept}; beside simple forecasts{most}"
-    console.print(f"without an update the error on the data is {record['unadapted']:.3f}: {kept}")
+        kept = f"{kept}{most or ', beside simple forecasts'}"
+    errors = f"{record['unadapted']:.3f}"
+    if "together" in record:
+        errors += f", {record['together']:.3f} beside simple forecasts"
+    console.print(f"without an update the error on the data is {errors}: {kept}")
 
 
 def warn_of_novelty(forecaster: "Forecaster", context: "np.ndarray") -> None:

@@ -172,6 +172,7 @@ class Record(TypedDict):
     trained: int
     loss: NotRequired[list[float]]
     unadapted: NotRequired[float]
+    together: NotRequired[float]
     retained: NotRequired[float]
     combined: NotRequired[list[list[float]]]
     software: dict[str, str]
@@ -327,7 +328,9 @@ def _made(adapted: Forecaster) -> dict[str, Any]:
     trained = sum(parameter.numel() for group in adapted.model.parameter_groups() for parameter in group["params"])
     losses = adapted.losses
     record = adapted.record
-    decided = {n: record[n] for n in ("unadapted", "retained", "combined") if n in record and "unadapted" in record}
+    decided = {
+        n: record[n] for n in ("unadapted", "together", "retained", "combined") if n in record and "unadapted" in record
+    }
     return {"parameters": parameter_count(adapted.model), "trained": trained, "loss": [losses[0], losses[-1]]} | decided
 
 
