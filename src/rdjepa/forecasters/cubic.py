@@ -45,41 +45,40 @@ class Advance:
 
     def __call__(self, state: Tensor) -> Tensor:
         """Advance states (B, C, H, W)."""
-        state = self.spread(state)
-        return self.inside(self.spread(self.react(self.stages(state))))
+        return self.inside(self.spread(self.react(self.spread(state))[0]))
 
     def spread(self, state: Tensor) -> Tensor:
         """Return states after half of the diffusion."""
         return self.rows @ state @ self.columns
 
-    def rates(self, state: Tensor) -> Tensor:
-        """Return the kinetics of states, at the nearest states within the bounds."""
-        return torch.einsum("bcn,bnhw->bchw", self.kinetics, monomials(self.inside(state)))
-
     def inside(self, state: Tensor) -> Tensor:
         """Return the nearest states within the bounds."""
         return torch.minimum(torch.maximum(state, self.bounds[0]), self.bounds[1])
 
-    def stages(self, state: Tensor) -> list[Tensor]:
-        """Return the four states at which the kinetics of a step are taken (Runge-Kutta, fourth order)."""
-        found = [state]
+    def react(self, state: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Return states after the kinetics of a step (Runge-Kutta, fourth order), and the monomials of its stages.
+
+        The kinetics outside of the bounds are those of the nearest states within.
+        """
+        values = [monomials(self.inside(state))]
+        rates = [self._kinetics(values[0])]
         for share in (0.5, 0.5, 1):
-            found.append(state + share / STEPS * self.rates(found[-1]))
-        return found
+            values.append(monomials(self.inside(state + share / STEPS * rates[-1])))
+            rates.append(self._kinetics(values[-1]))
+        a, b, c, d = rates
+        return state + (a + 2 * b + 2 * c + d) / (6 * STEPS), values
 
-    def react(self, stages: Sequence[Tensor]) -> Tensor:
-        """Return states after the kinetics of a step, from its stages."""
-        a, b, c, d = map(self.rates, stages)
-        return stages[0] + (a + 2 * b + 2 * c + d) / (6 * STEPS)
+    def _kinetics(self, values: Float[Tensor, "B n-1 H W"]) -> Float[Tensor, "B C H W"]:
+        return torch.einsum("bcn,bnhw->bchw", self.kinetics, values)
 
-    def turn(self, stages: Sequence[Tensor]) -> Float[Tensor, "B C C H W"]:
-        """Return the derivatives of `react` by the state at which the step begins."""
-        components = stages[0].shape[1]
+    def turn(self, values: Sequence[Tensor]) -> Float[Tensor, "B C C H W"]:
+        """Return the derivatives of `react` by the state at which it begins, from the monomials of its stages."""
+        components = self.kinetics.shape[1]
         slopes = torch.einsum("bcn,jnm->bcjm", self.kinetics, _slopes(components).to(self.kinetics.device))
         unit = torch.eye(components, dtype=slopes.dtype, device=slopes.device)[..., None, None]
         before, found = unit, []
-        for stage, share in zip(stages, (0.5, 0.5, 1, 0), strict=True):
-            jacobian = torch.einsum("bcjm,bmhw->bcjhw", slopes, monomials(self.inside(stage)))
+        for value, share in zip(values, (0.5, 0.5, 1, 0), strict=True):
+            jacobian = torch.einsum("bcjm,bmhw->bcjhw", slopes, value)
             found.append(_product(jacobian, before.expand_as(jacobian)))
             before = unit + share / STEPS * found[-1]
         a, b, c, d = found
@@ -101,16 +100,15 @@ def squares(
     whole = [(x @ x).float() for x in (advance.rows, advance.columns)]
     state = frames[:, :-1].flatten(0, 1)
     moved = torch.zeros(
-        (len(state), components, shape[0], components, count, shape[1]), dtype=torch.float32, device=frames.device
+        (state.shape[0], components, shape[0], components, count, shape[1]), dtype=torch.float32, device=frames.device
     )
     for step in range(STEPS):
         state = advance.spread(state)
         if step:  # nothing has moved before
             moved = _spread(moved, whole)
         moved = _with_terms(moved, state, walls)
-        stages = advance.stages(state)
-        moved = _turned(moved, advance.turn(stages).float())
-        state = advance.react(stages)
+        state, values = advance.react(state)
+        moved = _turned(moved, advance.turn(values).float())
         moved = _with_terms(moved, state, walls)
         state = advance.inside(advance.spread(state))
     found, missed = _spread(moved, half).flatten(3, 4), frames[:, 1:].flatten(0, 1) - state
