@@ -19,6 +19,7 @@ install_import_hook(
 
 from rdjepa import systems
 from rdjepa.evaluation import metrics
+from rdjepa.forecasters import equation
 from rdjepa.forecasters import registry as forecaster_registry
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.io.sealed import SEAL
@@ -34,6 +35,14 @@ ForecastModel.forward = jaxtyped(typechecker=beartype)(ForecastModel.forward)  #
 def pytest_collection_modifyitems(items):
     """Begin with the longest, which would run alone at the end."""
     items.sort(key=lambda item: item.path.name != "test_campaign.py")
+
+
+@pytest.fixture(autouse=True)
+def short_fits(request, monkeypatch):
+    """One iteration for the equation of a context, but in the tests of forecasters: half a second each otherwise."""
+    if request.path.parent.name != "forecasters":
+        monkeypatch.setattr(equation, "ITERATIONS", 1)
+        monkeypatch.setattr(equation, "STRETCHES", 4)
 
 
 @pytest.fixture

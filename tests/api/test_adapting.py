@@ -250,7 +250,6 @@ def test_several_trajectories_tune_the_encoder_and_nothing_is_retained(
     model = rdjepa.build("tiny", seed=0)
     model.pretrained = ("encoder", "predictor", "decoder")
     monkeypatch.setattr("rdjepa.adaptation.retention.unadapted", lambda *_: 0.1)
-    monkeypatch.setattr("rdjepa.forecasters.equation.ITERATIONS", 0)
     made = rdjepa.adapt(model, [trajectory(9, seed) for seed in range(count)], steps=1, device="cpu", **options)
     assert (made.record["encoder"], made.record["retained"]) == (encoder, retained)
     assert made.model.name == ("rd-jepa-tuned" if encoder == "tuned" else "rd-jepa")
@@ -277,7 +276,6 @@ def test_a_forecast_is_combined_with_simple_ones_where_all_weights_were_pretrain
     model, fields = rdjepa.build("tiny", seed=0), [trajectory(seed=seed) for seed in range(count)]
     model.pretrained = ("encoder", "predictor", "decoder")
     monkeypatch.setattr("rdjepa.adaptation.retention.unadapted", lambda *_: error)
-    monkeypatch.setattr("rdjepa.forecasters.equation.ITERATIONS", 0)
     seen, context = {}, fields[0][1:5]
     made = rdjepa.adapt(
         model,

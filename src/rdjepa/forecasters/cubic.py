@@ -8,12 +8,11 @@ exporters know.
 """
 
 from collections.abc import Sequence
-from functools import cache
-from itertools import combinations_with_replacement
+from functools import cache, cached_property
+from itertools import combinations_with_replacement, pairwise
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
@@ -53,7 +52,7 @@ class Advance:
 
     def inside(self, state: Tensor) -> Tensor:
         """Return the nearest states within the bounds."""
-        return torch.minimum(torch.maximum(state, self.bounds[0]), self.bounds[1])
+        return torch.clamp(state, *self.bounds)
 
     def react(self, state: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Return states after the kinetics of a step (Runge-Kutta, fourth order), and the monomials of its stages.
@@ -69,20 +68,24 @@ class Advance:
         return state + (a + 2 * b + 2 * c + d) / (6 * STEPS), values
 
     def _kinetics(self, values: Float[Tensor, "B n-1 H W"]) -> Float[Tensor, "B C H W"]:
-        return torch.einsum("bcn,bnhw->bchw", self.kinetics, values)
+        return (self.kinetics @ values.flatten(2)).unflatten(2, values.shape[2:])
 
     def turn(self, values: Sequence[Tensor]) -> Float[Tensor, "B C C H W"]:
         """Return the derivatives of `react` by the state at which it begins, from the monomials of its stages."""
-        components = self.kinetics.shape[1]
-        slopes = torch.einsum("bcn,jnm->bcjm", self.kinetics, _slopes(components).to(self.kinetics.device))
-        unit = torch.eye(components, dtype=slopes.dtype, device=slopes.device)[..., None, None]
-        before, found = unit, []
-        for value, share in zip(values, (0.5, 0.5, 1, 0), strict=True):
-            jacobian = torch.einsum("bcjm,bmhw->bcjhw", slopes, value)
-            found.append(_product(jacobian, before.expand_as(jacobian)))
-            before = unit + share / STEPS * found[-1]
+        slopes, unit = self._slopes
+        of_rates = [(slopes @ value.flatten(2)).view(-1, *unit.shape[:2], *value.shape[2:]) for value in values]
+        found = [of_rates[0]]
+        for share, each in zip((0.5, 0.5, 1), of_rates[1:], strict=True):
+            found.append(_product(each, unit + share / STEPS * found[-1]))
         a, b, c, d = found
         return unit + (a + 2 * b + 2 * c + d) / (6 * STEPS)
+
+    @cached_property
+    def _slopes(self) -> tuple[Tensor, Tensor]:
+        """The coefficients of the derivatives of the kinetics (B, C C, n - 1), and the unit matrix (C, C, 1, 1)."""
+        kinetics, components = self.kinetics, self.kinetics.shape[1]
+        unit = torch.eye(components, dtype=kinetics.dtype, device=kinetics.device)[..., None, None]
+        return (kinetics[:, :, None, None] @ _slopes(components).to(kinetics.device)).flatten(1, 3), unit
 
 
 def squares(
@@ -150,18 +153,28 @@ def monomials_of(components: int) -> tuple[tuple[int, ...], ...]:
 
 def monomials(fields: Float[Tensor, "B C H W"]) -> Float[Tensor, "B n-1 H W"]:
     """Return the values of the monomials; each is one of lower order times a component."""
-    known: dict[tuple[int, ...], Tensor] = {(): torch.ones_like(fields[:, 0])}
-    for each in monomials_of(fields.shape[1])[1:]:
-        known[each] = known[each[:-1]] * fields[:, each[-1]]
-    return torch.stack(list(known.values()), dim=1)
+    found = [torch.ones_like(fields[:, :1]), fields]
+    for lower, component in _factors(fields.shape[1]):
+        lower, component = lower.to(fields.device), component.to(fields.device)
+        found.append(found[-1].index_select(1, lower) * fields.index_select(1, component))
+    return torch.cat(found, dim=1)
 
 
 def terms(fields: Float[Tensor, "B C H W"], walls: bool) -> Float[Tensor, "B C n H W"]:
     """Return the terms of each component: the monomials, and its own Laplacian, periodic or mirrored at walls."""
-    x = F.pad(fields, (1, 1, 1, 1), mode="replicate" if walls else "circular")
-    around = x[..., :-2, 1:-1] + x[..., 2:, 1:-1] + x[..., 1:-1, :-2] + x[..., 1:-1, 2:]
+    along, across = (_second_difference(size, walls)[0].to(fields.device) for size in fields.shape[-2:])
     shared = monomials(fields)[:, None].expand(-1, fields.shape[1], -1, -1, -1)
-    return torch.cat([shared, (around - 4 * fields)[:, :, None]], dim=2)
+    return torch.cat([shared, (along @ fields + fields @ across)[:, :, None]], dim=2)
+
+
+@cache
+def _factors(components: int) -> list[tuple[Tensor, Tensor]]:
+    """Return, for each order from the second, which monomials of the one below are multiplied with which component."""
+    of_order = [[each for each in monomials_of(components) if len(each) == order] for order in range(ORDER + 1)]
+    return [
+        (torch.tensor([below.index(each[:-1]) for each in these]), torch.tensor([each[-1] for each in these]))
+        for below, these in pairwise(of_order[1:])
+    ]
 
 
 @cache
@@ -184,17 +197,16 @@ def _product(one: Float[Tensor, "B C C H W"], other: Float[Tensor, "B C C H W"])
 
 def _diffusion(time: Tensor, size: int, walls: bool) -> Tensor:
     """Return exp(time L) (..., size, size) of times (..., 1), L the second difference along one side."""
-    values, vectors = (x.to(time.device) for x in _second_difference(size, walls))
+    _, values, vectors = (x.to(time.device) for x in _second_difference(size, walls))
     return (vectors * torch.exp(time * values)[..., None, :]) @ vectors.T
 
 
 @cache
-def _second_difference(size: int, walls: bool) -> tuple[Tensor, Tensor]:
-    """Return eigenvalues and eigenvectors of the second difference along one side, periodic or mirrored at walls."""
+def _second_difference(size: int, walls: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the second difference along one side, periodic or mirrored at walls, its eigenvalues and eigenvectors."""
     unit = torch.eye(size, dtype=torch.float64)
     matrix = unit.roll(1, 0) + unit.roll(-1, 0) - 2 * unit
     if walls:
         matrix[0, -1] = matrix[-1, 0] = 0
         matrix[0, 0] = matrix[-1, -1] = -1
-    values, vectors = torch.linalg.eigh(matrix)
-    return values, vectors
+    return matrix, *torch.linalg.eigh(matrix)
