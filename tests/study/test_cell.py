@@ -19,6 +19,7 @@ from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.evaluation.metrics import METRICS
+from rdjepa.forecasters import equation
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint
@@ -166,4 +167,5 @@ def test_a_cell_that_retains_first_weights_is_named_after_the_share(brief, monke
         cells.compute(cell, brief, lambda key: trajectory, Normalizer((0.0, 0.0), (1.0, 1.0)), torch.device("cpu"))
     assert given == [identity(cell, brief)["retained"]] == [0.5]
     assert identity(replace(cell, forecaster="rd-jepa-auto"), brief)["retained"] == retention.RULE
+    assert identity(replace(cell, forecaster="equation"), brief)["constants"] == equation.CONSTANTS
     assert "retained" not in identity(replace(cell, forecaster="rd-jepa-decoder"), brief)
