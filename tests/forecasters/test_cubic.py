@@ -6,7 +6,8 @@ import torch
 
 from rdjepa.forecasters.cubic import STEPS, Advance, _diffusion, monomials_of, squares
 
-BOUNDS = tuple(torch.full((1, 2, 1, 1), bound, dtype=torch.float64) for bound in (-9.0, 9.0))
+HIGH = torch.full((1, 2, 1, 1), 9.0, dtype=torch.float64)
+BOUNDS = (-HIGH, HIGH)
 
 
 def drawn(*shape, size=1.0, seed=0):
@@ -58,7 +59,7 @@ def test_the_turn_is_the_derivative_of_the_kinetics():
 @pytest.mark.parametrize("walls", [False, True], ids=["periodic", "walls"])
 def test_derivatives_are_those_of_what_is_missed(walls):
     frames, weights = drawn(2, 3, 2, 8, 6, size=0.5).cumsum(1), coefficients(2)
-    bounds = tuple(bound.expand(2, -1, -1, -1) for bound in BOUNDS)
+    bounds = (BOUNDS[0].expand(2, -1, -1, -1), BOUNDS[1].expand(2, -1, -1, -1))
     here = squares(frames, weights, bounds, walls)
     for place in ((0, 0), (0, 4), (1, 7), (1, 10)):
         step = torch.zeros_like(weights)

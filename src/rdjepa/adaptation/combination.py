@@ -114,8 +114,8 @@ def combined(
         missed += shares @ inner @ shares
     linear = fit_linear(support, normalizer) if several else None
     equation = Equation.fit(standard, walls)
-    made = Combined(network, linear, torch.from_numpy(found).float(), equation).to(device)
-    return made, math.sqrt(missed / squares) if squares else 0.0
+    result = Combined(network, linear, torch.from_numpy(found).float(), equation).to(device)
+    return result, math.sqrt(missed / squares) if squares else 0.0
 
 
 def blended(network: ForecastModel, equation: Equation) -> Combined:

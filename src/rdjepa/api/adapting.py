@@ -198,15 +198,15 @@ def adapt(
     combines = base == AUTO and not tile
     if (retain == AUTO or combines) and knows and settings.steps and not rehearse:
         told["unadapted"] = retention.unadapted(forecaster.eval(), data)
-        known = retention.knows(told["unadapted"])
+        is_known = retention.knows(told["unadapted"])
         if combines:
             made, told["together"] = combination.combined(forecaster, learned, statistics, torch_device, support.walls)
-            known = retention.knows(told["unadapted"], told["together"])
-            if not known:
+            is_known = retention.knows(told["unadapted"], told["together"])
+            if not is_known:
                 made = combination.blended(forecaster, made.equation)
             told["combined"] = made.shares[:2].sum(0).tolist()  # where the context tells nothing of itself
         if retain == AUTO:
-            share = retention.share_for(known, len(support.fields))
+            share = retention.share_for(is_known, len(support.fields))
             if share and steps is None:
                 settings = dataclasses.replace(settings, steps=min(settings.steps, retention.UPDATES))
     first = retention.weights(forecaster) if share else {}
