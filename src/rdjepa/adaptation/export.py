@@ -151,10 +151,18 @@ def _traced(program: Program, context: Tensor) -> Any:
 
 
 def _context(forecaster: Forecaster, batch: int) -> Tensor:
-    """Return contexts of noise with the forecaster's statistics, (B, 4, H, W, C)."""
+    """Return contexts of smooth fields that turn into others, in the forecaster's units, (B, 4, H, W, C).
+
+    What is fitted to a context has no answer of its own in white noise.
+    """
     sides = SIDES if forecaster.model.grid is None else (forecaster.model.grid,) * 2
-    noise = np.random.default_rng(batch).standard_normal((batch, CONTEXT, *sides, forecaster.model.components))
-    return torch.from_numpy(forecaster.normalizer.restore(noise).astype(np.float32))
+    noise = np.random.default_rng(batch).standard_normal((2, batch, *sides, forecaster.model.components))
+    waves = np.fft.fftfreq(sides[0])[:, None] ** 2 + np.fft.fftfreq(sides[1])[None] ** 2
+    smooth = np.fft.ifft2(np.fft.fft2(noise, axes=(2, 3)) * np.exp(-100 * waves)[..., None], axes=(2, 3)).real
+    one, other = smooth / smooth.std(axis=(2, 3), keepdims=True)
+    angles = 0.3 * np.arange(CONTEXT)[:, None, None, None]
+    fields = np.cos(angles) * one[:, None] + np.sin(angles) * other[:, None]
+    return torch.from_numpy(forecaster.normalizer.restore(fields).astype(np.float32))
 
 
 def _difference(run: Callable[[np.ndarray], np.ndarray], forecaster: Forecaster, batch: int) -> float:
