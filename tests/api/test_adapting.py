@@ -301,10 +301,8 @@ def test_a_forecast_is_combined_with_simple_ones_where_all_weights_were_pretrain
 
 
 def test_what_simple_forecasts_know_is_not_learned_for_long(tiny, monkeypatch):
-    model, turns = (
-        rdjepa.build("tiny", seed=0),
-        0.3 * np.arange(20)[:, None, None] + 6 * np.random.default_rng(0).random((64, 64)),
-    )
+    model, phase = rdjepa.build("tiny", seed=0), 6 * np.random.default_rng(0).random((64, 64))
+    turns = 0.3 * np.arange(20)[:, None, None] + phase
     model.pretrained = ("encoder", "predictor", "decoder")
     monkeypatch.setattr("rdjepa.adaptation.retention.unadapted", lambda *_: 0.9)
     fields = np.stack([np.cos(turns), np.sin(turns)], axis=-1).astype(np.float32)

@@ -28,9 +28,9 @@ SEVERAL = 5  # trajectories
 RULE = {"share": SHARE, "updates": UPDATES, "familiar": FAMILIAR, "known": KNOWN, "several": SEVERAL}
 
 
-def knows(error: float, combined: float = math.inf) -> bool:
-    """Return whether a system is known without an update: `unadapted` is below `FAMILIAR`, or a combination below."""
-    return error < FAMILIAR or combined < KNOWN
+def knows(error: float, together: float | None = None) -> bool:
+    """Return whether a system is known without an update, by `unadapted` or by the error together with others."""
+    return error < FAMILIAR or (together is not None and together < KNOWN)
 
 
 def share_for(known: bool, trajectories: int) -> float:

@@ -198,10 +198,10 @@ def adapt(
     combines = base == AUTO and not tile
     if (retain == AUTO or combines) and knows and settings.steps and not rehearse:
         told["unadapted"] = retention.unadapted(forecaster.eval(), data)
-        is_known = retention.knows(told["unadapted"])
         if combines:
             made, told["together"] = combination.combined(forecaster, learned, statistics, torch_device, support.walls)
-            is_known = retention.knows(told["unadapted"], told["together"])
+        is_known = retention.knows(told["unadapted"], told.get("together"))
+        if isinstance(made, Combined):
             if not is_known:
                 made = combination.blended(forecaster, made.equation)
             told["combined"] = made.shares[:2].sum(0).tolist()  # where the context tells nothing of itself
