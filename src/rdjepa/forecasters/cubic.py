@@ -85,7 +85,7 @@ class Advance:
         """The coefficients of the derivatives of the kinetics (B, C C, n - 1), and the unit matrix (C, C, 1, 1)."""
         kinetics, components = self.kinetics, self.kinetics.shape[1]
         unit = torch.eye(components, dtype=kinetics.dtype, device=kinetics.device)[..., None, None]
-        return (kinetics[:, :, None, None] @ _slopes(components).to(kinetics.device)).flatten(1, 3), unit
+        return (kinetics[:, :, None, None] @ _differentiation(components).to(kinetics.device)).flatten(1, 3), unit
 
 
 def squares(
@@ -178,7 +178,7 @@ def _factors(components: int) -> list[tuple[Tensor, Tensor]]:
 
 
 @cache
-def _slopes(components: int) -> Float[Tensor, "C m m"]:
+def _differentiation(components: int) -> Float[Tensor, "C m m"]:
     """Return how the coefficients of a cubic become those of its derivatives by each component."""
     every = monomials_of(components)
     found = torch.zeros(components, len(every), len(every), dtype=torch.float64)
