@@ -21,7 +21,7 @@ def test_it_is_the_sum_of_five_forecasts_in_their_shares():
     torch.testing.assert_close(made(CONTEXTS), expected)
 
 
-def test_a_network_weighs_where_the_context_is_disturbed_and_not_far_from_there():
+def test_a_network_weighs_where_the_context_is_disturbed_and_at_first_not_far_from_there():
     def turning(phase, count):
         return torch.stack(
             [torch.stack([torch.cos(0.3 * t + phase), torch.sin(0.3 * t + phase)]) for t in range(count)]
@@ -38,8 +38,8 @@ def test_a_network_weighs_where_the_context_is_disturbed_and_not_far_from_there(
         n = REACH * horizon
         near = torch.zeros(48, 48, dtype=torch.bool)
         near[24 - n : 25 + n, 24 - n : 25 + n] = True
-        assert here[near].min() > 2 * here[~near].max()
-    assert (weight[0] > 0.01).any() and not (weight[0, :20] > 0.001).any()
+        assert here[near].mean() > here[~near].mean()
+        assert horizon > 2 or here[near].min() > 5 * here[~near].max()  # later no coefficient is sure
 
 
 def test_the_blend_is_the_equation_where_that_fits_and_the_network_where_it_does_not():
@@ -51,6 +51,14 @@ def test_the_blend_is_the_equation_where_that_fits_and_the_network_where_it_does
         other = Equation() if isinstance(which, Persistence) else Persistence()
         made, apart = Combined(Persistence(), None, shares)(fields), (which(fields) - other(fields)).norm()
         assert (made - which(fields)).norm() < 0.1 * apart
+
+
+def test_values_far_from_those_of_training_leave_the_network_less_weight():
+    fields = 3 * torch.randn(1, CONTEXT, 2, 12, 12, generator=torch.Generator().manual_seed(0)).cumsum(1)
+    near, far = (blending(size * fields, Equation())[1] for size in (1.0, 10.0))
+    assert (
+        far - near
+    ).abs().max() < 0.05  # the equation's errors grow with the values, and so does what they are against
 
 
 def test_without_shares_it_is_the_network():

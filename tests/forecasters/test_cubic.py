@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from rdjepa.forecasters.cubic import STEPS, Advance, _diffusion, monomials_of, squares
+from rdjepa.forecasters.cubic import BANDS, STEPS, Advance, _diffusion, monomials_of, squares
 
 HIGH = torch.full((1, 2, 1, 1), 9.0, dtype=torch.float64)
 BOUNDS = (-HIGH, HIGH)
@@ -67,18 +67,30 @@ def test_derivatives_are_those_of_what_is_missed(walls):
         ahead, behind = (squares(frames, weights + sign * step, bounds, walls).value for sign in (1, -1))
         # value - 2 cross d: what the trapezoidal rule leaves out of it is of second order in the step
         torch.testing.assert_close(
-            -2 * here.cross[:, place[0] * 11 + place[1]], (ahead - behind) / 2e-4, rtol=0.1, atol=1e-3
+            -2 * here.cross[..., place[0] * 11 + place[1]], (ahead - behind) / 2e-4, rtol=0.1, atol=1e-3
         )
 
 
 def test_squares_foretell_those_nearby_and_their_gram_is_no_less_than_zero():
     frames, weights, away = drawn(1, 4, 2, 12, 12, size=0.1).cumsum(1), coefficients(), drawn(1, 2, 11, size=1e-3)
-    here = squares(frames, weights, BOUNDS, False)
+    gram, cross, value = squares(frames, weights, BOUNDS, False).summed()
     d = away.flatten(1)
-    foretold = here.value - 2 * (here.cross * d).sum(1) + torch.einsum("bi,bij,bj->b", d, here.gram, d)
-    there = squares(frames, weights + away, BOUNDS, False).value
-    assert (there - foretold).abs() < 0.1 * (there - here.value).abs()
-    assert torch.linalg.eigvalsh(here.gram).min() > -1e-6 * here.gram.diagonal(dim1=1, dim2=2).max()
+    foretold = value - 2 * (cross * d).sum(1) + torch.einsum("bi,bij,bj->b", d, gram, d)
+    there = squares(frames, weights + away, BOUNDS, False).value.sum(1)
+    assert (there - foretold).abs() < 0.1 * (there - value).abs()
+    assert torch.linalg.eigvalsh(gram).min() > -1e-6 * gram.diagonal(dim1=1, dim2=2).max()
+
+
+def test_a_part_is_of_its_interval_and_its_rows():
+    frames, weights = drawn(1, 3, 2, 10, 6, size=0.5).cumsum(1), coefficients(diffusion=(0.0, 0.0))
+    whole = squares(frames, weights, BOUNDS, False)
+    assert whole.value.shape == (1, 2 * BANDS)
+    changed = frames.clone()
+    changed[0, -1, :, -1] += 1.0  # a row of the last band, at the end of the last interval
+    parts = squares(changed, weights, BOUNDS, False)
+    for one, other in zip(whole, parts, strict=True):
+        same = [torch.equal(one[0, part], other[0, part]) for part in range(2 * BANDS)]
+        assert same[:-1] == [True] * (2 * BANDS - 1) and (one is whole.gram or not same[-1])
 
 
 def test_a_path_of_the_equation_itself_misses_nothing():
@@ -89,4 +101,4 @@ def test_a_path_of_the_equation_itself_misses_nothing():
             state = advance(state)
         path.append(state)
     found = squares(torch.stack(path, dim=1), weights, BOUNDS, False)
-    assert found.value < 1e-25 and found.cross.abs().max() < 1e-10
+    assert found.value.max() < 1e-25 and found.cross.abs().max() < 1e-10

@@ -86,7 +86,7 @@ def test_no_iteration_misses_more(monkeypatch):
 
     def watched(*given):
         found = cubic.squares(*given)
-        values.append(found.value)
+        values.append(found.value.sum(1))
         return found
 
     monkeypatch.setattr(equation, "squares", watched)
@@ -95,7 +95,7 @@ def test_no_iteration_misses_more(monkeypatch):
     monkeypatch.setattr(equation, "ENOUGH", 0.0)
     found = model.coefficients(noisy)
     assert len(values) == equation.ITERATIONS + 2
-    missed = cubic.squares(noisy, found, model._bounds(noisy), False).value
+    missed = cubic.squares(noisy, found, model._bounds(noisy), False).value.sum(1)
     torch.testing.assert_close(missed, torch.stack(values).amin(0))
 
 
@@ -122,6 +122,34 @@ def test_it_finds_its_own_context_again_but_where_that_was_disturbed():
     disturbed[0, -1, 1, 5, 7] += 0.5
     missed = model.fitted(disturbed).missed.abs()
     assert missed.shape == (1, 2, 24, 20) and missed[0, 1].argmax() == 5 * 20 + 7
+
+
+def test_each_part_left_out_is_the_equation_of_the_others():
+    fields = solved_by(gray_scott, seed=1)[None, :CONTEXT]
+    noisy = fields + 1e-4 * torch.randn(fields.shape, generator=torch.Generator().manual_seed(0))
+    model, bounds = Equation(), Equation()._bounds(noisy)
+    weights, parts = model._fit(noisy, bounds)
+    without_last = equation.Squares(
+        *(each[:, :-2] for each in parts)
+    )  # all but the last of the context and the support
+    gram, cross, _ = without_last.summed()
+    expected = weights.flatten(1) + equation._step(gram, cross, equation.RIDGE)
+    torch.testing.assert_close(weights.flatten(1) - equation._of_part(parts)[:, -1], expected, rtol=0.05, atol=0.01)
+
+
+def test_its_variance_is_that_of_its_errors_and_grows_with_noise_and_lead():
+    fields = torch.stack([solved_by(excitable, seed=seed, spread=(0.4, 0.1)) for seed in range(6)])
+    noise = torch.randn(fields.shape, generator=torch.Generator().manual_seed(0))
+    found = []
+    for size in (1e-3, 1e-2):
+        made = Equation().fitted((fields + size * noise)[:, :CONTEXT])
+        variance, error = (
+            each.mean((0, 2, 3, 4)) for each in (made.variance, (made.forecast - fields[:, CONTEXT:]) ** 2)
+        )
+        assert (variance.diff() > 0).all()
+        assert 0.1 < variance[-1] / error[-1] < 10
+        found.append(variance.mean())
+    assert found[1] > 20 * found[0]
 
 
 def test_units_change_the_coefficients_and_not_the_forecast():

@@ -1,13 +1,14 @@
 """A network's forecast combined with simple ones, in shares of each horizon and component.
 
     forecast = w[0] network + w[1] blend + w[2] equation + w[3] autoregression + w[4] linear,    w >= 0, of sum 1
-    blend[h] = g[h] network + (1 - g[h]) equation[h],    g[h] = r[h] / (r[h] + s),    r[h] = (h / 3)^2 r
+    blend[h] = g[h] network + (1 - g[h]) equation[h],    g[h] = r[h] / (r[h] + s),    r[h] = v[h] + (h / 3)^2 m[h]
 
-r is the mean square of what the equation of a context misses of its newest frame when it starts from the oldest, three
-frames before, around a point and from as far away as may arrive there within h frames: where it finds its own context
-again, nothing but the equation is needed. g is the weight of two forecasts by their variances, if the error of the
-equation grows as the lead and the variance of the network is s. `rdjepa.adaptation.combination` finds the shares. Not
-part of the paper's protocol.
+g is the weight of two forecasts by their variances, that of the equation r, that of the network s. v is how far the
+equation's forecast moves, around a point, when parts of the context have no say in its coefficients. m is the mean
+square of what it misses of the newest frame when it starts from the oldest, three frames before, around a point and
+from as far away as may arrive there within h frames. Where the equation is sure and finds its own context again,
+nothing else is needed. s is a tenth, and more where values are far from those that networks learn from.
+`rdjepa.adaptation.combination` finds the shares. Not part of the paper's protocol.
 """
 
 import torch
@@ -17,15 +18,16 @@ from torch import Tensor
 from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
+from rdjepa.forecasters.cubic import BANDS
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Linear
 
 COMBINED = 5  # forecasts
-REACH = 4  # points on every side, for each frame ahead, over which what is missed is averaged
-SMALL = 0.1  # s, in standardized units; both were chosen on random equations (docs/results/left-out.md)
+REACH = 4  # points on every side; for each frame ahead, of what is missed
+SMALL = 0.1  # s, of the mean square of the newest frame, which is 1 or more in standardized units
 RULE = {
-    "forecasts": COMBINED, "reach": REACH, "small": SMALL, "blend": "missed", "one": "halves",
-    "equation": dict(Equation.constants),
+    "forecasts": COMBINED, "reach": REACH, "small": SMALL, "blend": "jackknife", "bands": BANDS,
+    "one": "halves", "equation": dict(Equation.constants),
 }  # fmt: skip
 
 
@@ -80,11 +82,15 @@ class Combined(Around):
 
 def blending(context: Tensor, equation: Equation) -> tuple[Tensor, Tensor]:
     """Return the forecast of the equation (B, 5, C, H, W), and the blend's weight g of a network, the same shape."""
-    forecast, missed = equation.fitted(context)
-    square, leads = missed.square(), range(1, HORIZONS + 1)
-    grown = [(lead / (context.shape[1] - 1)) ** 2 * _around(square, REACH * lead) for lead in leads]
-    around = torch.stack(grown, dim=1)
-    return forecast.to(context.dtype), (around / (around + SMALL)).to(context.dtype)
+    forecast, variance, missed = equation.fitted(context)
+    square, last = missed.square(), context.shape[1] - 1
+    errors = [
+        _around(variance[:, lead - 1], REACH) + (lead / last) ** 2 * _around(square, REACH * lead)
+        for lead in range(1, HORIZONS + 1)
+    ]
+    around = torch.stack(errors, dim=1)
+    network = SMALL * context[:, -1].double().square().mean((1, 2, 3)).clamp(min=1)
+    return forecast.to(context.dtype), (around / (around + network[:, None, None, None, None])).to(context.dtype)
 
 
 def _around(values: Tensor, reach: int) -> Tensor:

@@ -18,20 +18,26 @@ from torch import Tensor
 
 ORDER = 3
 STEPS = 8  # of the integration from a frame to the next
+BANDS = 2  # of rows of each frame, whose squares are apart
 
 
 class Squares(NamedTuple):
-    """A mean square near some coefficients: value - 2 cross d + d gram d, at a distance d from them.
+    """Parts of a mean square near some coefficients: value - 2 cross d + d gram d, at a distance d from them.
 
     Attributes:
-        gram: (B, q, q), q = C n coefficients.
-        cross: (B, q).
-        value: (B,).
+        gram: (B, P, q, q), q = C n coefficients.
+        cross: (B, P, q).
+        value: (B, P).
     """
 
     gram: Tensor
     cross: Tensor
     value: Tensor
+
+    def summed(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return gram (B, q, q), cross (B, q) and value (B,) of all parts together."""
+        gram, cross, value = (each.sum(1) for each in self)
+        return gram, cross, value
 
 
 class Advance:
@@ -40,7 +46,7 @@ class Advance:
     def __init__(self, weights: Tensor, bounds: tuple[Tensor, Tensor], shape: Sequence[int], walls: bool) -> None:
         self.kinetics, self.bounds = weights[..., :-1], bounds
         time = weights[..., -1].clamp(min=0)[..., None] / (2 * STEPS)  # (B, C, 1)
-        self.rows, self.columns = (_diffusion(time, size, walls) for size in shape)
+        self.rows, self.columns = (_diffusion(time, size, walls).to(weights.dtype) for size in shape)
 
     def __call__(self, state: Tensor) -> Tensor:
         """Advance states (B, C, H, W)."""
@@ -91,10 +97,11 @@ class Advance:
 def squares(
     frames: Float[Tensor, "B T C H W"], weights: Float[Tensor, "B C n"], bounds: tuple[Tensor, Tensor], walls: bool
 ) -> Squares:
-    """Return the mean square of what is missed when every frame but the last is integrated to the next.
+    """Return the mean square of what is missed when every frame but the last is integrated to the next, in parts.
 
-    The derivatives of where it ends are integrated beside it. They only lead the way to better coefficients, so they
-    are of single precision, and what the terms add on the way is summed by the trapezoidal rule.
+    Every interval between frames and every band of rows is a part of it, P = (T - 1) BANDS. The derivatives of where it
+    ends are integrated beside it. They only lead the way to better coefficients, so they are of single precision, and
+    what the terms add on the way is summed by the trapezoidal rule.
     """
     (batch, length, components, *shape), count = frames.shape, weights.shape[-1]
     each = [x.expand(batch, *x.shape[1:]).repeat_interleave(length - 1, 0) for x in (weights, *bounds)]
@@ -115,10 +122,13 @@ def squares(
         moved = _with_terms(moved, state, walls)
         state = advance.inside(advance.spread(state))
     found, missed = _spread(moved, half).flatten(3, 4), frames[:, 1:].flatten(0, 1) - state
-    products = found @ found.transpose(3, 4), (found @ missed.float()[..., None])[..., 0]
-    sums = [x.double().sum((1, 2)) for x in products] + [missed.square().sum((1, 2, 3))]
+    products = found @ found.transpose(3, 4), (found @ missed.float()[..., None])[..., 0], missed.square().sum(3)
     points = (length - 1) * missed[0, 0].numel()
-    return Squares(*(x.unflatten(0, (batch, length - 1)).sum(1) / points for x in sums))
+    band = torch.arange(shape[0], device=frames.device) * BANDS // shape[0]
+    bands = (band == torch.arange(BANDS, device=frames.device)[:, None]).double() / points
+    parts = [(bands @ x.double().sum(1).flatten(2)).unflatten(2, x.shape[3:]) for x in products[:2]]
+    parts.append(products[2].sum(1) @ bands.T)
+    return Squares(*(x.unflatten(0, (batch, length - 1)).flatten(1, 2) for x in parts))
 
 
 def _spread(moved: Float[Tensor, "B C H C n W"], diffusion: Sequence[Tensor]) -> Tensor:

@@ -49,10 +49,12 @@ class Fitted(NamedTuple):
 
     Attributes:
         forecast: (B, 5, C, H, W), integrated from the newest frame.
+        variance: (B, 5, C, H, W), of the forecast, as far as its coefficients are uncertain.
         missed: (B, C, H, W), the newest frame less what is integrated from the oldest.
     """
 
     forecast: Tensor
+    variance: Tensor
     missed: Tensor
 
 
@@ -110,9 +112,9 @@ class Equation(ForecastModel):
         def missed(weights: Tensor) -> Squares:
             return Squares(*mean([squares(part, weights, model._bounds(part), walls) for part in parts]))
 
-        start = _solution(*mean([_moments(*_simpson(part, walls)) for part in parts]))
-        weights, least = _least(missed, start)
-        model.gram, model.center = least.gram[0], weights[0]
+        gram, cross = mean([_moments(*_simpson(part, walls)) for part in parts])
+        weights, least = _least(missed, _step(gram, cross, RIDGE))
+        model.gram, model.center = least.summed()[0][0], weights[0]
         return model
 
     @classmethod
@@ -141,35 +143,49 @@ class Equation(ForecastModel):
     def coefficients(self, context: Float[Tensor, "B T C H W"]) -> Float[Tensor, "B C n"]:
         """Return the coefficients of the terms in each context: monomials as `monomials_of` has them, then D."""
         frames = context.double()
-        return self._fit(frames, self._bounds(frames))
+        return self._fit(frames, self._bounds(frames))[0]
 
     def fitted(self, context: Float[Tensor, "B T C H W"]) -> Fitted:
-        """Fit the equation of every context, T at least 3; integrate its newest frame, and its oldest up to there."""
+        """Fit the equation of every context, T at least 3; integrate its newest frame, and its oldest up to there.
+
+        The variance is that of the jackknife (Quenouille, 1956; Tukey, 1958): the newest frame is integrated also by
+        the equations that are left when half of the rows of one interval at a time has no say, in single precision.
+        """
         frames = context.double()
         bounds = self._bounds(frames)
-        advance = Advance(self._fit(frames, bounds), bounds, frames.shape[-2:], self.walls)
-        ahead, again = ([frames[:, start]] for start in (-1, 0))
-        for states, intervals in ((ahead, HORIZONS), (again, frames.shape[1] - 1)):
-            for _ in range(intervals):
-                state = states[-1]
-                for _ in range(STEPS):
-                    state = advance(state)
-                states.append(state)
-        return Fitted(torch.stack(ahead[1:], dim=1), frames[:, -1] - again[-1])
+        weights, parts = self._fit(frames, bounds)
+        forecast = self._integrated(frames[:, -1], weights, bounds, HORIZONS)
+        again = self._integrated(frames[:, 0], weights, bounds, frames.shape[1] - 1)[:, -1]
+        others = weights[:, None] - _of_part(parts).unflatten(2, weights.shape[1:])
+        count = others.shape[1]
+        newest, low, high = (each.float().repeat_interleave(count, 0) for each in (frames[:, -1], *bounds))
+        made = self._integrated(newest, others.flatten(0, 1).float(), (low, high), HORIZONS)
+        apart = made.unflatten(0, (-1, count)) - forecast[:, None]
+        return Fitted(forecast, apart.square().sum(1) * (count - 1) / count, frames[:, -1] - again)
 
-    def _fit(self, frames: Tensor, bounds: tuple[Tensor, Tensor]) -> Tensor:
-        """Return coefficients (B, C, n) of contexts within bounds (B, C, 1, 1)."""
+    def _integrated(self, state: Tensor, weights: Tensor, bounds: tuple[Tensor, Tensor], intervals: int) -> Tensor:
+        """Return states (B, C, H, W) after 1 to so many intervals, (B, intervals, C, H, W)."""
+        advance, found = Advance(weights, bounds, state.shape[-2:], self.walls), []
+        for _ in range(intervals):
+            for _ in range(STEPS):
+                state = advance(state)
+            found.append(state)
+        return torch.stack(found, dim=1)
+
+    def _fit(self, frames: Tensor, bounds: tuple[Tensor, Tensor]) -> tuple[Tensor, Squares]:
+        """Return coefficients (B, C, n) of contexts in bounds (B, C, 1, 1), and their squares, last the support's."""
         center, behind = self.center.double(), WEIGHT * self.gram.double()
 
         def missed(weights: Tensor) -> Squares:
             own, away = squares(frames, weights, bounds, self.walls), (center - weights).flatten(1)
             pull = away @ behind
-            return Squares(own.gram + behind, own.cross + pull, own.value + (pull * away).sum(1))
+            support = behind.expand(pull.shape[0], -1, -1), pull, (pull * away).sum(1)
+            return Squares(*(torch.cat([one, other[:, None]], dim=1) for one, other in zip(own, support, strict=True)))
 
         apart = behind.unflatten(0, center.shape).unflatten(2, center.shape).diagonal(dim1=0, dim2=2).movedim(-1, 0)
         gram, cross = _moments(*_simpson(frames, self.walls))
-        start = _solution(gram + apart, cross + (apart @ center[..., None])[..., 0])
-        return _least(missed, start, center.expand_as(start))[0]
+        start = _step(gram + apart, cross + (apart @ center[..., None])[..., 0], RIDGE)
+        return _least(missed, start, center.expand_as(start))
 
     def _bounds(self, frames: Float[Tensor, "B T C H W"]) -> tuple[Tensor, Tensor]:
         """Return the range of each context and the support together, widened, (B, C, 1, 1)."""
@@ -183,22 +199,36 @@ def _least(missed: Callable[[Tensor], Squares], *starts: Float[Tensor, "B C n"])
     weights, here = starts[0], missed(starts[0])
     for start in starts[1:]:
         there = missed(start)
-        weights, here = _chosen(there.value < here.value, start, there, weights, here)
-    damping, left = torch.full_like(here.value, DAMPING), torch.zeros_like(here.value, dtype=torch.bool)
-    unit = torch.eye(here.gram.shape[1], dtype=here.gram.dtype, device=here.gram.device)
+        weights, here = _chosen(there.value.sum(1) < here.value.sum(1), start, there, weights, here)
+    damping = torch.full_like(here.value[:, 0], DAMPING)
+    left = torch.zeros_like(damping, dtype=torch.bool)
     for _ in range(ITERATIONS):
         if not torch.compiler.is_compiling() and left.all():
             break
-        size = _sizes(here.gram)
-        scaled = here.gram / size[..., None] / size[..., None, :] + damping[:, None, None] * unit
-        change = solved(scaled, (here.cross / size)[..., None])[..., 0] / size
-        tried = weights + change.view_as(weights)
+        gram, cross, value = here.summed()
+        tried = weights + _step(gram, cross, damping[:, None, None]).view_as(weights)
         there = missed(tried)
-        better = (there.value < here.value) & ~left
-        left = left | (better & (there.value > (1 - ENOUGH) * here.value))
+        reached = there.value.sum(1)
+        better = (reached < value) & ~left
+        left = left | (better & (reached > (1 - ENOUGH) * value))
         weights, here = _chosen(better, tried, there, weights, here)
         damping = torch.where(better, damping / 10, damping * 10).clamp(min=RIDGE)
     return weights, here
+
+
+def _of_part(parts: Squares) -> Float[Tensor, "B P-1 q"]:
+    """Return what each part but the last adds to the coefficients that all of them have."""
+    gram, cross = parts.gram[:, :-1], parts.cross[:, :-1]
+    return _step(parts.summed()[0][:, None] - gram, cross, RIDGE)
+
+
+def _step(gram: Float[Tensor, "*B q q"], cross: Float[Tensor, "*B q"], damping: Tensor | float) -> Tensor:
+    """Return the change of coefficients, each damped in the unit that its derivative gives it, (*B, q)."""
+    size = _sizes(gram)
+    unit = torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
+    scaled = gram / size[..., None] / size[..., None, :] + damping * unit
+    right = (cross / size)[..., None]
+    return solved(scaled.flatten(0, -3), right.flatten(0, -3))[..., 0].view_as(cross) / size
 
 
 def _chosen(
@@ -210,14 +240,6 @@ def _chosen(
         for one, other in zip((weights, *there), (others, *here), strict=True)
     )
     return weights, Squares(gram, cross, value)
-
-
-def _solution(gram: Float[Tensor, "B C n n"], cross: Float[Tensor, "B C n"]) -> Float[Tensor, "B C n"]:
-    """Solve for coefficients, with a ridge on those of terms of unit size."""
-    size = _sizes(gram)
-    unit = torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
-    scaled = gram / size[..., None] / size[..., None, :] + RIDGE * unit
-    return solved(scaled.flatten(0, 1), (cross / size).flatten(0, 1)[..., None])[..., 0].view_as(cross) / size
 
 
 def _sizes(gram: Float[Tensor, "*B n n"]) -> Float[Tensor, "*B n"]:
