@@ -1,36 +1,71 @@
-"""What a network is worth beside the equation of a context, on random equations, where measured values have noise.
+"""What a network is worth beside the equation of a context, on random equations: noise, time and points too far apart.
 
     python benchmarks/context.py run --left-out family/validation/id/00020 --model nano-wide --data datasets
+    python benchmarks/context.py run --left-out family/validation/id/00020 --points 16 --stride 2 --noise 0
     python benchmarks/context.py table benchmarks/results/context.csv
 
 Nothing is trained: the pretrained network forecasts as it is, beside the autoregression and the equation of each
 context (`rdjepa.forecasters`), all of them combined in the shares that the support tells, and network and equation
 blended (`rdjepa.adaptation.combination`). Equations, supports and validation trajectories are those of `rates.py`. To
 every value of the supports and of the contexts noise is added, independent and normal, with so many times the standard
-deviation of its component over the pool; errors are against frames without it. `--stride` takes every so many frames.
-No held-out system and no test trajectory is used. `run` appends a line per forecast and level of noise, and skips what
-the file has.
+deviation of its component over the pool; errors are against frames without it. `--stride` takes every so many frames,
+`--points` block means of so many points a side, which the network sees repeated until its grid is filled. No held-out
+system and no test trajectory is used. `run` appends a line per forecast and level of noise, and skips what the file
+has.
 """
 
 import argparse
+import hashlib
 from collections.abc import Callable
 from statistics import geometric_mean
 
 import numpy as np
 import torch
+from torch import Tensor
 
 import rdjepa
 from rates import SUPPORT_SEED, material, start, trajectories
 from rdjepa.adaptation import combination
 from rdjepa.evaluation.aggregate import horizon_average
 from rdjepa.evaluation.evaluate import evaluate
+from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.equation import Equation, Fitted
 from rows import append, call, commands, read
 
 METRIC = "relative_l2"
-PLACE = ("left_out", "k", "stride", "noise")
+PLACE = ("left_out", "k", "stride", "points", "noise")
 FIELDS = (*PLACE, "forecaster", METRIC, "validation", "fingerprint")
+
+
+class Repeated(Around):
+    """A network on periodic fields of fewer points than its grid has, of which it sees several copies."""
+
+    def __init__(self, network: ForecastModel, points: int) -> None:
+        super().__init__(network)
+        self.copies, self.grid = (network.grid or points) // points, points
+
+    def features(self, context: Tensor) -> tuple[Tensor, ...]:
+        """Return the features of the network."""
+        return self.network.features(context.repeat(1, 1, 1, self.copies, self.copies))
+
+    def predict(self, *features: Tensor) -> Tensor:
+        """Forecast (B, 5, C, points, points)."""
+        assert self.grid is not None
+        return self.network.predict(*features)[..., : self.grid, : self.grid]
+
+
+class Remembering(Equation):
+    """An equation that fits a context once, however many forecasts need it."""
+
+    def fitted(self, context: Tensor) -> Fitted:
+        """Return what was found for these contexts before, or fit them."""
+        seen = self.__dict__.setdefault("seen", {})
+        key = hashlib.sha256(context.numpy().tobytes()).digest()
+        if key not in seen:
+            seen[key] = super().fitted(context)
+        return seen[key]
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -38,9 +73,11 @@ def run(arguments: argparse.Namespace) -> None:
     torch.set_num_threads(arguments.threads)
     done = {(*(row[name] for name in PLACE), row["fingerprint"]) for row in read(arguments.out)}
     learning, unseen, normalizer = material(arguments, arguments.k)
-    network, fingerprint = start("rd-jepa-decoder", learning, normalizer, arguments)
+    learning, unseen = ([each.coarsened(arguments.points) for each in given] for given in (learning, unseen))
+    pretrained, fingerprint = start("rd-jepa-decoder", learning, normalizer, arguments)
+    network = Repeated(pretrained, arguments.points)
     for level in arguments.noise.split(","):
-        place = (arguments.left_out, str(arguments.k), str(arguments.stride), level)
+        place = (arguments.left_out, str(arguments.k), str(arguments.stride), str(arguments.points), level)
         if (*place, fingerprint) in done:
             continue
         rng = np.random.default_rng(arguments.seed)
@@ -50,12 +87,15 @@ def run(arguments: argparse.Namespace) -> None:
 
         support = [noisy(each.fields) for each in learning]
         made, _ = combination.combined(network.eval(), support, normalizer, torch.device("cpu"))
+        equation = Remembering(**made.equation.settings())
+        equation.load_state_dict(made.equation.state_dict())
+        made.equation = equation
         models: dict[str, ForecastModel] = {
             "network": network,
             "autoregression": Autoregression(),
-            "equation": made.equation,
+            "equation": equation,
             "combined": made,
-            "blended": combination.blended(network, made.equation),
+            "blended": combination.blended(network, equation),
         }
         rows = []
         for name, model in models.items():
@@ -92,6 +132,7 @@ def main() -> None:
     trajectories(go, help="the key of a random equation")
     go.add_argument("--model", default="nano-wide", help="directory of a model that has not seen it")
     go.add_argument("--k", type=int, default=1)
+    go.add_argument("--points", type=int, default=64, help="of the frames along each side")
     go.add_argument("--noise", default="0,0.003,0.01,0.03,0.1", help="shares of the standard deviation")
     go.add_argument("--seed", type=int, default=SUPPORT_SEED, help="of the noise")
     call(parser)

@@ -10,7 +10,7 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
-from rdjepa.forecasters.combined import Combined
+from rdjepa.forecasters.combined import EVERY, Combined
 
 PLAIN, CPU = Normalizer((0.0, 0.0), (1.0, 1.0)), torch.device("cpu")
 SUPPORT = [
@@ -77,7 +77,7 @@ def test_no_other_shares_have_a_smaller_error_where_nothing_has_seen_what_it_for
         for i, fields in enumerate(pieces):
             others = pieces[:i] + pieces[i + 1 :]
             fits = (fit_linear(others, PLAIN) if count > 1 else None, shares, fit_equation(others, PLAIN))
-            context, targets = windows(fields)
+            context, targets = (each[::EVERY] for each in windows(fields))
             total += (Combined(network, *fits)(context) - targets).square().sum((0, 3, 4))
         return total
 
@@ -97,7 +97,7 @@ def test_many_trajectories_are_forecast_in_parts(monkeypatch):
         equation = fit_equation(learned, PLAIN)
         own = (Combined(network, None, shares, equation) for shares in (BLEND, OWN))
         fits = (network, *own, Autoregression(), fit_linear(learned, PLAIN))
-        for context, targets in map(windows, others):
+        for context, targets in ((each[::EVERY] for each in windows(fields)) for fields in others):
             errors = torch.stack([fit(context) - targets for fit in fits]).double()
             moments += torch.einsum("ibnchw,jbnchw->ncij", errors, errors)
     found = combined(network, SUPPORT, PLAIN, CPU)[0].shares

@@ -25,7 +25,7 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
-from rdjepa.forecasters.combined import COMBINED, Combined, blending
+from rdjepa.forecasters.combined import COMBINED, EVERY, Combined, blending
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Corrected, Linear
 
@@ -97,7 +97,7 @@ def combined(
         fits = [Linear.fit(others).to(device)] if several else []
         equation = (Equation.fit(others, walls) if others else Equation(network.components, walls)).to(device)
         for fields in pieces[part::PARTS]:
-            cut = FORECASTING.stack(fields.to(device))
+            cut = FORECASTING.stack(fields.to(device), FORECASTING.starts(len(fields))[::EVERY])
             for context, targets in zip(cut.context.split(TOGETHER), cut.targets.split(TOGETHER), strict=True):
                 alone, (own, g) = network(context).float(), blending(context, equation)
                 made = torch.stack(

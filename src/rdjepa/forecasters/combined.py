@@ -25,9 +25,11 @@ from rdjepa.forecasters.linear import Linear
 COMBINED = 5  # forecasts
 REACH = 4  # points on every side; for each frame ahead, of what is missed
 SMALL = 0.1  # s, of the mean square of the newest frame, which is 1 or more in standardized units
+EVERY = 2  # windows of the support, of which the first tells the shares: the next has all of its frames but one
 RULE = {
     "forecasts": COMBINED, "reach": REACH, "small": SMALL, "blend": "jackknife", "bands": BANDS,
-    "one": "halves", "equation": dict(Equation.constants),
+    "one": "halves", "every": EVERY,
+    "equation": dict(Equation.constants),
 }  # fmt: skip
 
 
