@@ -39,8 +39,8 @@ MARGIN = 0.1  # of the range of a component in support and context, on either si
 STRETCHES = 16  # of three frames, at most, in which the support is read, evenly spread
 TOGETHER = 8  # stretches in memory
 CONSTANTS = {
-    "order": ORDER, "weight": WEIGHT, "iterations": ITERATIONS, "damping": DAMPING, "ridge": RIDGE, "enough": ENOUGH,
-    "steps": STEPS, "margin": MARGIN, "stretches": STRETCHES,
+    "order": ORDER, "laplacian": "spectral", "weight": WEIGHT, "iterations": ITERATIONS, "damping": DAMPING,
+    "ridge": RIDGE, "enough": ENOUGH, "steps": STEPS, "margin": MARGIN, "stretches": STRETCHES,
 }  # fmt: skip
 
 
