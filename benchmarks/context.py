@@ -15,7 +15,6 @@ has.
 """
 
 import argparse
-import hashlib
 from collections.abc import Callable
 from statistics import geometric_mean
 
@@ -31,7 +30,7 @@ from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import ForecastModel
-from rdjepa.forecasters.equation import Equation, Fitted
+from rdjepa.forecasters.equation import Remembering
 from rows import append, call, commands, read
 
 METRIC = "relative_l2"
@@ -56,18 +55,6 @@ class Repeated(Around):
         return self.network.predict(*features)[..., : self.grid, : self.grid]
 
 
-class Remembering(Equation):
-    """An equation that fits a context once, however many forecasts need it."""
-
-    def fitted(self, context: Tensor) -> Fitted:
-        """Return what was found for these contexts before, or fit them."""
-        seen = self.__dict__.setdefault("seen", {})
-        key = hashlib.sha256(context.numpy().tobytes()).digest()
-        if key not in seen:
-            seen[key] = super().fitted(context)
-        return seen[key]
-
-
 def run(arguments: argparse.Namespace) -> None:
     """Measure the levels of noise that the file lacks."""
     torch.set_num_threads(arguments.threads)
@@ -87,9 +74,7 @@ def run(arguments: argparse.Namespace) -> None:
 
         support = [noisy(each.fields) for each in learning]
         made, _ = combination.combined(network.eval(), support, normalizer, torch.device("cpu"))
-        equation = Remembering(**made.equation.settings())
-        equation.load_state_dict(made.equation.state_dict())
-        made.equation = equation
+        made.equation = equation = Remembering.of(made.equation)
         models: dict[str, ForecastModel] = {
             "network": network,
             "autoregression": Autoregression(),

@@ -10,7 +10,7 @@ from rdjepa.errors import ArgumentError
 from rdjepa.forecasters import cubic, equation
 from rdjepa.forecasters.base import CONTEXT, HORIZONS
 from rdjepa.forecasters.cubic import monomials_of
-from rdjepa.forecasters.equation import Equation
+from rdjepa.forecasters.equation import Equation, Remembering
 
 DIFFUSION = (0.32, 0.16)
 
@@ -210,3 +210,20 @@ def test_buffers_in_single_precision_are_enough():
     fields = solved_by(gray_scott, frames=12)
     model, context = Equation.fit([fields]), fields[None, :CONTEXT]
     torch.testing.assert_close(copy.deepcopy(model).float()(context), model(context), atol=1e-5, rtol=0)
+
+
+def test_a_context_is_fitted_once_and_no_more_are_kept_than_are_said(monkeypatch):
+    fields = solved_by(gray_scott, frames=12)
+    contexts = torch.stack([fields[i : i + CONTEXT] for i in range(6)]).float()
+    plain = Equation.fit([fields])
+    model, fits, fit = Remembering.of(plain), [], Equation._fit
+
+    def counted(self, frames, bounds):
+        fits.append((type(self), len(frames)))
+        return fit(self, frames, bounds)
+
+    monkeypatch.setattr(equation, "REMEMBERED", 4)
+    monkeypatch.setattr(Equation, "_fit", counted)
+    for chosen in (slice(0, 2), slice(1, 6), slice(0, 6)):
+        torch.testing.assert_close(model(contexts[chosen]), plain(contexts[chosen]), atol=1e-5, rtol=1e-4)
+    assert [count for of, count in fits if of is Remembering] == [2, 4, 2]

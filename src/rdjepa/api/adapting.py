@@ -23,6 +23,7 @@ from rdjepa.errors import ArgumentError, warn
 from rdjepa.forecasters import registry
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
+from rdjepa.forecasters.equation import Equation, Remembering
 from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io import checkpoint
@@ -211,13 +212,17 @@ def adapt(
                 settings = dataclasses.replace(settings, steps=min(settings.steps, retention.UPDATES))
     first = retention.weights(forecaster) if share else {}
 
-    def combined(model: ForecastModel) -> ForecastModel:
-        return Combined(model, made.linear, made.shares, made.equation) if isinstance(made, Combined) else model
+    def combined(model: ForecastModel, equation: Equation | None = None) -> ForecastModel:
+        if not isinstance(made, Combined):
+            return model
+        return Combined(model, made.linear, made.shares, equation or made.equation)
+
+    memory = Remembering.of(made.equation) if observe and isinstance(made, Combined) else None
 
     def observed(updates: int, weights: str, model: ForecastModel) -> None:
         if observe:
             with retention.retaining(model, first, share):
-                observe(updates, weights, Forecaster(whole(combined(model)), statistics, {}))
+                observe(updates, weights, Forecaster(whole(combined(model, memory)), statistics, {}))
 
     losses = train(forecaster, data, settings, progress, observed, at)
     retention.retain(forecaster, first, share)

@@ -38,6 +38,7 @@ ENOUGH = 1e-3  # of the squares: a context that an iteration improves by less is
 MARGIN = 0.1  # of the range of a component in support and context, on either side of it
 STRETCHES = 16  # of three frames, at most, in which the support is read, evenly spread
 TOGETHER = 8  # stretches in memory
+REMEMBERED = 256  # contexts
 CONSTANTS = {
     "order": ORDER, "laplacian": "spectral", "weight": WEIGHT, "iterations": ITERATIONS, "damping": DAMPING,
     "ridge": RIDGE, "enough": ENOUGH, "steps": STEPS, "margin": MARGIN, "stretches": STRETCHES,
@@ -192,6 +193,31 @@ class Equation(ForecastModel):
         low, high = torch.minimum(frames.amin((1, 3, 4)), self.low), torch.maximum(frames.amax((1, 3, 4)), self.high)
         room = MARGIN * (high - low)
         return (low - room)[..., None, None], (high + room)[..., None, None]
+
+
+class Remembering(Equation):
+    """An equation that keeps what it found for the first contexts that it was given, for those who give them again."""
+
+    @classmethod
+    def of(cls, equation: Equation) -> Self:
+        """Return the same equation, with a memory."""
+        found = cls(**equation.settings()).to(equation.low.device)
+        found.load_state_dict(equation.state_dict())
+        return found
+
+    def fitted(self, context: Float[Tensor, "B T C H W"]) -> Fitted:
+        """Fit the contexts that are new, as `Equation` does."""
+        if torch.compiler.is_compiling():
+            return super().fitted(context)
+        seen: dict[bytes, Fitted] = self.__dict__.setdefault("seen", {})
+        keys = [each.cpu().numpy().tobytes() for each in context]
+        new = [i for i, key in enumerate(keys) if key not in seen]
+        found = dict(seen)
+        if new:
+            fitted = super().fitted(context[new])
+            found |= {keys[i]: Fitted(*each) for i, *each in zip(new, *fitted, strict=True)}
+            seen.update({keys[i]: found[keys[i]] for i in new[: REMEMBERED - len(seen)]})
+        return Fitted(*(torch.stack(each) for each in zip(*(found[key] for key in keys), strict=True)))
 
 
 def _least(missed: Callable[[Tensor], Squares], *starts: Float[Tensor, "B C n"]) -> tuple[Tensor, Squares]:
