@@ -8,7 +8,9 @@ import pytest
 import rdjepa
 from rdjepa import forecasters
 from rdjepa.errors import ArgumentError, CheckpointError, DataError
+from rdjepa.forecasters.combined import RULE, Combined
 from rdjepa.forecasters.fno import Config
+from rdjepa.forecasters.persistence import Persistence
 
 
 def movie(seed, frames=20, side=16):
@@ -129,3 +131,12 @@ def test_a_forecast_that_is_not_finite_is_said(calibrated):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isfinite(calibrated.forecast(movie(9)[:4])).all()
+
+
+def test_one_that_was_combined_by_another_rule_is_refused(tmp_path, monkeypatch):
+    normalizer = rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0))
+    path = rdjepa.Forecaster(Combined(Persistence()), normalizer, {}).save(tmp_path / "made.safetensors")
+    assert rdjepa.load_forecaster(path).base == "combined"
+    monkeypatch.setattr("rdjepa.adaptation.forecaster.RULE", {**RULE, "bands": 3})
+    with pytest.raises(CheckpointError, match=r"adapt again"):
+        rdjepa.load_forecaster(path)

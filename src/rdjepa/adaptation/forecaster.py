@@ -19,7 +19,7 @@ from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, warn
 from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
-from rdjepa.forecasters.combined import Combined
+from rdjepa.forecasters.combined import RULE, Combined
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io.tensors import load_tensors, save_tensors
@@ -318,7 +318,7 @@ class Forecaster:
             "preset": self.model.preset,
             "settings": self.model.settings(),
             "base": self.base,
-            **({"walls": self.model.equation.walls} if isinstance(self.model, Combined) else {}),
+            **({"walls": self.model.equation.walls, "rule": RULE} if isinstance(self.model, Combined) else {}),
             **({"tiles": {"grid": tiled.grid, "walls": tiled.walls}} if tiled else {}),
             "normalizer": self.normalizer.to_dict(),
             "record": self.record,
@@ -376,6 +376,13 @@ def load_forecaster(path: str | Path) -> Forecaster:
         )
     except (KeyError, ArgumentError) as error:
         raise CheckpointError(f"{error}; the forecaster is in {path}") from error
+    if header.get("base") == "combined" and header.get("rule") != RULE:
+        software = header["record"].get("software", {})
+        raise CheckpointError(
+            "expected a forecaster whose equations are fitted and blended as this version does, got one of "
+            f"{software.get('rdjepa', 'another')} ({software.get('source', 'unknown source')}) at {path}; "
+            "read it with that version, or adapt again"
+        )
     scores, latents = tensors.pop(_SCORES, None), tensors.pop(_LATENTS, None)
     try:
         calibration = None if scores is None else Calibration(scores.numpy(), **header["calibration"])
