@@ -3,9 +3,8 @@
     dx_c/dt = sum_i k[c, i] m_i(x) + D[c] Laplacian x_c
 
 m_i are all monomials of the components up to third order, D is not negative; time is in frame intervals, length in grid
-spacings. The Laplacian is that of the Fourier series through the points: frames are means over a finer grid, or over
-what a pixel sees, and these follow it where differences between neighbors no longer do. Coefficients are (B, C, n), the
-last of each component D. Everything is made of plain tensor operations, which exporters know.
+spacings. Coefficients are (B, C, n), the last of each component D. Everything is made of plain tensor operations, which
+exporters know.
 """
 
 from collections.abc import Sequence
@@ -173,7 +172,7 @@ def monomials(fields: Float[Tensor, "B C H W"]) -> Float[Tensor, "B n-1 H W"]:
 
 def terms(fields: Float[Tensor, "B C H W"], walls: bool) -> Float[Tensor, "B C n H W"]:
     """Return the terms of each component: the monomials, and its own Laplacian, periodic or mirrored at walls."""
-    along, across = (_second_derivative(size, walls)[0].to(fields.device) for size in fields.shape[-2:])
+    along, across = (_second_difference(size, walls)[0].to(fields.device) for size in fields.shape[-2:])
     shared = monomials(fields)[:, None].expand(-1, fields.shape[1], -1, -1, -1)
     return torch.cat([shared, (along @ fields + fields @ across)[:, :, None]], dim=2)
 
@@ -207,23 +206,21 @@ def _product(one: Float[Tensor, "B C C H W"], other: Float[Tensor, "B C C H W"])
 
 
 def _diffusion(time: Tensor, size: int, walls: bool) -> Tensor:
-    """Return exp(time L) (..., size, size) of times (..., 1), L the second derivative along one side."""
-    _, values, vectors = (x.to(time.device) for x in _second_derivative(size, walls))
+    """Return exp(time L) (..., size, size) of times (..., 1), L the second difference along one side."""
+    _, values, vectors = (x.to(time.device) for x in _second_difference(size, walls))
     return (vectors * torch.exp(time * values)[..., None, :]) @ vectors.T
 
 
 @cache
-def _second_derivative(size: int, walls: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the second derivative along one side, periodic or mirrored at walls, its eigenvalues and eigenvectors.
+def _second_difference(size: int, walls: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the second difference along one side, periodic or mirrored at walls, its eigenvalues and eigenvectors.
 
-    It is that of the Fourier or cosine series through the points, -k^2. The central difference has the same waves, and
-    -(2 sin(k / 2))^2, which is a fifth too little where a front is as wide as two points.
+    Its diffusion makes no new extremes. That of the Fourier series does, around a front as narrow as the grid, and
+    kinetics that amplify them draw stripes.
     """
     unit = torch.eye(size, dtype=torch.float64)
-    difference = unit.roll(1, 0) + unit.roll(-1, 0) - 2 * unit
+    matrix = unit.roll(1, 0) + unit.roll(-1, 0) - 2 * unit
     if walls:
-        difference[0, -1] = difference[-1, 0] = 0
-        difference[0, 0] = difference[-1, -1] = -1
-    values, waves = torch.linalg.eigh(difference)
-    values = -(2 * (-values / 4).clamp(0, 1).sqrt().asin()).square()
-    return (waves * values) @ waves.T, values, waves
+        matrix[0, -1] = matrix[-1, 0] = 0
+        matrix[0, 0] = matrix[-1, -1] = -1
+    return matrix, *torch.linalg.eigh(matrix)

@@ -40,8 +40,8 @@ STRETCHES = 16  # of three frames, at most, in which the support is read, evenly
 TOGETHER = 8  # stretches in memory
 REMEMBERED = 256  # contexts
 CONSTANTS = {
-    "order": ORDER, "laplacian": "spectral", "weight": WEIGHT, "iterations": ITERATIONS, "damping": DAMPING,
-    "ridge": RIDGE, "enough": ENOUGH, "steps": STEPS, "margin": MARGIN, "stretches": STRETCHES,
+    "order": ORDER, "weight": WEIGHT, "iterations": ITERATIONS, "damping": DAMPING, "ridge": RIDGE, "enough": ENOUGH,
+    "steps": STEPS, "margin": MARGIN, "stretches": STRETCHES,
 }  # fmt: skip
 
 
