@@ -56,9 +56,8 @@ def test_the_blend_is_the_equation_where_that_fits_and_the_network_where_it_does
 def test_values_far_from_those_of_training_leave_the_network_less_weight():
     fields = 3 * torch.randn(1, CONTEXT, 2, 12, 12, generator=torch.Generator().manual_seed(0)).cumsum(1)
     near, far = (blending(size * fields, Equation())[1] for size in (1.0, 10.0))
-    assert (
-        far - near
-    ).abs().max() < 0.05  # the equation's errors grow with the values, and so does what they are against
+    # the equation's errors grow with the values, and so does what they are against
+    assert (far - near).abs().max() < 0.05
 
 
 def test_without_shares_it_is_the_network():

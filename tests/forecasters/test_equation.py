@@ -129,10 +129,8 @@ def test_each_part_left_out_is_the_equation_of_the_others():
     noisy = fields + 1e-4 * torch.randn(fields.shape, generator=torch.Generator().manual_seed(0))
     model, bounds = Equation(), Equation()._bounds(noisy)
     weights, parts = model._fit(noisy, bounds)
-    without_last = equation.Squares(
-        *(each[:, :-2] for each in parts)
-    )  # all but the last of the context and the support
-    gram, cross, _ = without_last.summed()
+    # all but the last of the context and the support
+    gram, cross, _ = equation.Squares(*(each[:, :-2] for each in parts)).summed()
     expected = weights.flatten(1) + equation._step(gram, cross, equation.RIDGE)
     torch.testing.assert_close(weights.flatten(1) - equation._of_part(parts)[:, -1], expected, rtol=0.05, atol=0.01)
 
@@ -150,6 +148,20 @@ def test_its_variance_is_that_of_its_errors_and_grows_with_noise_and_lead():
         assert 0.1 < variance[-1] / error[-1] < 10
         found.append(variance.mean())
     assert found[1] > 20 * found[0]
+
+
+def test_where_derivatives_are_not_finite_it_is_as_unsure_as_its_range_is_wide(monkeypatch):
+    fields, plain = solved_by(gray_scott)[None, :CONTEXT], Equation._fit
+
+    def grown(self, frames, bounds):
+        weights, parts = plain(self, frames, bounds)
+        return weights, parts._replace(gram=torch.full_like(parts.gram, torch.inf))
+
+    low, high = Equation()._bounds(fields)
+    monkeypatch.setattr(Equation, "_fit", grown)
+    found = Equation().fitted(fields)
+    assert found.forecast.isfinite().all()
+    torch.testing.assert_close(found.variance, (high - low).square()[:, None].expand_as(found.variance))
 
 
 def test_units_change_the_coefficients_and_not_the_forecast():

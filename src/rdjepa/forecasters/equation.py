@@ -139,7 +139,10 @@ class Equation(ForecastModel):
     def predict(self, *features: Tensor) -> Tensor:
         """Forecast (B, 5, C, H, W) from context (B, 4, C, H, W), in float64 within."""
         (context,) = features
-        return self.fitted(context).forecast.to(context.dtype)
+        frames = context.double()
+        bounds = self._bounds(frames)
+        weights, _ = self._fit(frames, bounds)
+        return self._integrated(frames[:, -1], weights, bounds, HORIZONS).to(context.dtype)
 
     def coefficients(self, context: Float[Tensor, "B T C H W"]) -> Float[Tensor, "B C n"]:
         """Return the coefficients of the terms in each context: monomials as `monomials_of` has them, then D."""
@@ -162,7 +165,9 @@ class Equation(ForecastModel):
         newest, low, high = (each.float().repeat_interleave(count, 0) for each in (frames[:, -1], *bounds))
         made = self._integrated(newest, others.flatten(0, 1).float(), (low, high), HORIZONS)
         apart = made.unflatten(0, (-1, count)) - forecast[:, None]
-        return Fitted(forecast, apart.square().sum(1) * (count - 1) / count, frames[:, -1] - again)
+        variance, whole = apart.square().sum(1) * (count - 1) / count, (bounds[1] - bounds[0]).square()[:, None]
+        variance = torch.where(variance.isfinite(), variance, whole)  # derivatives grow beyond all numbers in noise
+        return Fitted(forecast, variance, frames[:, -1] - again)
 
     def _integrated(self, state: Tensor, weights: Tensor, bounds: tuple[Tensor, Tensor], intervals: int) -> Tensor:
         """Return states (B, C, H, W) after 1 to so many intervals, (B, intervals, C, H, W)."""
@@ -204,6 +209,11 @@ class Remembering(Equation):
         found = cls(**equation.settings()).to(equation.low.device)
         found.load_state_dict(equation.state_dict())
         return found
+
+    def predict(self, *features: Tensor) -> Tensor:
+        """Forecast (B, 5, C, H, W) from context (B, 4, C, H, W)."""
+        (context,) = features
+        return self.fitted(context).forecast.to(context.dtype)
 
     def fitted(self, context: Float[Tensor, "B T C H W"]) -> Fitted:
         """Fit the contexts that are new, as `Equation` does."""
