@@ -36,11 +36,17 @@ def quadrant(side: int, modes: int) -> list[int]:
     return list(range(min(modes, side // 2 + 1)))
 
 
+def first_modes(layer: spectral.SpectralConvolution, side: int) -> torch.Tensor:
+    """Return the weights of these modes; the stand-in for `SpectralConvolution.kept`."""
+    return layer.weight[:, : len(quadrant(side, layer.modes)), : side // 2 + 1].float()
+
+
 def run(arguments: argparse.Namespace) -> None:
     """Pretrain with one choice, adapt, and append a row per observation; do nothing if the file has them."""
     torch.set_num_threads(arguments.threads)
     if arguments.quadrant:
         spectral.kept_rows = quadrant
+        spectral.SpectralConvolution.kept = first_modes  # type: ignore[assignment,method-assign]
     system, (first, last) = arguments.left_out, arguments.ema
     choice = (f"{first:g}", f"{last:g}", "quadrant" if arguments.quadrant else "both diagonals")
     sizes = (system, str(arguments.steps), str(arguments.trajectories))

@@ -1,134 +1,319 @@
 """A lent GPU, used by one command: every path that only a GPU runs is tried first, then data, pretraining, results.
 
-    python benchmarks/gpu.py check                                    # two minutes; which ways of computing work here
-    python benchmarks/gpu.py go --preset small --work work --out out  # all of it, in slices that stop and go on
-    python benchmarks/gpu.py join out/model                           # at home: put the shards of the weights together
+    python benchmarks/gpu.py check                                    # which ways of computing work here, and how fast
+    python benchmarks/gpu.py go --recipe small --work work --out out  # all of it, in slices that stop and go on
+    python benchmarks/gpu.py go --recipe wide --seconds 300 --study decoder --cells k=1 k=5
+    python benchmarks/gpu.py join out kept                            # at home: put the shards together and unpack them
 
-`go` may be called again and again: it checks once, makes what data is missing, and pretrains with the fastest way
-that passed the check (CUDA graphs, compiled, plain), for at most `--minutes` a call. A way that fails in mid-run is
-given up for the next one with a warning, and the run goes on from its last state. When the run has reached its last
-step, or with `--finish`, the model is written to `--out` with its weights in shards of 15 MiB, beside the metrics and
-the check. With `--study heldout` the time that is left, and further calls, go to the cells of that study with this
-model, several at once on the device; what is done is exported to `--out` at the end of every call.
+`go` may be called again and again: beside the check it makes what data is missing, and it pretrains in the fastest way
+that passed, for at most `--minutes` a call. A recipe is a pretraining of the preset of this name on the five sources,
+or `wide`: the stages of the shipped `nano-wide` (docs/how-to/pretrain.md), in larger batches, as long as `--seconds`
+hold by the times of the check; `rehearsal` has a hundredth of its data. With `--study` the time that is left, and
+further calls, go to the cells of that study with the model of the last stage, several at once on the device. At the end
+of every call the newest model, the rows, metrics, check and logs are in `--out`, as an archive in shards of 15 MiB.
 """
 
 import argparse
+import io
 import json
 import os
 import signal
+import statistics
 import subprocess
 import sys
+import tarfile
 import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
+import rdjepa
 from rdjepa.data.statistics import Normalizer
 from rdjepa.models.device import device_named
-from rdjepa.models.rdjepa import PRESETS
-from rdjepa.pretraining.config import PROFILES
+from rdjepa.models.rdjepa import PRESETS, build
+from rdjepa.pretraining.config import PROFILES, PretrainConfig, scaled
 from rdjepa.pretraining.dataset import Dataset
-from rdjepa.pretraining.engine import Engine
+from rdjepa.pretraining.engine import MODES, Engine
 from rdjepa.pretraining.frames import Frames
+from rdjepa.pretraining.objectives.adaptation import AdaptationOptions
 from rdjepa.pretraining.processes import joined
-from rdjepa.pretraining.state import Pretraining, newest_state
+from rdjepa.pretraining.state import Pretraining
 from rdjepa.systems import SOURCES
 
-WAYS = ("graphs", "yes", "no")  # of compiling, fastest first
-TRIED = {
-    "plain": ("no", "float32", 1),
-    "bfloat16": ("no", "bfloat16", 1),
-    "compiled": ("yes", "bfloat16", 1),
-    "graphs": ("graphs", "bfloat16", 1),
-    "two ranks": ("no", "bfloat16", 2),
-    "two ranks, graphs": ("graphs", "bfloat16", 2),
-}
 SHARD = 15 * 2**20
-PATIENCE = 100  # seconds that one way may take in the check
+PATIENCE = 100  # seconds that one trial may take in the check
+WARM_UP, TIMED = 12, 20  # steps of a trial; every shape of a batch occurs in the first ones
+RDJEPA = [sys.executable, "-m", "rdjepa"]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A pretraining of a recipe.
+
+    Attributes:
+        name: of its run directory.
+        config: its settings; where a share is given, over as many steps as fit into it.
+        share: of the seconds for training; 0 keeps the steps of `config`.
+    """
+
+    name: str
+    config: PretrainConfig
+    share: float = 0.0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Stages, each from the model of the one before, and their data.
+
+    Attributes:
+        preset: of the model.
+        stages: pretrainings in their order.
+        scale: share of the paper's trajectories of the sources.
+        family: number of random equations.
+    """
+
+    preset: str
+    stages: tuple[Stage, ...]
+    scale: float = 1.0
+    family: int = 0
+
+    @property
+    def systems(self) -> list[str]:
+        """Names of the systems."""
+        return [*SOURCES, *(["family"] if self.family else [])]
+
+
+_WIDE = replace(
+    PROFILES["nano"], weights=(("family", 5),), batch=32, save_every=2_000, diagnose_every=2_000, log_every=200
+)
+_FIELDS = replace(_WIDE, peak=3e-4, objective="adaptation", options=AdaptationOptions(encoder=True))
+_STAGES = (
+    Stage("latent", _WIDE, 0.4),
+    Stage("decoder", replace(_WIDE, objective="decoder"), 0.1),
+    Stage("whole", _FIELDS, 0.5),
+)
+RECIPES = {preset: Recipe(preset, (Stage("latent", PROFILES[preset]),)) for preset in PRESETS} | {
+    "wide": Recipe("nano", _STAGES, scale=0.15, family=4_000),
+    "rehearsal": Recipe("nano", _STAGES, scale=0.002, family=6),  # to try the command
+}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A way of computing a stage; those of the preset alone are compared, and told in the documents."""
+
+    preset: str
+    way: str = "no"
+    precision: str = "bfloat16"
+    ranks: int = 1
+    stage: str = ""  # of the recipe wide; the profile of the preset without one
+
+    @property
+    def name(self) -> str:
+        """What it is, in words."""
+        ranks = f"{self.ranks} ranks" if self.ranks > 1 else ""
+        return " ".join(filter(None, (self.preset, self.stage, self.precision, self.way, ranks)))
+
+
+def trials(preset: str, recipe: Recipe) -> list[Trial]:
+    """Return what the check tries, what the rest of the run needs first."""
+    found = [Trial(preset), Trial(preset, "replay")]
+    found += [Trial(preset, "replay", stage=stage.name) for stage in recipe.stages if stage.share]
+    found += [Trial(other, way) for way in ("replay", "no") for other in PRESETS if other != preset]
+    found += [Trial(preset, "no", "float32"), Trial(preset, ranks=2), Trial(preset, "yes"), Trial(preset, "graphs")]
+    return found + [Trial(other, way) for other in PRESETS if other != preset for way in ("yes", "graphs")]
 
 
 def steps(arguments: argparse.Namespace) -> None:
-    """Make three steps on noise with frames on the device; print losses and seconds of the last step as JSON."""
+    """Make some steps on noise with frames on the device; print the first losses and the median seconds as JSON."""
     device = device_named(arguments.device)
     with joined(device) as ranks:
         device = ranks.device(device) if torch.cuda.device_count() > 1 else device
         grid = PRESETS[arguments.preset].grid
         fields = np.random.default_rng(0).standard_normal((40, 2, grid, grid)).astype(np.float32)
-        frames = Frames.of({"noise": [fields]}).to(device)
-        dataset = Dataset(frames, {"noise": Normalizer((0.0, 0.0), (1.0, 1.0))})
-        config = PROFILES[arguments.preset]
-        settings = {name: getattr(config, name) for name in vars(config)} | {"precision": arguments.precision}
+        frames = Frames.of({name: [fields] for name in (*SOURCES, "family")}).to(device)
+        dataset = Dataset(frames, {name: Normalizer((0.0, 0.0), (1.0, 1.0)) for name in frames.spans})
+        stages = {stage.name: stage.config for stage in RECIPES["wide"].stages}
+        config = stages[arguments.stage] if arguments.stage else PROFILES[arguments.preset]
+        config = replace(config, precision=arguments.precision)
+        start = None
+        if config.objective != PROFILES["nano"].objective:
+            start = build(arguments.preset, seed=0)
+            start.pretrained, start.fingerprint = ("encoder", "predictor", "decoder"), "fresh"
         training = Pretraining(
-            arguments.preset, type(config)(**settings), device, Engine(arguments.compile, 1, "device"), ranks
+            arguments.preset, config, device, Engine(arguments.compile, 1, "device"), ranks, start=start
         )
         (part,) = ranks.parts(config.batch, 1)
-        losses, seconds = [], 0.0
-        for number in range(3):
-            plan = dataset.plan(0, number, config.batch, training.side, config.targets, part)
+        losses, taken = [], []
+        for number in range(WARM_UP + TIMED):
+            plan = dataset.plan(0, number, config.batch, training.side, training.objective, part)
             started = time.perf_counter()
             losses.append(training.update([dataset.cut(plan).to(device)])["loss"])
-            seconds = time.perf_counter() - started
+            taken.append(time.perf_counter() - started)
         if ranks.leads:
-            print(json.dumps({"losses": losses, "seconds": seconds}))
+            peak = torch.cuda.max_memory_allocated() / 2**30 if device.type == "cuda" else 0.0
+            named = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+            found = {"batch": config.batch, "losses": losses[:3], "seconds": statistics.median(taken[WARM_UP:])}
+            print(json.dumps(found | {"first": taken[0], "GiB": peak, "device": named}))
 
 
-def check(arguments: argparse.Namespace) -> dict[str, dict]:
-    """Try every way of computing in a process of its own; return what came out, with "works" for each."""
-    found: dict[str, dict] = {}
-    for name, (way, precision, ranks) in TRIED.items():
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
-        command = (command if ranks > 1 else [sys.executable]) + [__file__, "steps", "--preset", arguments.preset]
-        command += ["--compile", way, "--precision", precision, "--device", arguments.device]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-            result = json.loads(done.stdout.splitlines()[-1]) if not done.returncode else {"error": done.stderr[-800:]}
-        except subprocess.TimeoutExpired:
-            result = {"error": f"no result after {PATIENCE} s"}
-        reference = found.get("plain", {}).get("losses")
-        close = reference is None or np.allclose(result.get("losses", np.nan), reference, rtol=0.05)
-        found[name] = {"works": "error" not in result and bool(close)} | result
-        note = f"{result['seconds']:.3f} s a step" if "seconds" in result else result["error"].strip().splitlines()[-1:]
-        print(f"{name}: {'works' if found[name]['works'] else 'FAILS'}, {note}", flush=True)
+def attempt(trial: Trial, device: str) -> dict[str, Any]:
+    """Run one trial in a process of its own; return what it told, or its error."""
+    command = [sys.executable]
+    if trial.ranks > 1:
+        command += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(trial.ranks)]
+    command += [__file__, "steps", "--preset", trial.preset, "--compile", trial.way, "--precision", trial.precision]
+    command += ["--device", device, "--stage", trial.stage]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        found: dict[str, Any] = (
+            json.loads(done.stdout.splitlines()[-1]) if not done.returncode else {"error": done.stderr[-1500:]}
+        )
+        return found | ({"note": done.stderr[-600:]} if "CUDA graph failed" in done.stderr else {})
+    except subprocess.TimeoutExpired:
+        return {"error": f"no result after {PATIENCE} s"}
+
+
+def check(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Try every way of computing until the time is over; return what came out, with "works" for each."""
+    recipe = RECIPES[arguments.recipe]
+    report = Path(arguments.work) / "check.json"
+    report.parent.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Any] = json.loads(report.read_text()) if report.exists() else {}
+    ends = time.monotonic() + arguments.check_seconds
+    for trial in trials(recipe.preset, recipe):
+        if trial.name in found or time.monotonic() > ends:
+            continue
+        result = attempt(trial, arguments.device)
+        same = [each for each in found.values() if each["of"] == [trial.preset, trial.stage] and each["works"]]
+        close = not same or np.allclose(result.get("losses", np.nan), same[0]["losses"], rtol=0.05)
+        works = "error" not in result and bool(close)
+        found[trial.name] = {"works": works, "of": [trial.preset, trial.stage]} | result
+        speed = f"{result['seconds']:.4f} s" if "seconds" in result else result["error"].strip().splitlines()[-1:]
+        told(f"{trial.name}: {'works' if works else 'FAILS'}, {speed} {result.get('note', '')}")
+        report.write_text(json.dumps(found, indent=1))
     return found
 
 
 def go(arguments: argparse.Namespace) -> None:
     """Check, make data, pretrain until the time is over, and write what is to be kept."""
     ends = time.monotonic() + 60 * arguments.minutes
-    work, out = Path(arguments.work), Path(arguments.out)
+    work, out, recipe = Path(arguments.work), Path(arguments.out), RECIPES[arguments.recipe]
     work.mkdir(parents=True, exist_ok=True)
-    report = work / "check.json"
-    if not report.exists():
-        report.write_text(json.dumps(check(arguments), indent=1))
-    passed = json.loads(report.read_text())
-    names = {"graphs": "graphs", "yes": "compiled", "no": "bfloat16"}
-    ways = [way for way in WAYS if passed[names[way]]["works"]] or ["no"]
-    data, run = work / "datasets", work / arguments.preset
-    rdjepa = [sys.executable, "-m", "rdjepa"]
-    build = [*rdjepa, "data", "build", "--out", data, "--systems", ",".join(SOURCES), "--splits", "pool,validation"]
-    build += ["--scale", arguments.scale, "--workers", os.cpu_count()]
-    until(list(map(str, build)), ends, work / "data.log")
-    pretrain = [*rdjepa, "pretrain", "--preset", arguments.preset, "--data", data, "--out", run, "--resume"]
-    pretrain += ["--device", arguments.device] + (["--steps", arguments.steps] if arguments.steps else [])
-    if arguments.finish and (states := newest_state(run)):
-        pretrain += ["--stop-at", int(states[0].stem.removeprefix("step-"))]
-    while time.monotonic() < ends and not (run / "model").exists():
-        code = until([*map(str, pretrain), "--compile", ways[0]], ends, work / "pretrain.log")
+    with building(recipe, work, arguments.builders) as builder:
+        found = check(arguments)
+        with suppress(subprocess.TimeoutExpired):
+            builder.wait(max(0.0, ends - time.monotonic()))
+    told(f"data: status {builder.returncode}")
+    if builder.returncode:
+        pack(recipe, work, out)
+        return
+    ways = [way for way in ("replay", "no") if found.get(f"{recipe.preset} bfloat16 {way}", {}).get("works")] or ["no"]
+    lengths = work / "lengths.json"
+    if not lengths.exists():
+        lengths.write_text(json.dumps(planned(recipe, found, ways[0], arguments.seconds)))
+    told(f"ways {ways}, steps {lengths.read_text()}")
+    last = work / recipe.stages[-1].name / "model"
+    while time.monotonic() < ends and not last.exists():
+        command = [sys.executable, __file__, "train", "--recipe", arguments.recipe, "--work", str(work)]
+        code = until([*command, "--compile", ways[0], "--device", arguments.device], ends, work / "pretrain.log")
         if code and code != -signal.SIGINT and time.monotonic() < ends:
             if len(ways) == 1:
                 raise SystemExit(f"pretraining failed in every way; see {work / 'pretrain.log'}")
-            print(f"WARNING: compile {ways[0]} failed with status {code}; going on with {ways[1]}", flush=True)
+            told(f"WARNING: {ways[0]} failed with status {code}; going on with {ways[1]}")
             ways = ways[1:]
-    keep(run, report, out)
-    if arguments.study and (run / "model").exists():
+    pack(recipe, work, out)
+    if arguments.study and last.exists():
         root = work / "study"
-        settings = ["--profile", arguments.preset, "--model", run / "model", "--data", data]
+        settings = ["--root", root, "--profile", recipe.preset, "--model", last, "--precision", "bfloat16"]
         settings += ["--device", arguments.device, "--workers", arguments.workers]
-        settings += ["--only", arguments.cells] if arguments.cells else []
-        command = [*rdjepa, "study", "run", arguments.study, "--root", root, *settings]
-        until(list(map(str, command)), ends, work / "study.log")
-        subprocess.run([*rdjepa, "study", "export", "--root", str(root), "--out", str(out / "study")], check=False)
+        settings += ["--known", arguments.known] if arguments.known else []
+        for cells in arguments.cells or [""]:
+            command = [*RDJEPA, "study", "run", arguments.study, *settings, *(["--only", cells] if cells else [])]
+            code = until(list(map(str, command)), ends, work / "study.log")
+            told(f"cells {cells}: status {code}")
+        subprocess.run([*RDJEPA, "study", "export", "--root", str(root), "--out", str(work / "rows")], check=False)
+        pack(recipe, work, out)
+
+
+def told(what: str) -> None:
+    """Print a line with the time."""
+    print(f"{time.strftime('%H:%M:%S')} {what}", flush=True)
+
+
+@contextmanager
+def building(recipe: Recipe, work: Path, builders: int) -> Iterator[subprocess.Popen]:
+    """Make the data that are missing, beside what is done meanwhile."""
+    build = f"{sys.executable} -m rdjepa data build --out {work}/datasets --splits pool,validation --workers {builders}"
+    lines = [f"{build} --systems {','.join(SOURCES)} --scale {recipe.scale}"]
+    lines += [f"{build} --systems family --count {recipe.family}"] if recipe.family else []
+    with (work / "data.log").open("a") as log:
+        process = subprocess.Popen(
+            " && ".join(lines), shell=True, start_new_session=True, stdout=log, stderr=subprocess.STDOUT
+        )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+            process.wait()
+
+
+def planned(recipe: Recipe, found: Mapping[str, Any], way: str, seconds: float) -> dict[str, int]:
+    """Return the steps of every stage: those of its settings, or as many as its share of some seconds holds."""
+    lengths = {}
+    for stage in recipe.stages:
+        if not stage.share:
+            lengths[stage.name] = stage.config.steps
+            continue
+        trial = found.get(f"{recipe.preset} {stage.name} bfloat16 {way}", {"seconds": 0.03})
+        lengths[stage.name] = max(20, round(stage.share * seconds / trial["seconds"]))
+    return lengths
+
+
+def once(opened: Callable[..., Dataset], device: torch.device) -> Callable[..., Dataset]:
+    """Return `Dataset.open` that reads every split once, as float32 on the device: all stages have the same frames."""
+    known: dict[str, Dataset] = {}
+
+    def read(data: Path, systems: list[str], split: str = "pool", **settings: Any) -> Dataset:
+        if split not in known:
+            found = opened(data, systems, split, **settings | {"dtype": torch.float32})
+            known[split] = Dataset(found.frames.to(device), found.normalizers, found.checksums)
+            told(f"{split}: {sum(found.frames.counts.values())} trajectories read")
+        return known[split]
+
+    return read
+
+
+def train(arguments: argparse.Namespace) -> None:
+    """Pretrain the stages of a recipe that are not finished, in their order, in this process."""
+    recipe, work = RECIPES[arguments.recipe], Path(arguments.work)
+    lengths = json.loads((work / "lengths.json").read_text())
+    Dataset.open = once(Dataset.open, device_named(arguments.device))  # type: ignore[method-assign]
+    before = None
+    for stage in recipe.stages:
+        out = work / stage.name
+        if not (out / "model" / "model.safetensors").exists():
+            told(f"{stage.name}: {lengths[stage.name]} steps")
+            rdjepa.pretrain(
+                recipe.preset,
+                work / "datasets",
+                out,
+                systems=recipe.systems,
+                config=scaled(stage.config, lengths[stage.name]),
+                start=before,
+                device=arguments.device,
+                engine=Engine(arguments.compile, 1, "device"),
+                resume=True,
+                progress=lambda done, total, text: told(f"{done}/{total} {text}") if done % 1_000 == 0 else None,
+            )
+            told(f"{stage.name}: finished")
+        before = out / "model"
 
 
 def until(command: list[str], ends: float, log: Path) -> int:
@@ -146,55 +331,63 @@ def until(command: list[str], ends: float, log: Path) -> int:
             return -signal.SIGINT
 
 
-def keep(run: Path, report: Path, out: Path) -> None:
-    """Copy check, metrics and model to the output folder, the weights in shards."""
-    (out / "model").mkdir(parents=True, exist_ok=True)
-    found = [report, run / "metrics.jsonl", *sorted((run / "model").glob("*"))]
-    for path in found:
-        if path.is_file():
-            folder = out / "model" if path.parent.name == "model" else out
-            content = path.read_bytes()
-            parts = [content[first : first + SHARD] for first in range(0, len(content), SHARD)]
-            for number, part in enumerate(parts):
-                (folder / (path.name if len(parts) == 1 else f"{path.name}.{number:02d}")).write_bytes(part)
-            print(f"{path.name}: {len(content):,} bytes in {len(parts)}", flush=True)
+def pack(recipe: Recipe, work: Path, out: Path) -> None:
+    """Write what is to be kept as one archive in shards: check, lengths, logs, metrics, the newest model, the rows."""
+    models = [work / stage.name / "model" for stage in recipe.stages if (work / stage.name / "model").exists()]
+    kept = [work / "check.json", work / "lengths.json", *work.glob("*.log"), *work.glob("*/metrics.jsonl")]
+    kept += [*models[-1:], *work.glob("rows")]
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as archive:
+        for path in filter(Path.exists, kept):
+            archive.add(path, path.relative_to(work))
+    out.mkdir(parents=True, exist_ok=True)
+    for number, first in enumerate(range(0, content.tell(), SHARD)):
+        (out / f"kept.tar.gz.{number:02d}").write_bytes(content.getvalue()[first : first + SHARD])
+    told(f"{content.tell():,} bytes kept")
 
 
 def join(arguments: argparse.Namespace) -> None:
-    """Put the shards of every file in a folder together."""
+    """Put the shards of an archive together and unpack it beside them."""
     folder = Path(arguments.folder)
-    for first in sorted(folder.glob("*.00")):
-        parts = sorted(folder.glob(f"{first.stem}.[0-9][0-9]"))
-        (folder / first.stem).write_bytes(b"".join(part.read_bytes() for part in parts))
-        for part in parts:
-            part.unlink()
+    content = b"".join(part.read_bytes() for part in sorted(folder.glob("kept.tar.gz.*")))
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        archive.extractall(arguments.out, filter="data")
 
 
 def main() -> None:
     """Run a verb."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(required=True)
-    for name, function in (("check", check), ("go", go), ("steps", steps)):
+    for name, function in (("check", check), ("go", go), ("train", train)):
         verb = verbs.add_parser(name)
         verb.set_defaults(function=function)
-        verb.add_argument("--preset", choices=tuple(PRESETS), default="nano")
+        verb.add_argument("--recipe", choices=tuple(RECIPES), default="nano")
+        verb.add_argument("--work", default="work")
         verb.add_argument("--device", default="cuda")
+        if name == "train":
+            verb.add_argument("--compile", choices=tuple(MODES), default="no")
+            continue
+        verb.add_argument("--check-seconds", type=float, default=120.0)
         if name == "go":
-            verb.add_argument("--work", default="work")
             verb.add_argument("--out", default="out")
-            verb.add_argument("--minutes", type=float, default=9.0)
-            verb.add_argument("--scale", type=float, default=1.0, help="share of the paper's numbers of trajectories")
-            verb.add_argument("--steps", type=int, help="length of the run; the preset's own by default")
+            verb.add_argument("--minutes", type=float, default=9.0, help="of this call")
+            verb.add_argument("--seconds", type=float, default=300.0, help="for training the stages that have a share")
+            verb.add_argument("--builders", type=int, default=os.cpu_count(), help="processes that make data")
             verb.add_argument("--study", help="run this study with the model once it is there")
-            verb.add_argument("--cells", help="conditions on its cells, as for: rdjepa study run --only")
+            verb.add_argument("--cells", nargs="*", help="conditions of its runs, as for: rdjepa study run --only")
+            verb.add_argument("--known", help="cells that are known, as for: rdjepa study run --known")
             verb.add_argument("--workers", type=int, default=8, help="cells at once")
-            verb.add_argument("--finish", action="store_true", help="write the model of the newest state and stop")
-        if name == "steps":
-            verb.add_argument("--compile", choices=WAYS, default="no")
-            verb.add_argument("--precision", default="bfloat16")
+    verb = verbs.add_parser("steps")
+    verb.set_defaults(function=steps)
+    verb.add_argument("--preset", choices=tuple(PRESETS), default="nano")
+    verb.add_argument("--stage", default="", help="of the recipe wide, instead of the profile of the preset")
+    verb.add_argument("--compile", choices=tuple(MODES), default="no")
+    verb.add_argument("--precision", default="bfloat16")
+    verb.add_argument("--device", default="cuda")
     verb = verbs.add_parser("join")
     verb.set_defaults(function=join)
     verb.add_argument("folder")
+    verb.add_argument("out")
     arguments = parser.parse_args()
     arguments.function(arguments)
 

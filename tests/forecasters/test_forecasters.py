@@ -53,12 +53,12 @@ def context(batch=2, seed=0):
 def test_the_names_are_those_of_the_benchmark():
     assert forecasters.names() == [
         "rd-jepa", "rd-jepa-decoder", "scratch", "no-latent", "rd-jepa-rehearsal", "scratch-rehearsal",
-        "no-latent-rehearsal", "rd-jepa-retained", "rd-jepa-auto", "rd-jepa-tuned", "rd-jepa-zero-shot", "fno",
-        "lno", "riesz-no", "revit", "cnext-unet", "persistence", "extrapolation", "linear", "autoregression",
-        "equation",
+        "no-latent-rehearsal", "rd-jepa-retained", "rd-jepa-auto", "rd-jepa-alone", "rd-jepa-tuned",
+        "rd-jepa-zero-shot", "fno", "lno", "riesz-no", "revit", "cnext-unet", "persistence", "extrapolation",
+        "linear", "autoregression", "equation",
     ]  # fmt: skip
     assert set(SMALL) == set(NAMES)
-    ends = ("-decoder", "-rehearsal", "-retained", "-auto", "-tuned", "-zero-shot")
+    ends = ("-decoder", "-rehearsal", "-retained", "-auto", "-alone", "-tuned", "-zero-shot")
     beside = {name for name in forecasters.names() if name.endswith(ends)}
     assert set(forecasters.usual()) == set(forecasters.names()) - beside
     for name in ("scratch-rehearsal", "no-latent-rehearsal"):
@@ -67,10 +67,10 @@ def test_the_names_are_those_of_the_benchmark():
 
 def test_tables_have_the_order_of_the_paper_and_users_stand_before_what_nothing_trains(registrations):
     assert registry.in_print() == [
-        "rd-jepa", "rd-jepa-decoder", "rd-jepa-rehearsal", "rd-jepa-retained", "rd-jepa-auto", "rd-jepa-tuned",
-        "no-latent", "no-latent-rehearsal", "scratch", "scratch-rehearsal", "fno", "lno", "revit", "riesz-no",
-        "cnext-unet", "rd-jepa-zero-shot", "persistence", "extrapolation", "linear", "autoregression",
-        "equation",
+        "rd-jepa", "rd-jepa-decoder", "rd-jepa-rehearsal", "rd-jepa-retained", "rd-jepa-auto", "rd-jepa-alone",
+        "rd-jepa-tuned", "no-latent", "no-latent-rehearsal", "scratch", "scratch-rehearsal", "fno", "lno",
+        "revit", "riesz-no", "cnext-unet", "rd-jepa-zero-shot", "persistence", "extrapolation", "linear",
+        "autoregression", "equation",
     ]  # fmt: skip
     forecasters.register(forecasters.Baseline("mine", "Mine", "mine:Mine"))
     assert registry.in_print()[-7:] == [

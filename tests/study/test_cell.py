@@ -2,7 +2,7 @@
 
 import io
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.evaluation.metrics import METRICS
-from rdjepa.forecasters import equation
+from rdjepa.forecasters import combined, equation
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint
@@ -169,3 +169,20 @@ def test_a_cell_that_retains_first_weights_is_named_after_the_share(brief, monke
     assert identity(replace(cell, forecaster="rd-jepa-auto"), brief)["retained"] == retention.RULE
     assert identity(replace(cell, forecaster="equation"), brief)["constants"] == equation.CONSTANTS
     assert "retained" not in identity(replace(cell, forecaster="rd-jepa-decoder"), brief)
+
+
+def test_the_network_alone_is_what_adapt_decides_with_nothing_combined(brief):
+    fields = np.random.default_rng(0).standard_normal((12, 64, 64, 2)).astype(np.float32)
+    trajectory, unit = Trajectory(fields, np.arange(12.0), key=Key("lambda-omega")), Normalizer((0.0, 0.0), (1.0, 1.0))
+    profile = replace(brief, curve=())
+
+    def record(cell):
+        files = cells.compute(cell, profile, lambda key: trajectory, unit, torch.device("cpu"))
+        return json.loads(files["record.json"])
+
+    both = [replace(CELL, forecaster=name) for name in ("rd-jepa-auto", "rd-jepa-alone")]
+    auto, alone = map(record, both)
+    assert auto["identity"] | {"cell": asdict(both[1])} == alone["identity"] | {"base": combined.RULE}
+    assert auto["id"] != alone["id"] and "base" not in alone["identity"]
+    assert {"unadapted", "retained", "together", "combined"} <= auto.keys()
+    assert {"unadapted", "retained"} <= alone.keys() and not {"together", "combined"} & alone.keys()

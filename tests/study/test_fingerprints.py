@@ -56,10 +56,12 @@ def test_a_contender_has_the_decoder_of_the_checkpoint_or_that_of_its_seed(profi
 
 
 def test_what_adapt_decides_tunes_the_encoder_with_several_trajectories(profiles):
-    asked = (("rd-jepa-auto", 4), ("rd-jepa-auto", 5), ("rd-jepa-decoder", 5))
-    one, several, kept = (contenders.forecaster(name, profiles[1], k=k) for name, k in asked)
-    trained = [{name for name, p in model.named_parameters() if p.requires_grad} for model in (one, several, kept)]
+    asked = (("rd-jepa-auto", 4), ("rd-jepa-auto", 5), ("rd-jepa-decoder", 5), ("rd-jepa-alone", 5))
+    models = [contenders.forecaster(name, profiles[1], k=k) for name, k in asked]
+    one, several, *_ = models
+    trained = [{name for name, p in model.named_parameters() if p.requires_grad} for model in models]
     encoder = {name for name, _ in one.named_parameters() if name.startswith("encoder.")}
     assert trained[1] == trained[0] | encoder and trained[0] == trained[2] and not trained[0] & encoder
-    assert (one.name, several.name) == ("rd-jepa-auto", "rd-jepa-auto")
+    assert trained[3] == trained[1]
+    assert [model.name for model in models] == [name for name, _ in asked]
     assert all(map(torch.equal, one.parameters(), several.parameters()))

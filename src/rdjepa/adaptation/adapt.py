@@ -22,6 +22,7 @@ from rdjepa.errors import ArgumentError, DivergenceError
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.loss import forecast_loss, log_magnitude
 from rdjepa.models.device import autocast, note_emulation
+from rdjepa.models.replay import Replayed
 from rdjepa.progress import Progress
 
 LAST, AVERAGED = "last", "averaged"  # weights of an observed model
@@ -188,19 +189,22 @@ def train(
     beside = WindowOrder(others, rehearsed, np.random.default_rng((config.seed, 1)))
     losses: list[float] = []
     average = average_of(model, config.averaging) if config.averaging else None
-    note_emulation(config.precision, data.targets.device)
+    device = data.targets.device
+    note_emulation(config.precision, device)
+
+    def loss_of(index: Tensor) -> tuple[Tensor]:
+        with autocast(device, config.precision):  # the loss itself stays in float32
+            prediction = model.predict(*(part[index] for part in data.features))
+        return (forecast_loss(prediction, data.targets[index], data.magnitudes[index]),)
+
+    passes = Replayed(loss_of, trained)
     model.train()
     for step in range(1, config.steps + 1):
         drawn = np.concatenate([order.next(), data.own + beside.next()])
-        index = torch.from_numpy(drawn).to(data.targets.device)
-        with autocast(data.targets.device, config.precision):  # the loss itself stays in float32
-            prediction = model.predict(*(part[index] for part in data.features))
-        loss = forecast_loss(prediction, data.targets[index], data.magnitudes[index])
-        value = float(loss.detach())
+        (loss,) = passes(torch.from_numpy(drawn).to(device))
+        value = float(loss)
         if not math.isfinite(value):
             raise DivergenceError(f"expected a finite loss, got {value} at update {step}; lower the learning rates")
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
         nn.utils.clip_grad_norm_(trained, config.clip)
         optimizer.step()
         losses.append(value)

@@ -28,8 +28,9 @@ class Baseline:
         pretrained: whether it starts from a pretrained checkpoint; its class then takes the loaded model.
         keeps_decoder: whether it goes on with the checkpoint's pretrained decoder, not with a fresh one.
         rehearses: whether it is adapted with trajectories beside the support that the checkpoint was pretrained on.
-        retains: share of its pretrained weights that is mixed into those after adaptation; "auto" decides this and
-            whether its forecast is combined with simple ones, as `rdjepa.adapt` does.
+        retains: share of its pretrained weights that is mixed into those after adaptation; "auto" decides this, and
+            whether its encoder is tuned, as `rdjepa.adapt` does.
+        base: base of its forecast, as for `rdjepa.adapt`.
         sized_by_checkpoint: whether it is built at the preset of a study's checkpoint, not at that of the other models.
         place: position in tables, from 1; trained ones come first, equal places in the order of registration.
         color, marker, line: of its line in figures, as matplotlib names them; spare ones by default.
@@ -44,6 +45,7 @@ class Baseline:
     keeps_decoder: bool = False
     rehearses: bool = False
     retains: float | str = 0.0
+    base: str = "none"
     sized_by_checkpoint: bool = False
     place: int = LAST
     color: str = ""
@@ -237,10 +239,25 @@ for _entry in (
         pretrained=True,
         keeps_decoder=True,
         retains="auto",
+        base="auto",
         sized_by_checkpoint=True,
         place=1,
         color="#AA3377",
         marker="8",
+        line="-",
+    ),
+    Baseline(
+        "rd-jepa-alone",
+        "RD-JEPA, network alone",
+        f"{_HERE}.rd_jepa:DecoderKept",
+        short="RD-JEPA alone",
+        pretrained=True,
+        keeps_decoder=True,
+        retains="auto",
+        sized_by_checkpoint=True,
+        place=1,
+        color="#CC3311",
+        marker=">",
         line="-",
     ),
     Baseline(

@@ -90,12 +90,20 @@ class SpectralConvolution(nn.Module):
         """Filter tokens (B, side * side, d), row-major on a square grid."""
         side = round(tokens.shape[-2] ** 0.5)
         forward, inverse = matrices_on(side, self.modes, tokens.device)
-        rows, columns = kept_rows(side, self.modes), min(self.modes, side // 2 + 1)
         with torch.autocast(tokens.device.type, enabled=False):
             real, imaginary = (forward @ tokens.float()).chunk(2, dim=-2)
-            # A coarser stage has fewer modes and takes the low ones of the same weights.
-            weight = self.weight[:, rows, :columns].float().flatten(1, 2).transpose(0, 1)
-            a, b = weight.unbind(-1)
+            a, b = self.kept(side).flatten(1, 2).transpose(0, 1).unbind(-1)
             product = torch.cat([real * a - imaginary * b, real * b + imaginary * a], dim=-2)
             filtered = inverse @ product + self.bias
         return self.map(filtered.to(tokens.dtype))
+
+    def kept(self, side: int) -> Float[Tensor, "d R Q 2"]:
+        """Return the weights of the modes of a grid, float32: a coarser one takes the low ones, `kept_rows` of them.
+
+        Slices alone: an index would be copied to the device in every pass, which no CUDA graph can hold.
+        """
+        rows, columns = min(self.modes, side), min(self.modes, side // 2 + 1)
+        weight = self.weight[:, :, :columns].float()
+        if rows < self.modes:
+            weight = torch.cat([weight[:, : (rows + 1) // 2], weight[:, self.modes - rows // 2 :]], dim=1)
+        return weight

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from rdjepa.errors import ArgumentError, InsufficientMemoryError
 
-MODES = {"no": None, "yes": "default", "graphs": "reduce-overhead"}
+REPLAY = "replay"
+MODES = {"no": None, "yes": "default", "graphs": "reduce-overhead", REPLAY: None}
 PLACES = ("memory", "mapped", "device")
 
 
@@ -19,7 +20,8 @@ class Engine:
     """Choices of speed and memory.
 
     Attributes:
-        compile: "no", "yes" (fused kernels by torch.compile), or "graphs" (replayed as CUDA graphs too).
+        compile: "no", "yes" (fused kernels by torch.compile), "graphs" (replayed as CUDA graphs too), or "replay" (the
+            plain kernels of both passes replayed as one CUDA graph, `rdjepa.models.replay`).
         accumulate: passes that a batch is divided into, one after the other; more of them take less memory.
         frames: where the frames are kept: "memory", "mapped" (from a file, for data larger than memory), or "device".
     """
@@ -36,13 +38,18 @@ class Engine:
             raise ArgumentError(f"expected frames among {', '.join(PLACES)}, got {self.frames!r}; name one of them")
         if self.accumulate < 1:
             raise ArgumentError(f"expected at least one accumulated pass, got {self.accumulate}")
-        if self.compile == "graphs" and self.accumulate > 1:
+        if self.compile in ("graphs", REPLAY) and self.accumulate > 1:
             raise ArgumentError("expected one pass a step with CUDA graphs, got more; use compile yes, or accumulate 1")
 
     @property
     def compiled(self) -> bool:
         """Whether the networks are compiled."""
-        return self.compile != "no"
+        return MODES[self.compile] is not None
+
+    @property
+    def replays(self) -> bool:
+        """Whether both passes of a step are replayed as one CUDA graph."""
+        return self.compile == REPLAY
 
     def prepare(self, networks: Sequence[nn.Module]) -> None:
         """Compile networks in place, each for every shape that occurs."""
@@ -56,8 +63,8 @@ class Engine:
             torch.compiler.cudagraph_mark_step_begin()
 
     def futures(self, frames: Tensor, batch: int) -> Tensor:
-        """Pad target frames (n, C, H, W) with zeros to a multiple of the batch: few shapes to compile for."""
-        missing = -len(frames) % batch if self.compiled else 0
+        """Pad target frames (n, C, H, W) with zeros to a multiple of the batch: few shapes to compile or capture."""
+        missing = -len(frames) % batch if self.compiled or self.replays else 0
         return F.pad(frames, (0, 0) * 3 + (0, missing)) if missing else frames
 
     def eager(self) -> contextlib.AbstractContextManager:

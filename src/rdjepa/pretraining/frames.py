@@ -5,7 +5,9 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from torch import Tensor
 
 from rdjepa.data import store
 from rdjepa.data.fields import COMPONENTS, block_means, channels_first, require_multiples
-from rdjepa.data.statistics import Normalizer
+from rdjepa.data.statistics import Moments, Normalizer, fold
 from rdjepa.data.trajectory import Key
 from rdjepa.data.windows import PRETRAINING
 from rdjepa.errors import DataError, InsufficientMemoryError
@@ -151,17 +153,30 @@ def refuse_if_too_large(shape: Sequence[int], dtype: torch.dtype) -> None:
 
 
 def _fill(table: Tensor, data: Path | str, keys: Mapping[str, Sequence[Key]], spans: Spans) -> dict[str, Normalizer]:
-    """Read, standardize and store one equation after the other; return the statistics of each."""
-    normalizers = {}
-    for name, each in keys.items():
-        whole = slice(0, len(each))
-        alone = name in family_names()
-        for part in (slice(i, i + 1) for i in range(len(each))) if alone else (whole,):
-            physical = [block_means(store.get(data, key).fields, table.shape[-1]) for key in each[part]]
-            statistics = Normalizer.fit(physical, "trajectory" if alone else "pool")
-            normalizers[str(each[part][0]) if alone else name] = statistics
-            for fields, (row, count) in zip(physical, spans[name][part], strict=True):
-                table[row : row + count] = torch.from_numpy(channels_first(statistics.standardize(fields)))
+    """Read, standardize and store every equation; return the statistics of each. Threads share the trajectories."""
+
+    def read(key: Key) -> np.ndarray:
+        return block_means(store.get(data, key).fields, table.shape[-1])
+
+    def put(fields: np.ndarray, span: tuple[int, int], statistics: Normalizer) -> None:
+        row, count = span
+        table[row : row + count] = torch.from_numpy(channels_first(statistics.standardize(fields)))
+
+    def put_alone(key: Key, span: tuple[int, int]) -> Normalizer:
+        fields = read(key)
+        statistics = Normalizer.fit([fields], "trajectory")
+        put(fields, span, statistics)
+        return statistics
+
+    normalizers: dict[str, Normalizer] = {}
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        for name, each in keys.items():
+            if name in family_names():
+                normalizers |= zip(map(str, each), threads.map(put_alone, each, spans[name]), strict=True)
+                continue
+            physical = list(threads.map(read, each))
+            normalizers[name] = Normalizer.of(fold(threads.map(Moments.of, physical)))
+            list(threads.map(put, physical, spans[name], repeat(normalizers[name])))
     return normalizers
 
 

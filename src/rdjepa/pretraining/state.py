@@ -16,6 +16,7 @@ from rdjepa.io import sealed
 from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.device import autocast
 from rdjepa.models.rdjepa import RDJEPA, ModelConfig, build
+from rdjepa.models.replay import Replayed
 from rdjepa.pretraining import objectives
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch
@@ -79,6 +80,8 @@ class Pretraining:
         self.queue = LatentQueue(of=made.watched)
         self.engine.prepare(made.networks())
         self.online = ranks.wrap(self.objective)
+        alone = self.engine.replays and ranks.size == 1
+        self.passes = Replayed(self._outcome, self.objective.trainable()) if alone else None
         self.names = [n for n, p in self.objective.named_parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(
             self.objective.trainable(), lr=config.peak, betas=config.betas, weight_decay=config.weight_decay, fused=True
@@ -100,6 +103,9 @@ class Pretraining:
         self.optimizer.zero_grad(set_to_none=True)
         total = torch.zeros((), device=self.device)
         for number, part in enumerate(parts, 1):
+            if self.passes:
+                total += self._replayed(part)
+                continue
             with self._averaging(number == len(parts)):
                 loss = self._loss(part) / len(parts)  # parts are of equal size: the mean of means is the mean
                 loss.backward()
@@ -121,11 +127,26 @@ class Pretraining:
     def _loss(self, batch: Batch) -> Tensor:
         """Compute the objective of some samples, and add their latents to the queue."""
         self.engine.begin()
-        batch = replace(batch, futures=self.engine.futures(batch.futures, len(batch.context)))
-        with autocast(self.device, self.config.precision):
-            loss, latent = self.online(batch)
+        loss, latent = self._outcome(*self._filled(batch))
         self.queue.push(latent, batch.systems)
         return loss
+
+    def _replayed(self, batch: Batch) -> Tensor:
+        """Run both passes of some samples as one CUDA graph, and add their latents to the queue; return the loss."""
+        assert self.passes is not None
+        loss, latent = self.passes(*self._filled(batch))
+        self.queue.push(latent, batch.systems)
+        return loss
+
+    def _filled(self, batch: Batch) -> list[Tensor]:
+        """Return the tensors of a batch in their order, of the target frames as many as the engine wants."""
+        futures = self.engine.futures(batch.futures, len(batch.context))
+        return [value for name, value in vars(replace(batch, futures=futures)).items() if name != "systems"]
+
+    def _outcome(self, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute the objective of the tensors of a batch."""
+        with autocast(self.device, self.config.precision):
+            return self.online(Batch((), *tensors))
 
     def _averaging(self, last: bool) -> contextlib.AbstractContextManager:
         """Return a context whose backward pass averages gradients over processes, if it is the last one of a step."""

@@ -111,8 +111,8 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
     own = {"pretraining": start.identity(), **kept} if start and change else {}
     if found.retains:
         own["retained"] = retention.RULE if found.retains == api.AUTO else found.retains
-    if found.retains == api.AUTO:
-        own["base"] = combined.RULE
+    if found.base != api.NONE:
+        own["base"] = combined.RULE if found.base == api.AUTO else found.base
     if constants := forecasters.model_class(found.name).constants:
         own["constants"] = dict(constants)
     if beside := contenders.rehearsed_keys(cell.forecaster, profile):
@@ -269,7 +269,7 @@ def compute(
             config=profile.adapt,
             normalizer=normalizer,
             rehearse=contenders.rehearsed(cell.forecaster, profile, lambda key: read([key])[0]),
-            base=api.AUTO if changes.baseline(cell.forecaster).retains == api.AUTO else api.NONE,
+            base=changes.baseline(cell.forecaster).base,
             retain=changes.baseline(cell.forecaster).retains,
             device=device,
             observe=measure,

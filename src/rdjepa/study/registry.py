@@ -203,14 +203,17 @@ register(
         "decoder",
         "A decoder that was pretrained too",
         protocol.HELD_OUT,
-        ("rd-jepa", "rd-jepa-decoder", "rd-jepa-auto", "rd-jepa-tuned", "rd-jepa-retained", "scratch", "no-latent",
-         "rd-jepa-zero-shot", "linear", "autoregression", "equation"),
+        ("rd-jepa", "rd-jepa-decoder", "rd-jepa-auto", "rd-jepa-alone", "rd-jepa-tuned", "rd-jepa-retained", "scratch",
+         "no-latent", "rd-jepa-zero-shot", "linear", "autoregression", "equation"),
         cells="heldout",
         subject="rd-jepa-decoder",
     )
 )  # fmt: skip
 # The paper's two other studies with the same checkpoints, adapted as the command `adapt` decides.
-ADAPTED = ("rd-jepa-auto", "rd-jepa-zero-shot", "scratch", "no-latent", "linear", "autoregression", "equation")
+ADAPTED = (
+    "rd-jepa-auto", "rd-jepa-alone", "rd-jepa-zero-shot", "scratch", "no-latent", "linear", "autoregression",
+    "equation",
+)  # fmt: skip
 register(
     Study(
         "decoder-source",
