@@ -10,12 +10,14 @@ that passed, for at most `--minutes` a call. A recipe is a pretraining of the pr
 or `wide`: the stages of the shipped `nano-wide` (docs/how-to/pretrain.md), in larger batches, as long as `--seconds`
 hold by the times of the check; `rehearsal` has a hundredth of its data. With `--study` the time that is left, and
 further calls, go to the cells of that study with the model of the last stage, several at once on the device. At the end
-of every call the newest model, the rows, metrics, check and logs are in `--out`, as an archive in shards of 15 MiB.
+of every call the newest model, the weights of an unfinished stage, the rows, metrics, check and logs are in `--out`, as
+an archive in shards of 15 MiB.
 """
 
 import argparse
 import io
 import json
+import math
 import os
 import signal
 import statistics
@@ -23,7 +25,7 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +36,7 @@ import torch
 
 import rdjepa
 from rdjepa.data.statistics import Normalizer
+from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.device import device_named
 from rdjepa.models.rdjepa import PRESETS, build
 from rdjepa.pretraining.config import PROFILES, PretrainConfig, scaled
@@ -42,11 +45,13 @@ from rdjepa.pretraining.engine import MODES, Engine
 from rdjepa.pretraining.frames import Frames
 from rdjepa.pretraining.objectives.adaptation import AdaptationOptions
 from rdjepa.pretraining.processes import joined
-from rdjepa.pretraining.state import Pretraining
+from rdjepa.pretraining.state import NETWORKS, Pretraining, newest_state
 from rdjepa.systems import SOURCES
 
 SHARD = 15 * 2**20
 PATIENCE = 100  # seconds that one trial may take in the check
+PACKING = 15  # seconds kept for what comes back
+MARGIN = 1.3  # of the seconds of a step on noise: reading, measuring and saving take some too
 WARM_UP, TIMED = 12, 20  # steps of a trial; every shape of a batch occurs in the first ones
 RDJEPA = [sys.executable, "-m", "rdjepa"]
 
@@ -89,7 +94,7 @@ class Recipe:
 
 
 _WIDE = replace(
-    PROFILES["nano"], weights=(("family", 5),), batch=32, save_every=2_000, diagnose_every=2_000, log_every=200
+    PROFILES["nano"], weights=(("family", 5),), batch=32, save_every=500, diagnose_every=2_000, log_every=200
 )
 _FIELDS = replace(_WIDE, peak=3e-4, objective="adaptation", options=AdaptationOptions(encoder=True))
 _STAGES = (
@@ -98,8 +103,8 @@ _STAGES = (
     Stage("whole", _FIELDS, 0.5),
 )
 RECIPES = {preset: Recipe(preset, (Stage("latent", PROFILES[preset]),)) for preset in PRESETS} | {
-    "wide": Recipe("nano", _STAGES, scale=0.15, family=4_000),
-    "rehearsal": Recipe("nano", _STAGES, scale=0.002, family=6),  # to try the command
+    "wide": Recipe("nano", _STAGES, scale=0.1, family=4_000),
+    "rehearsal": Recipe("nano", _STAGES, scale=0.002, family=40),  # to try the command
 }
 
 
@@ -122,11 +127,11 @@ class Trial:
 
 def trials(preset: str, recipe: Recipe) -> list[Trial]:
     """Return what the check tries, what the rest of the run needs first."""
-    found = [Trial(preset), Trial(preset, "replay")]
-    found += [Trial(preset, "replay", stage=stage.name) for stage in recipe.stages if stage.share]
-    found += [Trial(other, way) for way in ("replay", "no") for other in PRESETS if other != preset]
-    found += [Trial(preset, "no", "float32"), Trial(preset, ranks=2), Trial(preset, "yes"), Trial(preset, "graphs")]
-    return found + [Trial(other, way) for other in PRESETS if other != preset for way in ("yes", "graphs")]
+    found = [Trial(preset), Trial(preset, "graphs")]
+    found += [Trial(preset, "graphs", stage=stage.name) for stage in recipe.stages if stage.share]
+    found += [Trial(other, way) for way in ("graphs", "no") for other in PRESETS if other != preset]
+    found += [Trial(preset, "no", "float32"), Trial(preset, ranks=2)]
+    return found + [Trial(each, "yes") for each in PRESETS]
 
 
 def steps(arguments: argparse.Namespace) -> None:
@@ -172,7 +177,7 @@ def attempt(trial: Trial, device: str) -> dict[str, Any]:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
         found: dict[str, Any] = (
-            json.loads(done.stdout.splitlines()[-1]) if not done.returncode else {"error": done.stderr[-1500:]}
+            json.loads(done.stdout.splitlines()[-1]) if not done.returncode else {"error": done.stderr[-6000:]}
         )
         return found | ({"note": done.stderr[-600:]} if "CUDA graph failed" in done.stderr else {})
     except subprocess.TimeoutExpired:
@@ -205,23 +210,22 @@ def go(arguments: argparse.Namespace) -> None:
     ends = time.monotonic() + 60 * arguments.minutes
     work, out, recipe = Path(arguments.work), Path(arguments.out), RECIPES[arguments.recipe]
     work.mkdir(parents=True, exist_ok=True)
-    with building(recipe, work, arguments.builders) as builder:
+    lengths, until_data = work / "lengths.json", time.monotonic() + arguments.data_seconds
+    # Once the lengths are known the data are what they are: a run that goes on wants those that it began with.
+    with building(recipe, work, 0 if lengths.exists() else arguments.builders) as builder:
         found = check(arguments)
         with suppress(subprocess.TimeoutExpired):
-            builder.wait(max(0.0, ends - time.monotonic()))
-    told(f"data: status {builder.returncode}")
-    if builder.returncode:
-        pack(recipe, work, out)
-        return
-    ways = [way for way in ("replay", "no") if found.get(f"{recipe.preset} bfloat16 {way}", {}).get("works")] or ["no"]
-    lengths = work / "lengths.json"
+            builder.wait(max(0.0, min(ends, until_data) - time.monotonic()))
+    told(f"data: status {builder.returncode}, {len(list(work.glob('datasets/**/*.hdf5')))} files")
+    ways = [way for way in ("graphs", "no") if found.get(f"{recipe.preset} bfloat16 {way}", {}).get("works")] or ["no"]
     if not lengths.exists():
         lengths.write_text(json.dumps(planned(recipe, found, ways[0], arguments.seconds)))
     told(f"ways {ways}, steps {lengths.read_text()}")
     last = work / recipe.stages[-1].name / "model"
-    while time.monotonic() < ends and not last.exists():
-        command = [sys.executable, __file__, "train", "--recipe", arguments.recipe, "--work", str(work)]
-        code = until([*command, "--compile", ways[0], "--device", arguments.device], ends, work / "pretrain.log")
+    train = [sys.executable, __file__, "train", "--recipe", arguments.recipe, "--work", work]
+    while time.monotonic() < ends - PACKING and not last.exists():
+        command = [*train, "--device", arguments.device, "--compile", ways[0]]
+        code = until(command, ends - PACKING, work / "pretrain.log")
         if code and code != -signal.SIGINT and time.monotonic() < ends:
             if len(ways) == 1:
                 raise SystemExit(f"pretraining failed in every way; see {work / 'pretrain.log'}")
@@ -235,7 +239,7 @@ def go(arguments: argparse.Namespace) -> None:
         settings += ["--known", arguments.known] if arguments.known else []
         for cells in arguments.cells or [""]:
             command = [*RDJEPA, "study", "run", arguments.study, *settings, *(["--only", cells] if cells else [])]
-            code = until(list(map(str, command)), ends, work / "study.log")
+            code = until(command, ends - PACKING, work / "study.log")
             told(f"cells {cells}: status {code}")
         subprocess.run([*RDJEPA, "study", "export", "--root", str(root), "--out", str(work / "rows")], check=False)
         pack(recipe, work, out)
@@ -248,13 +252,19 @@ def told(what: str) -> None:
 
 @contextmanager
 def building(recipe: Recipe, work: Path, builders: int) -> Iterator[subprocess.Popen]:
-    """Make the data that are missing, beside what is done meanwhile."""
-    build = f"{sys.executable} -m rdjepa data build --out {work}/datasets --splits pool,validation --workers {builders}"
-    lines = [f"{build} --systems {','.join(SOURCES)} --scale {recipe.scale}"]
-    lines += [f"{build} --systems family --count {recipe.family}"] if recipe.family else []
+    """Make the data that are missing in so many processes, none for no data, beside what is done meanwhile."""
+    build = f"{sys.executable} -m rdjepa data build --out {work}/datasets --workers {builders}"
+    lines = [f"{build} --systems {','.join(SOURCES)} --splits pool,validation --scale {recipe.scale}"]
+    if recipe.family:  # last, what there may be less of
+        lines += [f"{build} --systems family --splits validation --count 30"]
+        lines += [f"{build} --systems family --splits pool --count {recipe.family}"]
     with (work / "data.log").open("a") as log:
         process = subprocess.Popen(
-            " && ".join(lines), shell=True, start_new_session=True, stdout=log, stderr=subprocess.STDOUT
+            " && ".join(lines) if builders else "true",
+            shell=True,
+            start_new_session=True,
+            stdout=log,
+            stderr=subprocess.STDOUT,
         )
     try:
         yield process
@@ -272,7 +282,7 @@ def planned(recipe: Recipe, found: Mapping[str, Any], way: str, seconds: float) 
             lengths[stage.name] = stage.config.steps
             continue
         trial = found.get(f"{recipe.preset} {stage.name} bfloat16 {way}", {"seconds": 0.03})
-        lengths[stage.name] = max(20, round(stage.share * seconds / trial["seconds"]))
+        lengths[stage.name] = max(20, round(stage.share * seconds / trial["seconds"] / MARGIN))
     return lengths
 
 
@@ -316,13 +326,13 @@ def train(arguments: argparse.Namespace) -> None:
         before = out / "model"
 
 
-def until(command: list[str], ends: float, log: Path) -> int:
+def until(command: Sequence[object], ends: float, log: Path) -> int:
     """Run a command with its output in a log; interrupt it when the time is over. Return its status."""
     left = ends - time.monotonic()
     if left <= 0:
         return -signal.SIGINT
     with log.open("a") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(list(map(str, command)), stdout=file, stderr=subprocess.STDOUT)
         try:
             return process.wait(timeout=left)
         except subprocess.TimeoutExpired:
@@ -336,6 +346,12 @@ def pack(recipe: Recipe, work: Path, out: Path) -> None:
     models = [work / stage.name / "model" for stage in recipe.stages if (work / stage.name / "model").exists()]
     kept = [work / "check.json", work / "lengths.json", *work.glob("*.log"), *work.glob("*/metrics.jsonl")]
     kept += [*models[-1:], *work.glob("rows")]
+    unfinished = [newest_state(work / stage.name)[:1] for stage in recipe.stages[len(models) :]]
+    for (state,) in filter(None, unfinished):  # weights alone: what a stage has learned is not lost with the machine
+        tensors, record = load_tensors(state)
+        weights = {name: value.half() for name, value in tensors.items() if name.startswith(NETWORKS)}
+        kept.append(work / f"{state.parent.parent.name}-{state.name}")
+        save_tensors(kept[-1], weights, record)
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w:gz") as archive:
         for path in filter(Path.exists, kept):
@@ -372,6 +388,7 @@ def main() -> None:
             verb.add_argument("--out", default="out")
             verb.add_argument("--minutes", type=float, default=9.0, help="of this call")
             verb.add_argument("--seconds", type=float, default=300.0, help="for training the stages that have a share")
+            verb.add_argument("--data-seconds", type=float, default=math.inf, help="for data; fewer make less of them")
             verb.add_argument("--builders", type=int, default=os.cpu_count(), help="processes that make data")
             verb.add_argument("--study", help="run this study with the model once it is there")
             verb.add_argument("--cells", nargs="*", help="conditions of its runs, as for: rdjepa study run --only")

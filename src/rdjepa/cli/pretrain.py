@@ -49,7 +49,10 @@ def pretrain(
     stop_at: Annotated[int | None, typer.Option(min=1, help="Save and stop at this step; --resume goes on.")] = None,
     compile: Annotated[
         str | None,
-        typer.Option(help=f"Compile the networks: {', '.join(COMPILE_MODES)}; what suits the device by default."),
+        typer.Option(
+            help=f"Compile the networks, or replay steps as CUDA graphs: {', '.join(COMPILE_MODES)}; what suits the "
+            "device by default."
+        ),
     ] = None,
     accumulate: Annotated[int, typer.Option(min=1, help="Passes that divide a batch, to take less memory.")] = 1,
     frames: Annotated[

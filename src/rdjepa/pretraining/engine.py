@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from rdjepa.errors import ArgumentError, InsufficientMemoryError
 
-REPLAY = "replay"
-MODES = {"no": None, "yes": "default", "graphs": "reduce-overhead", REPLAY: None}
+MODES = ("no", "yes", "graphs")
 PLACES = ("memory", "mapped", "device")
 
 
@@ -20,8 +19,8 @@ class Engine:
     """Choices of speed and memory.
 
     Attributes:
-        compile: "no", "yes" (fused kernels by torch.compile), "graphs" (replayed as CUDA graphs too), or "replay" (the
-            plain kernels of both passes replayed as one CUDA graph, `rdjepa.models.replay`).
+        compile: "no", "yes" (kernels fused by torch.compile), or "graphs" (the plain kernels of both passes of a step
+            replayed as one CUDA graph, `rdjepa.models.replay`; several processes launch them as they are).
         accumulate: passes that a batch is divided into, one after the other; more of them take less memory.
         frames: where the frames are kept: "memory", "mapped" (from a file, for data larger than memory), or "device".
     """
@@ -38,29 +37,24 @@ class Engine:
             raise ArgumentError(f"expected frames among {', '.join(PLACES)}, got {self.frames!r}; name one of them")
         if self.accumulate < 1:
             raise ArgumentError(f"expected at least one accumulated pass, got {self.accumulate}")
-        if self.compile in ("graphs", REPLAY) and self.accumulate > 1:
-            raise ArgumentError("expected one pass a step with CUDA graphs, got more; use compile yes, or accumulate 1")
+        if self.replays and self.accumulate > 1:
+            raise ArgumentError("expected one pass a step with CUDA graphs, got more; use compile no, or accumulate 1")
 
     @property
     def compiled(self) -> bool:
         """Whether the networks are compiled."""
-        return MODES[self.compile] is not None
+        return self.compile == "yes"
 
     @property
     def replays(self) -> bool:
         """Whether both passes of a step are replayed as one CUDA graph."""
-        return self.compile == REPLAY
+        return self.compile == "graphs"
 
     def prepare(self, networks: Sequence[nn.Module]) -> None:
         """Compile networks in place, each for every shape that occurs."""
         if self.compiled:
             for module in networks:
-                module.compile(mode=MODES[self.compile], dynamic=False)
-
-    def begin(self) -> None:
-        """Tell CUDA graphs that the results of the step before are no longer needed."""
-        if self.compile == "graphs":
-            torch.compiler.cudagraph_mark_step_begin()
+                module.compile(dynamic=False)
 
     def futures(self, frames: Tensor, batch: int) -> Tensor:
         """Pad target frames (n, C, H, W) with zeros to a multiple of the batch: few shapes to compile or capture."""
@@ -73,14 +67,14 @@ class Engine:
 
 
 def fastest(device: torch.device, accumulate: int = 1) -> Engine:
-    """Return the fastest choices for a device.
+    """Return the fastest choices for a device that take no minutes before the first step.
 
-    On a GPU: frames on it, and CUDA graphs, or compilation alone for accumulated passes. On a CPU: plain kernels and
-    frames in memory.
+    On a GPU: frames on it, and CUDA graphs, or plain kernels for accumulated passes. On a CPU: plain kernels and frames
+    in memory.
     """
     if device.type != "cuda":
         return Engine(accumulate=accumulate)
-    return Engine("graphs" if accumulate == 1 else "yes", accumulate, "device")
+    return Engine("graphs" if accumulate == 1 else "no", accumulate, "device")
 
 
 @contextlib.contextmanager

@@ -126,7 +126,6 @@ class Pretraining:
 
     def _loss(self, batch: Batch) -> Tensor:
         """Compute the objective of some samples, and add their latents to the queue."""
-        self.engine.begin()
         loss, latent = self._outcome(*self._filled(batch))
         self.queue.push(latent, batch.systems)
         return loss
