@@ -8,10 +8,11 @@
 `go` may be called again and again: beside the check it makes what data is missing, and it pretrains in the fastest way
 that passed, for at most `--minutes` a call. A recipe is a pretraining of the preset of this name on the five sources,
 or `wide`: the stages of the shipped `nano-wide` (docs/how-to/pretrain.md), in larger batches, as long as `--seconds`
-hold by the times of the check; `rehearsal` has a hundredth of its data. With `--study` the time that is left, and
-further calls, go to the cells of that study with the model of the last stage, several at once on the device. At the end
-of every call the newest model, the weights of an unfinished stage, the rows, metrics, check and logs are in `--out`, as
-an archive in shards of 15 MiB.
+hold by the times of the check; `whole` is its last stage alone, from the model `--start`, and `rehearsal` has a
+hundredth of its data. With `--study` the time that is left, and further calls, go to the cells of that study with the
+model of the last stage, several at once on the device; with `--model` all of the time goes to the cells of a study with
+that one, and nothing is made or pretrained. At the end of every call the newest model, the weights of an unfinished
+stage, the rows, metrics, check and logs are in `--out`, as an archive in shards of 15 MiB.
 """
 
 import argparse
@@ -104,6 +105,7 @@ _STAGES = (
 )
 RECIPES = {preset: Recipe(preset, (Stage("latent", PROFILES[preset]),)) for preset in PRESETS} | {
     "wide": Recipe("nano", _STAGES, scale=0.1, family=4_000),
+    "whole": Recipe("nano", (replace(_STAGES[-1], share=1.0),), scale=0.1, family=4_000),
     "rehearsal": Recipe("nano", _STAGES, scale=0.002, family=40),  # to try the command
 }
 
@@ -210,6 +212,26 @@ def go(arguments: argparse.Namespace) -> None:
     ends = time.monotonic() + 60 * arguments.minutes
     work, out, recipe = Path(arguments.work), Path(arguments.out), RECIPES[arguments.recipe]
     work.mkdir(parents=True, exist_ok=True)
+    if not arguments.model:
+        pretrain(arguments, recipe, work, ends)
+        pack(recipe, work, out)
+    last = work / recipe.stages[-1].name / "model"
+    model = arguments.model or (last if last.exists() else None)
+    if arguments.study and model:
+        settings = ["--root", work / "study", "--profile", recipe.preset, "--model", model, "--precision", "bfloat16"]
+        settings += ["--device", arguments.device, "--workers", arguments.workers]
+        settings += ["--known", arguments.known] if arguments.known else []
+        for cells in arguments.cells or [""]:
+            command = [*RDJEPA, "study", "run", arguments.study, *settings, *(["--only", cells] if cells else [])]
+            code = until(command, ends - PACKING, work / "study.log")
+            told(f"cells {cells}: status {code}")
+        export = [*RDJEPA, "study", "export", "--root", work / "study", "--out", work / "rows"]
+        subprocess.run(list(map(str, export)), check=False)
+        pack(recipe, work, out)
+
+
+def pretrain(arguments: argparse.Namespace, recipe: Recipe, work: Path, ends: float) -> None:
+    """Check and make data, then pretrain the stages, until the time is over."""
     lengths, until_data = work / "lengths.json", time.monotonic() + arguments.data_seconds
     # Once the lengths are known the data are what they are: a run that goes on wants those that it began with.
     with building(recipe, work, 0 if lengths.exists() else arguments.builders) as builder:
@@ -217,12 +239,15 @@ def go(arguments: argparse.Namespace) -> None:
         with suppress(subprocess.TimeoutExpired):
             builder.wait(max(0.0, min(ends, until_data) - time.monotonic()))
     told(f"data: status {builder.returncode}, {len(list(work.glob('datasets/**/*.hdf5')))} files")
+    if builder.returncode and time.monotonic() < until_data:
+        return  # another call goes on with them
     ways = [way for way in ("graphs", "no") if found.get(f"{recipe.preset} bfloat16 {way}", {}).get("works")] or ["no"]
     if not lengths.exists():
         lengths.write_text(json.dumps(planned(recipe, found, ways[0], arguments.seconds)))
     told(f"ways {ways}, steps {lengths.read_text()}")
     last = work / recipe.stages[-1].name / "model"
     train = [sys.executable, __file__, "train", "--recipe", arguments.recipe, "--work", work]
+    train += ["--start", arguments.start] if arguments.start else []
     while time.monotonic() < ends - PACKING and not last.exists():
         command = [*train, "--device", arguments.device, "--compile", ways[0]]
         code = until(command, ends - PACKING, work / "pretrain.log")
@@ -231,18 +256,6 @@ def go(arguments: argparse.Namespace) -> None:
                 raise SystemExit(f"pretraining failed in every way; see {work / 'pretrain.log'}")
             told(f"WARNING: {ways[0]} failed with status {code}; going on with {ways[1]}")
             ways = ways[1:]
-    pack(recipe, work, out)
-    if arguments.study and last.exists():
-        root = work / "study"
-        settings = ["--root", root, "--profile", recipe.preset, "--model", last, "--precision", "bfloat16"]
-        settings += ["--device", arguments.device, "--workers", arguments.workers]
-        settings += ["--known", arguments.known] if arguments.known else []
-        for cells in arguments.cells or [""]:
-            command = [*RDJEPA, "study", "run", arguments.study, *settings, *(["--only", cells] if cells else [])]
-            code = until(command, ends - PACKING, work / "study.log")
-            told(f"cells {cells}: status {code}")
-        subprocess.run([*RDJEPA, "study", "export", "--root", str(root), "--out", str(work / "rows")], check=False)
-        pack(recipe, work, out)
 
 
 def told(what: str) -> None:
@@ -305,7 +318,7 @@ def train(arguments: argparse.Namespace) -> None:
     recipe, work = RECIPES[arguments.recipe], Path(arguments.work)
     lengths = json.loads((work / "lengths.json").read_text())
     Dataset.open = once(Dataset.open, device_named(arguments.device))  # type: ignore[method-assign]
-    before = None
+    before = Path(arguments.start) if arguments.start else None
     for stage in recipe.stages:
         out = work / stage.name
         if not (out / "model" / "model.safetensors").exists():
@@ -380,6 +393,8 @@ def main() -> None:
         verb.add_argument("--recipe", choices=tuple(RECIPES), default="nano")
         verb.add_argument("--work", default="work")
         verb.add_argument("--device", default="cuda")
+        if name != "check":
+            verb.add_argument("--start", help="pretrained model that the first stage goes on from")
         if name == "train":
             verb.add_argument("--compile", choices=tuple(MODES), default="no")
             continue
@@ -391,6 +406,7 @@ def main() -> None:
             verb.add_argument("--data-seconds", type=float, default=math.inf, help="for data; fewer make less of them")
             verb.add_argument("--builders", type=int, default=os.cpu_count(), help="processes that make data")
             verb.add_argument("--study", help="run this study with the model once it is there")
+            verb.add_argument("--model", help="run it with this one, and pretrain nothing")
             verb.add_argument("--cells", nargs="*", help="conditions of its runs, as for: rdjepa study run --only")
             verb.add_argument("--known", help="cells that are known, as for: rdjepa study run --known")
             verb.add_argument("--workers", type=int, default=8, help="cells at once")

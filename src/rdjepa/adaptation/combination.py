@@ -86,7 +86,7 @@ def combined(
     """
     if not support:
         raise ArgumentError("expected at least one trajectory to find shares on, got none; give some")
-    standard = [_standardized(fields, normalizer) for fields in support]
+    standard = [_standardized(fields, normalizer).to(device) for fields in support]
     several = len(standard) > 1
     pieces = standard if several else _halves(standard[0])
     count = COMBINED if several else COMBINED - 1  # without the linear forecast, which is the last
@@ -95,9 +95,9 @@ def combined(
     for part in range(min(PARTS, len(pieces))):
         others = [fields for i, fields in enumerate(pieces) if i % PARTS != part]
         fits = [Linear.fit(others).to(device)] if several else []
-        equation = (Equation.fit(others, walls) if others else Equation(network.components, walls)).to(device)
+        equation = Equation.fit(others, walls) if others else Equation(network.components, walls).to(device)
         for fields in pieces[part::PARTS]:
-            cut = FORECASTING.stack(fields.to(device), FORECASTING.starts(len(fields))[::EVERY])
+            cut = FORECASTING.stack(fields, FORECASTING.starts(len(fields))[::EVERY])
             for context, targets in zip(cut.context.split(TOGETHER), cut.targets.split(TOGETHER), strict=True):
                 alone, (own, g) = network(context).float(), blending(context, equation)
                 made = torch.stack(
@@ -112,7 +112,7 @@ def combined(
         shares, inner = found[(slice(count), *place)], moments[place].cpu().numpy()
         shares[:] = least(inner)
         missed += shares @ inner @ shares
-    linear = fit_linear(support, normalizer) if several else None
+    linear = Linear.fit(standard) if several else None
     equation = Equation.fit(standard, walls)
     result = Combined(network, linear, torch.from_numpy(found).float(), equation).to(device)
     return result, math.sqrt(missed / squares) if squares else 0.0
