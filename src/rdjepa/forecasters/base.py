@@ -76,7 +76,11 @@ class ForecastModel(nn.Module, ABC):
 
     @abstractmethod
     def predict(self, *features: Float[Tensor, "B ..."]) -> Float[Tensor, "B N C H W"]:
-        """Forecast (B, N, C, H, W) from what `features` returned."""
+        """Forecast (B, N, C, H, W) from what `features` returned.
+
+        On a GPU adaptation captures it once, as a CUDA graph: what Python decides in it is decided once, and one that
+        moves anything between processor and GPU is run as it is.
+        """
 
     def forward(self, context: Float[Tensor, "B T C H W"]) -> Float[Tensor, "B N C H W"]:
         """Forecast (B, N, C, H, W) from context (B, 4, C, H, W)."""
