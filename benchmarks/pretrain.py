@@ -103,7 +103,7 @@ def batches(measure: Measure, source: Dataset, training: Pretraining) -> Generat
 def flops(training: Pretraining, batch: Batch) -> float:
     """Count the FLOPs of targets, forward and backward pass of a batch."""
     with FlopCounterMode(display=False) as counter, training.engine.eager():
-        training._loss(batch).backward()
+        training._outcome(*training._filled(batch))[0].backward()
     training.optimizer.zero_grad(set_to_none=True)
     return float(counter.get_total_flops())
 

@@ -10,7 +10,8 @@ import torch
 from noise import CONFIG, source
 from torch import nn
 
-from rdjepa.models.rdjepa import PRESETS
+from rdjepa.models.rdjepa import PRESETS, build
+from rdjepa.pretraining import objectives
 from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.state import Pretraining
 
@@ -29,9 +30,12 @@ def prepare(engine: Engine, networks: Sequence[nn.Module]) -> None:
 def main() -> None:
     """Print loss, gradient norm and names of the state of both."""
     setattr(Engine, "prepare", prepare)  # noqa: B010 - a method of a frozen class
-    found = []
+    found, config, start = [], replace(CONFIG, objective=sys.argv[1]), None
+    if objectives.get(config.objective).continues:
+        start = build("tiny", seed=0)
+        start.pretrained, start.fingerprint = ("encoder", "predictor"), "fresh"
     for engine in (Engine(), Engine("yes")):
-        training = Pretraining("tiny", replace(CONFIG, objective=sys.argv[1]), torch.device("cpu"), engine)
+        training = Pretraining("tiny", config, torch.device("cpu"), engine, start=start)
         batch = source().batch(0, 0, 2, 16, training.objective)
         found.append(training.update([batch]) | {"tensors": sorted(training.tensors())})
     print(json.dumps(found))

@@ -81,7 +81,7 @@ class Pretraining:
         self.engine.prepare(made.networks())
         self.online = ranks.wrap(self.objective)
         alone = self.engine.replays and ranks.size == 1
-        self.passes = Replayed(self._outcome, self.objective.trainable()) if alone else None
+        self.replayed = Replayed(self._outcome, self.objective.trainable()) if alone else None
         self.names = [n for n, p in self.objective.named_parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(
             self.objective.trainable(), lr=config.peak, betas=config.betas, weight_decay=config.weight_decay, fused=True
@@ -103,13 +103,7 @@ class Pretraining:
         self.optimizer.zero_grad(set_to_none=True)
         total = torch.zeros((), device=self.device)
         for number, part in enumerate(parts, 1):
-            if self.passes:
-                total += self._replayed(part)
-                continue
-            with self._averaging(number == len(parts)):
-                loss = self._loss(part) / len(parts)  # parts are of equal size: the mean of means is the mean
-                loss.backward()
-            total += loss.detach()
+            total += self._passed(part, len(parts), number == len(parts))
         norm = nn.utils.clip_grad_norm_(self.objective.trainable(), config.clip)
         # One transfer from the device for both numbers, and before the optimizer changes any weight.
         value, size = torch.stack([self.ranks.mean(total), norm.to(total)]).tolist()
@@ -124,18 +118,18 @@ class Pretraining:
         self.step += 1
         return {"loss": value, "gradient_norm": size, "learning_rate": rate, **followed}
 
-    def _loss(self, batch: Batch) -> Tensor:
-        """Compute the objective of some samples, and add their latents to the queue."""
-        loss, latent = self._outcome(*self._filled(batch))
-        self.queue.push(latent, batch.systems)
-        return loss
-
-    def _replayed(self, batch: Batch) -> Tensor:
-        """Run both passes of some samples as one CUDA graph, and add their latents to the queue; return the loss."""
-        assert self.passes is not None
-        loss, latent = self.passes(*self._filled(batch))
-        self.queue.push(latent, batch.systems)
-        return loss
+    def _passed(self, part: Batch, count: int, last: bool) -> Tensor:
+        """Run both passes of one of `count` parts of a batch, and queue its latents; return its share of the loss."""
+        tensors = self._filled(part)
+        if self.replayed:  # a whole batch
+            loss, latent = self.replayed(*tensors)
+        else:
+            with self._averaging(last):
+                loss, latent = self._outcome(*tensors)
+                loss = loss / count  # parts are of equal size: the mean of means is the mean
+                loss.backward()
+        self.queue.push(latent, part.systems)
+        return loss.detach()
 
     def _filled(self, batch: Batch) -> list[Tensor]:
         """Return the tensors of a batch in their order, of the target frames as many as the engine wants."""
