@@ -26,6 +26,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from rdjepa.data.windows import PRETRAINING
 from rdjepa.models.device import device_named
+from rdjepa.models.rdjepa import PRESETS
 from rdjepa.pretraining.config import PROFILES, PretrainConfig
 from rdjepa.pretraining.dataset import Batch, Dataset
 from rdjepa.pretraining.engine import Engine
@@ -182,14 +183,14 @@ def main() -> None:
     peak = {precision: ceiling(device, precision) for precision in ("float32", "bfloat16")}
     print(f"{name}, torch {torch.__version__}; matrix products", end=" ")
     print(", ".join(f"{value / 1e12:.2f} TFLOP/s in {precision}" for precision, value in peak.items()), "\n")
-    rng = np.random.default_rng(0)
-    fields = {s: [rng.standard_normal((40, 2, 128, 128), np.float32) for _ in range(4)] for s in "abcde"}
-    source = Dataset(Frames.of(fields), {})
     print("| preset | batch | measure | ms a step | ratio | of the ceiling | ms of waiting | peak GiB |")
     print("|---|---|---|---|---|---|---|---|")
     for preset in arguments.presets.split(","):
         config = PROFILES[preset]
         config = replace(config, batch=arguments.batch or config.batch)
+        rng, grid = np.random.default_rng(0), PRESETS[preset].grid
+        fields = {s: [rng.standard_normal((40, 2, grid, grid), np.float32) for _ in range(4)] for s in "abcde"}
+        source = Dataset(Frames.of(fields), {})
         plain = None
         for measure in measures(device, arguments.compile):
             seconds, wait, count, memory = row(preset, measure, config, source, device, arguments.steps)
