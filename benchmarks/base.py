@@ -14,12 +14,13 @@ import argparse
 import torch
 
 import rdjepa
-from rdjepa.adaptation.combination import fit_linear
+from rdjepa.adaptation.adapt import fitted
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data.splits import support
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.evaluation.aggregate import horizon_average
 from rdjepa.evaluation.evaluate import Forecast, evaluate
+from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rows import append, call, commands, read
 
@@ -60,7 +61,7 @@ def forecaster(name: str, learning: Trajectory, arguments: argparse.Namespace) -
         return {"persistence": persistence, "extrapolation": extrapolation}[name], 0
     if name == "linear":
         normalizer = rdjepa.Normalizer.fit([learning.fields], "support")
-        return Forecaster(fit_linear([learning.fields], normalizer), normalizer, {}).forecast, 0
+        return Forecaster(fitted(Linear(), [learning.fields], normalizer), normalizer, {}).forecast, 0
     network, _, base = name.partition("+")
     preset = rdjepa.load(arguments.model).name
     model = arguments.model if network == "rd-jepa" else rdjepa.forecasters.build(network, preset)

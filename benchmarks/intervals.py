@@ -23,11 +23,12 @@ import torch
 
 import rdjepa
 from rdjepa import systems
-from rdjepa.adaptation.combination import fit_linear
+from rdjepa.adaptation.adapt import fitted
 from rdjepa.adaptation.intervals import calibrate, hold_out
 from rdjepa.data.acquire import Acquirer
 from rdjepa.data.trajectory import REGIMES, Key
 from rdjepa.data.windows import FORECASTING
+from rdjepa.forecasters.linear import Linear
 from rdjepa.models.rdjepa import RDJEPA
 from rows import append, call, commands, read
 
@@ -86,7 +87,7 @@ def calibrated(
     if not kept:
         learning, kept = hold_out(learning, arguments.hold_out)
     normalizer = rdjepa.Normalizer.fit(learning, "support")
-    forecaster = rdjepa.Forecaster(fit_linear(learning, normalizer), normalizer, {})
+    forecaster = rdjepa.Forecaster(fitted(Linear(), learning, normalizer), normalizer, {})
     forecaster.calibration = calibrate(forecaster.forecast, normalizer, kept)
     return forecaster
 

@@ -27,7 +27,7 @@ and skips what the file has; `table` prints a row per trial.
 
 import argparse
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -39,7 +39,7 @@ from torch import nn
 import rdjepa
 from rdjepa import forecasters, systems
 from rdjepa.adaptation import combination, retention
-from rdjepa.adaptation.adapt import AVERAGED, PROFILES, train, windows
+from rdjepa.adaptation.adapt import AVERAGED, PROFILES, fitted, train, windows
 from rdjepa.api import rehearsing
 from rdjepa.api.adapting import FRESH, FROZEN, PRETRAINED, TUNED, forecaster_of
 from rdjepa.data import manifest
@@ -60,7 +60,6 @@ from rdjepa.systems import SOURCES
 from rows import append, call, commands, read
 from stride import strided
 
-Fit = Callable[[Sequence[np.ndarray], rdjepa.Normalizer], ForecastModel]
 PRESET, SUPPORT_SEED, METRIC = "nano", 777, "relative_l2"
 SHARE = 0.3  # by which coefficients of a random equation differ between its trajectories
 DEFAULT = [name for name in forecasters.usual() if forecasters.get(name).trained]
@@ -148,11 +147,9 @@ def start(
     Raises:
         ArgumentError: the pretrained model has seen the source that is left out, or has no decoder that could be kept.
     """
-    fits: dict[str, Fit] = {"linear": combination.fit_linear, "equation": combination.fit_equation}
-    if name in fits:
-        return fits[name]([each.fields for each in learning], normalizer), ""
     if not forecasters.get(name).pretrained:
-        return forecasters.build(name, PRESET, seed=arguments.seed), ""
+        fresh = forecasters.build(name, PRESET, seed=arguments.seed)
+        return fitted(fresh, [each.fields for each in learning], normalizer), ""
     sources = checkpoint.read_sources(arguments.model)
     if arguments.left_out in {*sources.systems, *sources.trajectories}:
         raise ArgumentError(

@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from rdjepa.adaptation.combination import blended, combined, correcting, fit_equation, fit_linear, least
+from rdjepa.adaptation.adapt import standardized
+from rdjepa.adaptation.combination import blended, combined, correcting, least
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
 from rdjepa.forecasters.combined import EVERY, Combined
+from rdjepa.forecasters.equation import Equation
+from rdjepa.forecasters.linear import Linear
 
 PLAIN, CPU = Normalizer((0.0, 0.0), (1.0, 1.0)), torch.device("cpu")
 SUPPORT = [
@@ -22,6 +25,10 @@ BLEND, OWN = (torch.eye(5)[i][:, None, None].expand(-1, HORIZONS, 2) for i in (1
 
 def windows(fields):
     return FORECASTING.stack(torch.from_numpy(fields).movedim(-1, 1))
+
+
+def fit(kind, trajectories):
+    return kind.fit(standardized(trajectories, PLAIN))
 
 
 def key(context):
@@ -76,7 +83,11 @@ def test_no_other_shares_have_a_smaller_error_where_nothing_has_seen_what_it_for
         pieces = support if count > 1 else [support[0][:10], support[0][10:]]
         for i, fields in enumerate(pieces):
             others = pieces[:i] + pieces[i + 1 :]
-            fits = (fit_linear(others, PLAIN) if count > 1 else None, shares, fit_equation(others, PLAIN))
+            fits = (
+                fit(Linear, others) if count > 1 else None,
+                shares,
+                fit(Equation, others),
+            )
             context, targets = (each[::EVERY] for each in windows(fields))
             total += (Combined(network, *fits)(context) - targets).square().sum((0, 3, 4))
         return total
@@ -94,9 +105,9 @@ def test_many_trajectories_are_forecast_in_parts(monkeypatch):
     network, (one, two, three) = Told(SUPPORT, 1.0), SUPPORT
     moments = torch.zeros(HORIZONS, 2, 5, 5, dtype=torch.float64)
     for learned, others in (([two], [one, three]), ([one, three], [two])):
-        equation = fit_equation(learned, PLAIN)
+        equation = fit(Equation, learned)
         own = (Combined(network, None, shares, equation) for shares in (BLEND, OWN))
-        fits = (network, *own, Autoregression(), fit_linear(learned, PLAIN))
+        fits = (network, *own, Autoregression(), fit(Linear, learned))
         for context, targets in ((each[::EVERY] for each in windows(fields)) for fields in others):
             errors = torch.stack([fit(context) - targets for fit in fits]).double()
             moments += torch.einsum("ibnchw,jbnchw->ncij", errors, errors)
@@ -144,7 +155,7 @@ def test_a_blend_takes_what_the_context_tells_where_that_fits():
     fields = np.stack([np.cos(turns), np.sin(turns)], axis=-1).astype(np.float32)
     context, targets = windows(fields)
     network = Still([], 0.0)
-    made = blended(network, fit_equation([fields[:9]], PLAIN))
+    made = blended(network, fit(Equation, [fields[:9]]))
     errors = [(made(context) - targets).norm() for made in (made, Autoregression(), network)]
     assert errors[0] < 0.05 * errors[2] and errors[0] < errors[1] + 0.05 * errors[2]
 
@@ -152,4 +163,4 @@ def test_a_blend_takes_what_the_context_tells_where_that_fits():
 def test_a_network_corrects_the_linear_forecast_of_the_trajectories():
     network = Told(SUPPORT, 1.0)
     made = correcting(network, SUPPORT, PLAIN)
-    assert made.network is network and torch.equal(made.linear.weights, fit_linear(SUPPORT, PLAIN).weights)
+    assert made.network is network and torch.equal(made.linear.weights, fit(Linear, SUPPORT).weights)

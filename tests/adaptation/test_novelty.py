@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from rdjepa.adaptation.novelty import Familiar, familiar
+from rdjepa.adaptation.novelty import Familiar, embed, familiar
+from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError
+from rdjepa.forecasters.combined import Combined
+from rdjepa.forecasters.equation import Equation
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.models.rdjepa import build
 
 
 def rows(*values):
@@ -34,6 +39,14 @@ def test_a_support_of_equal_windows_makes_everything_else_new():
         < 1
         < familiar(rows(2, 2), [2]).novelty(rows(3))
     )
+
+
+def test_a_combination_is_described_by_its_network_without_any_fit(tiny, monkeypatch):
+    network, normalizer = RDJEPAForecaster(build("tiny", seed=0)), Normalizer((0.0, 0.0), (1.0, 1.0))
+    contexts = np.random.default_rng(0).standard_normal((2, 4, 64, 64, 2)).astype(np.float32)
+    monkeypatch.setattr(Equation, "fitted", None)
+    alone, combined = (embed(model, contexts, normalizer) for model in (network, Combined(network)))
+    assert alone is not None and combined is not None and np.array_equal(alone, combined)
 
 
 def test_what_no_support_could_be_is_refused():

@@ -9,10 +9,10 @@ import torch
 import rdjepa
 from rdjepa import forecasters
 from rdjepa.adaptation import retention
-from rdjepa.adaptation.adapt import AdaptConfig
+from rdjepa.adaptation.adapt import AdaptConfig, standardized
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, CheckpointError, DataError
-from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.forecasters.rd_jepa import DecoderKept, RDJEPAForecaster
 
 
 def trajectory(frames=10, seed=0):
@@ -308,6 +308,31 @@ def test_what_simple_forecasts_know_is_not_learned_for_long(tiny, monkeypatch):
     fields = np.stack([np.cos(turns), np.sin(turns)], axis=-1).astype(np.float32)
     made = rdjepa.adapt(model, fields, steps=1, device="cpu")
     assert made.record["together"] < 0.01 and made.record["retained"] == retention.SHARE
+
+
+@pytest.mark.parametrize("name", ["linear", "equation"])
+def test_what_needs_no_update_is_fitted_to_the_trajectories(name, tmp_path):
+    fields, context = [trajectory(12, seed) for seed in range(2)], trajectory(12, 7)[:4]
+    made = rdjepa.adapt(forecasters.build(name, "nano"), fields, device="cpu")
+    standard = standardized(fields, made.normalizer)
+    expected = rdjepa.Forecaster(forecasters.model_class(name)().fitted_to(standard), made.normalizer, {})
+    assert not made.losses and np.array_equal(made.forecast(context), expected.forecast(context))
+    again = rdjepa.load_forecaster(made.save(tmp_path / "made.safetensors"))
+    assert np.array_equal(again.forecast(context), made.forecast(context))
+
+
+@pytest.mark.parametrize("options", [{"retain": 0.5}, {"steps": 0}])
+def test_a_forecaster_of_random_weights_is_not_taken_for_a_pretrained_one(options):
+    fresh = forecasters.build("rd-jepa-decoder", "nano", seed=0)
+    with pytest.raises(ArgumentError, match=r"expected (weights that were all|at least one update)"):
+        rdjepa.adapt(fresh, trajectory(), **{"steps": 1} | options, device="cpu")
+
+
+def test_a_forecaster_around_pretrained_networks_is_taken_for_one(tiny):
+    model = rdjepa.build("tiny", seed=0)
+    model.pretrained = ("encoder", "predictor", "decoder")
+    made = rdjepa.adapt(DecoderKept(model), trajectory(), steps=1, retain=0.25, device="cpu")
+    assert made.record["retained"] == 0.25 and "unadapted" in made.record
 
 
 def test_evaluation_gives_a_row_per_metric_horizon_and_trajectory(forecaster):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from rdjepa.data.fields import block_means
-from rdjepa.data.regrid import Regridding, averaging, has_walls, on_grid, refining
+from rdjepa.data.regrid import Regridding, averaging, has_walls, refining
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import DataError
 
@@ -42,7 +42,6 @@ def test_of_multiples_block_means_are_taken(size):
     fields = RNG.normal(size=(3, 64, 64, 2)).astype(np.float32)
     there = Regridding((64, 64), size).there(fields)
     assert np.array_equal(there, block_means(fields, size)) and there.dtype == np.float32
-    assert np.array_equal(on_grid(trajectory(fields), size).fields, trajectory(fields).coarsened(size).fields)
     np.testing.assert_allclose(averaging(64, size) @ np.eye(64), np.repeat(np.eye(size), 64 // size, 1) * size / 64)
 
 
@@ -89,5 +88,3 @@ def test_walls_are_what_a_trajectory_says_or_its_fields_show():
     assert not has_walls(trajectory(periodic))
     assert has_walls(trajectory(periodic, boundary="neumann")) and has_walls(trajectory(sloping))
     assert Regridding.of(trajectory(sloping), 48).walls
-    same = trajectory(periodic)
-    assert on_grid(same, 32) is same

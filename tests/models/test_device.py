@@ -2,10 +2,11 @@
 
 import pytest
 import torch
+from torch import nn
 
 from rdjepa.errors import Note
 from rdjepa.models import device
-from rdjepa.models.device import note_emulation, suited
+from rdjepa.models.device import device_of, note_emulation, suited
 
 CPU = torch.device("cpu")
 
@@ -25,3 +26,10 @@ def test_emulation_is_noted_and_nothing_else(monkeypatch, recwarn):
     assert not recwarn
     with pytest.warns(Note, match="no bfloat16 arithmetic and emulates it"):
         note_emulation("bfloat16", CPU)
+
+
+def test_the_device_of_a_model_is_that_of_its_weights_or_else_of_its_buffers():
+    buffers = nn.BatchNorm1d(2, affine=False)
+    for model in (nn.Linear(1, 1), buffers):
+        assert device_of(model) == torch.device("cpu") and device_of(model.to("meta")) == torch.device("meta")
+    assert device_of(nn.Identity()) == torch.device("cpu")

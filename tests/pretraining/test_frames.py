@@ -83,6 +83,12 @@ def test_every_trajectory_of_a_family_is_standardized_with_its_own_statistics(ba
     assert set(validation.normalizers) == {key.replace("pool", "validation") for key in keys}
 
 
+def test_mapped_frames_in_another_order_are_another_file(base, tmp_path):
+    for order in (SYSTEMS, SYSTEMS[::-1]):
+        whole, mapped = Dataset.open(base, order), Dataset.open(base, order, mapped=tmp_path / "frames")
+        assert torch.equal(whole.frames.table, mapped.frames.table) and whole.frames.spans == mapped.frames.spans
+
+
 def test_mapped_frames_of_a_family_are_its_own_and_not_those_of_one_system(base, random_equations, tmp_path):
     whole = Dataset.open(base, ("one", "odd"))
     mapped = Dataset.open(base, ("one", "odd"), mapped=tmp_path / "frames")

@@ -116,9 +116,8 @@ def test_predictive_latent_is_the_plain_formula_to_the_bit(tiny):
     training = Pretraining("tiny", CONFIG, CPU)
     model = build("tiny", seed=CONFIG.seed)
     jepa = JEPA(model.encoder, model.predictor)
-    plain = torch.optim.AdamW(
-        jepa.trainable(), lr=CONFIG.peak, betas=CONFIG.betas, weight_decay=CONFIG.weight_decay, fused=True
-    )
+    trained = [*jepa.encoder.parameters(), *jepa.predictor.parameters()]
+    plain = torch.optim.AdamW(trained, lr=CONFIG.peak, betas=CONFIG.betas, weight_decay=CONFIG.weight_decay, fused=True)
     for step in range(2):
         batch = source().batch(CONFIG.seed, step, 2, 8, CONFIG.targets)
         ours = source().batch(CONFIG.seed, step, 2, 8, training.objective)
@@ -127,7 +126,7 @@ def test_predictive_latent_is_the_plain_formula_to_the_bit(tiny):
         loss = jepa_loss(jepa.predictor(jepa.encoder(batch.context, batch.mask), batch.patches, batch.offsets), target)
         plain.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(jepa.trainable(), CONFIG.clip)
+        torch.nn.utils.clip_grad_norm_(trained, CONFIG.clip)
         (group,) = plain.param_groups
         group["lr"] = learning_rate(step, CONFIG.steps, CONFIG.warmup, CONFIG.peak, CONFIG.minimum)
         plain.step()

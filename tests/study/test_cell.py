@@ -93,7 +93,7 @@ def test_the_record_says_what_the_cell_was_made_of(finished, brief):
     checksums = {str(t.key): store.checksum(t.fields) for t in (learning, unseen)}
     assert riesz["trajectories"] == fingerprint(checksums)
     assert (riesz["updates"], trivial["updates"]) == (1, 0) and riesz["parameters"] == 339_533
-    assert set(riesz["seconds"]) == {"support", "features", "adapt", "curve", "test", "evaluate"}
+    assert set(riesz["seconds"]) == {"support", "features", "decide", "adapt", "curve", "test", "evaluate"}
     assert {"rdjepa", "torch", "device"} <= set(riesz["software"]) and riesz["threads"] >= 1
 
 
@@ -186,3 +186,19 @@ def test_the_network_alone_is_what_adapt_decides_with_nothing_combined(brief):
     assert auto["id"] != alone["id"] and "base" not in alone["identity"]
     assert {"unadapted", "retained", "together", "combined"} <= auto.keys()
     assert {"unadapted", "retained"} <= alone.keys() and not {"together", "combined"} & alone.keys()
+    assert auto["made"] == alone["made"] == 1
+
+
+def test_the_record_of_a_cell_has_the_updates_and_parameters_that_there_were(brief):
+    fields = np.random.default_rng(0).standard_normal((12, 64, 64, 2)).astype(np.float32)
+    trajectory, unit = Trajectory(fields, np.arange(12.0), key=Key("lambda-omega")), Normalizer((0.0, 0.0), (1.0, 1.0))
+    none = replace(brief, curve=(), adapt=replace(brief.adapt, steps=0))
+
+    def record(name, profile):
+        cell = replace(CELL, forecaster=name)
+        files = cells.compute(cell, profile, lambda key: trajectory, unit, torch.device("cpu"))
+        return json.loads(files["record.json"])
+
+    kept, zero = record("rd-jepa-decoder", none), record("rd-jepa-zero-shot", brief)
+    assert kept["made"] == 0 and "loss" not in kept and kept["trained"] > 0
+    assert zero["parameters"] == kept["parameters"] > 5_000_000 and zero["trained"] == 0 and "made" not in zero

@@ -245,6 +245,18 @@ def test_cells_of_a_forecaster_may_differ_in_precision_alone(copied, changed, fi
             collect.collect(copied)
 
 
+@pytest.mark.parametrize("decides", ["base", "constants", "retained"])
+def test_cells_of_a_forecaster_whose_forecasts_were_decided_otherwise_are_not_averaged(copied, decides):
+    trained = next(r for r in collect.read_records(copied) if r["forecaster"] == "riesz-no")
+    content = trained["identity"]
+    other = content | {"cell": content["cell"] | {"support_seed": 778}, decides: {"reach": 4}}
+    twin = copied / "cells" / identifier(other)
+    shutil.copytree(copied / "cells" / trained["id"], twin)
+    rewrite(twin, id=twin.name, identity=other, support_seed=778)
+    with pytest.raises(StudyError, match="different forecaster settings"):
+        collect.collect(copied)
+
+
 def test_exported_rows_of_other_runs_are_refused(tmp_path, finished):
     collect.export(finished, tmp_path)
     rows = pd.read_parquet(tmp_path / "rows.parquet").astype({"run": str})

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 import torch
 
 from rdjepa.study import cost
@@ -15,10 +16,10 @@ CPU = torch.device("cpu")
 def test_a_cell_costs_its_supports_updates_and_tests(brief):
     trained, trivial = study.cells("heldout", ["k=5", "system=barkley", "support_seed=777"])[0::8][:2]
     assert (trained.forecaster, trivial.forecaster) == ("rd-jepa", "persistence")
-    step = Step(support=1.0, update=100.0, test=10_000.0)
+    step = Step(support=1.0, decide=2.0, update=100.0, test=10_000.0)
     without = replace(brief, curve=(), adapt=replace(brief.adapt, averaging=0.0))
-    assert step.of(trained, without) == 5 + 100 + 10_000
-    assert step.of(trivial, without) == step.of(trivial, brief) == 5 + 10_000
+    assert step.of(trained, without) == 5 + 10 + 100 + 10_000
+    assert step.of(trivial, without) == step.of(trivial, brief) == 5 + 10 + 10_000
     measured = replace(without, curve=(1,), stride=4)
     assert step.of(trained, measured) == step.of(trained, without) + 10_000 / 4
     assert step.of(trained, replace(measured, adapt=brief.adapt)) == step.of(trained, without) + 10_000 / 2
@@ -58,11 +59,33 @@ def test_a_forecaster_without_weights_has_no_updates(brief):
     assert seconds["update"] == seconds["support"] == 0 and seconds["test"] > 0
 
 
+def test_what_stands_beside_a_network_is_timed_only_where_a_cell_has_it(brief, monkeypatch):
+    given = []
+
+    def adapt(start, fields, *, base, retain, **options):
+        given.append((start.name, base, retain))
+        raise InterruptedError
+
+    monkeypatch.setattr(cost.api, "adapt", adapt)
+    for name, k in (("rd-jepa-decoder", 1), ("rd-jepa-alone", 1), ("rd-jepa-auto", 5), ("rd-jepa-retained", 1)):
+        with pytest.raises(InterruptedError):
+            cost.measure(name, brief, CPU, k)
+    assert given == [
+        ("rd-jepa-decoder", "none", 0.0),
+        ("rd-jepa-alone", "none", "auto"),
+        ("rd-jepa-auto", "auto", "auto"),
+        ("rd-jepa-retained", "none", 0.5),
+    ]
+
+
 def test_a_forecaster_that_decides_is_timed_as_what_it_decides_for(tmp_path, monkeypatch, brief):
     of = ["system=barkley", "support_seed=777", "forecaster=rd-jepa-auto"]
     one, five = (study.cells("decoder", [f"k={k}", *of])[0] for k in (1, 5))
-    timed = {"rd-jepa-auto": 1.0, "rd-jepa-tuned": 3.0}
-    monkeypatch.setattr(cost, "measure", lambda name, *_: {"support": 0.0, "update": timed[name], "test": 0.0})
+
+    def measure(name, profile, device, k):
+        return {"support": 0.0, "decide": 0.0, "update": {1: 1.0, 5: 3.0}[k], "test": 0.0}
+
+    monkeypatch.setattr(cost, "measure", measure)
     monkeypatch.setattr(cost, "draw", lambda system: {"draw": 0.0})
     supply, steps = Supply(tmp_path), brief.adapt.steps
     assert cost.cost([one], brief, supply, CPU).seconds == {"rd-jepa-auto": steps}

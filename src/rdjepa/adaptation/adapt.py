@@ -25,6 +25,7 @@ from rdjepa.models.device import autocast, note_emulation
 from rdjepa.models.replay import Replayed
 from rdjepa.progress import Progress
 
+CPU = torch.device("cpu")
 LAST, AVERAGED = "last", "averaged"  # weights of an observed model
 
 Observer = Callable[[int, str, ForecastModel], None]
@@ -86,6 +87,35 @@ class Windows:
     features: tuple[Tensor, ...]
     targets: Tensor
     magnitudes: Tensor
+
+
+def standardized(
+    trajectories: Sequence[np.ndarray], normalizer: Normalizer, device: torch.device = CPU
+) -> list[Tensor]:
+    """Return trajectories (T, H, W, C) as a network sees them, (T, C, H, W) each."""
+    return [torch.from_numpy(channels_first(normalizer.standardize(each))).to(device) for each in trajectories]
+
+
+def fitted(
+    model: ForecastModel,
+    support: Sequence[np.ndarray],
+    normalizer: Normalizer,
+    device: torch.device = CPU,
+    walls: bool = False,
+) -> ForecastModel:
+    """Return a forecaster, on a device, fitted to a support as far as that takes no update.
+
+    Args:
+        model: the forecaster; one that learns by updates alone is returned as it is.
+        support: trajectories (T, H, W, C), in physical units.
+        normalizer: their field statistics.
+        device: of the computation, and of the result.
+        walls: whether fields end at walls.
+
+    Raises:
+        ArgumentError: trajectories that are too short.
+    """
+    return model.fitted_to(standardized(support, normalizer, device), walls).to(device)
 
 
 def windows(

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rdjepa.data.fields import channels_first
+from rdjepa.adaptation.adapt import standardized
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
@@ -34,31 +34,13 @@ ROUNDING = 1e-12  # of second moments
 PARTS = 10  # of the support, at most, each forecast from the others; of no more trajectories each is a part
 
 
-def fit_linear(support: Sequence[np.ndarray], normalizer: Normalizer) -> Linear:
-    """Return the linear forecast that is fitted to trajectories (T, H, W, C) as a network sees them, standardized.
-
-    Raises:
-        ArgumentError: no trajectories, or one that is too short for a window.
-    """
-    return Linear.fit([_standardized(fields, normalizer) for fields in support])
-
-
-def fit_equation(support: Sequence[np.ndarray], normalizer: Normalizer, walls: bool = False) -> Equation:
-    """Return what trajectories (T, H, W, C) say of the terms of an equation, of fields as a network sees them.
-
-    Raises:
-        ArgumentError: no trajectories, or one of fewer than three frames.
-    """
-    return Equation.fit([_standardized(fields, normalizer) for fields in support], walls)
-
-
 def correcting(network: ForecastModel, support: Sequence[np.ndarray], normalizer: Normalizer) -> Corrected:
     """Return a network, in place, as what corrects the linear forecast that is fitted to trajectories (T, H, W, C).
 
     Raises:
         ArgumentError: no trajectories, or one that is too short for a window.
     """
-    return Corrected(network, fit_linear(support, normalizer))
+    return Corrected(network, Linear.fit(standardized(support, normalizer)))
 
 
 @torch.no_grad()
@@ -86,7 +68,7 @@ def combined(
     """
     if not support:
         raise ArgumentError("expected at least one trajectory to find shares on, got none; give some")
-    standard = [_standardized(fields, normalizer).to(device) for fields in support]
+    standard = standardized(support, normalizer, device)
     several = len(standard) > 1
     pieces = standard if several else _halves(standard[0])
     count = COMBINED if several else COMBINED - 1  # without the linear forecast, which is the last
@@ -154,8 +136,3 @@ def _halves(fields: Tensor) -> list[Tensor]:
     """Return the two halves of a trajectory (T, C, H, W), or all of it where a half has no window."""
     middle = len(fields) // 2
     return [fields] if middle < FORECASTING.length else [fields[:middle], fields[middle:]]
-
-
-def _standardized(fields: np.ndarray, normalizer: Normalizer) -> Tensor:
-    """Return (T, C, H, W)."""
-    return torch.from_numpy(channels_first(normalizer.standardize(fields)))

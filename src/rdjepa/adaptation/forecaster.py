@@ -23,6 +23,7 @@ from rdjepa.forecasters.combined import RULE, Combined
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io.tensors import load_tensors, save_tensors
+from rdjepa.models.device import device_of
 
 if TYPE_CHECKING:
     from rdjepa.viz.inline import Drawing, Movie
@@ -61,8 +62,8 @@ class Forecaster:
 
     @property
     def device(self) -> torch.device:
-        """Device of the network; the CPU for one without parameters."""
-        return next((p.device for p in self.model.parameters()), torch.device("cpu"))
+        """Device of the network; the CPU for one without parameters and buffers."""
+        return device_of(self.model)
 
     @property
     def base(self) -> str:

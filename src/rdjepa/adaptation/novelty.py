@@ -19,6 +19,7 @@ from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.base import ForecastModel
+from rdjepa.models.device import device_of
 
 AT_ONCE = 4
 
@@ -75,9 +76,9 @@ def summarize(model: ForecastModel, data: Windows) -> np.ndarray | None:
 @torch.no_grad()
 def embed(model: ForecastModel, contexts: np.ndarray, normalizer: Normalizer) -> np.ndarray | None:
     """Return the rows (B, d) of contexts (B, 4, H, W, C); None for a forecaster without a pretrained encoder."""
-    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    device = device_of(model)
     standard = torch.from_numpy(channels_first(normalizer.standardize(contexts.astype(np.float32))))
-    return _rows([model.latent_summary(*model.features(part.to(device))) for part in standard.split(AT_ONCE)])
+    return _rows([model.description(part.to(device)) for part in standard.split(AT_ONCE)])
 
 
 def _rows(parts: Sequence[torch.Tensor | None]) -> np.ndarray | None:

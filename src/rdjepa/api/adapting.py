@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from rdjepa.adaptation import combination, intervals, retention
-from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, train, windows
+from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, fitted, train, windows
+from rdjepa.adaptation.decision import Decision, decide
 from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
 from rdjepa.adaptation.novelty import embed, familiar, summarize
 from rdjepa.api.support import AUTO, read_support, rehearsed_fields
@@ -20,10 +21,8 @@ from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError, warn
-from rdjepa.forecasters import registry
 from rdjepa.forecasters.base import ForecastModel
-from rdjepa.forecasters.combined import Combined
-from rdjepa.forecasters.equation import Equation, Remembering
+from rdjepa.forecasters.equation import Remembering
 from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io import checkpoint
@@ -118,7 +117,7 @@ def adapt(
 
     Returns:
         A forecaster in physical units. Its record holds the settings, and under "seconds" what computing the constant
-        features and the updates took.
+        features took, what the error without an update and the shares took, and the updates.
 
     Raises:
         ArgumentError: no update of anything but a model with its pretrained decoder, an unknown base, a linear base and
@@ -145,8 +144,8 @@ def adapt(
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     if decoder == AUTO:
         decoder = PRETRAINED if _has_decoder(start) and base != LINEAR else FRESH
-    knows = _keeps_all(start, decoder) and base != LINEAR
-    if retain not in (0, AUTO) and not knows:
+    continues = _keeps_all(start, decoder) and base != LINEAR
+    if retain not in (0, AUTO) and not continues:
         raise ArgumentError(
             "expected weights that were all pretrained where a share is retained, got a fresh decoder or a base; take "
             'the pretrained decoder (--decoder pretrained, decoder="pretrained") and no base, or retain nothing'
@@ -157,7 +156,7 @@ def adapt(
         steps=settings.steps if steps is None else steps,
         seed=settings.seed if seed is None else seed,
     )
-    if not settings.steps and (decoder != PRETRAINED or base == LINEAR):
+    if not settings.steps and not continues:
         raise ArgumentError(
             "expected at least one update of a fresh decoder, a base or a forecaster without pretraining, got 0; raise "
             'the updates, or take a pretrained decoder (--decoder pretrained, decoder="pretrained") and no base'
@@ -178,13 +177,13 @@ def adapt(
     )
     if encoder == AUTO:
         several = len(support.fields) >= retention.SEVERAL and settings.steps and isinstance(start, RDJEPA)
-        encoder = TUNED if several and knows and not rehearse else FROZEN
-    forecaster, pretrained = forecaster_of(start, settings.seed, borders, decoder, encoder)
+        encoder = TUNED if several and continues and not rehearse else FROZEN
+    network, pretrained = forecaster_of(start, settings.seed, borders, decoder, encoder)
     statistics = normalizer or Normalizer.fit(support.fields, "support")
     learned = support.squares(side)
+    forecaster = fitted(network, learned, statistics, torch_device, support.walls)
     if base == LINEAR:
-        forecaster = combination.correcting(forecaster, learned, statistics)
-    forecaster.to(torch_device)
+        forecaster = combination.correcting(forecaster, learned, statistics).to(torch_device)
 
     def whole(network: ForecastModel) -> ForecastModel:
         return Tiled(network, support.grid, support.walls).to(torch_device) if tile and support.grid else network
@@ -194,38 +193,34 @@ def adapt(
     data = windows(forecaster, learned, statistics, torch_device, rehearsed_fields(others, learned[0].shape[1]))
     prepared = time.perf_counter()
 
-    share, made = float(retain) if retain != AUTO else 0.0, forecaster
-    told: dict[str, Any] = {}
-    combines = base == AUTO and not tile
-    if (retain == AUTO or combines) and knows and settings.steps and not rehearse:
-        told["unadapted"] = retention.unadapted(forecaster.eval(), data)
-        if combines:
-            made, told["together"] = combination.combined(forecaster, learned, statistics, torch_device, support.walls)
-        is_known = retention.knows(told["unadapted"], told.get("together"))
-        if isinstance(made, Combined):
-            if not is_known:
-                made = combination.blended(forecaster, made.equation)
-            told["combined"] = made.shares[:2].sum(0).tolist()  # where the context tells nothing of itself
-        if retain == AUTO:
-            share = retention.share_for(is_known, len(support.fields))
-            if share and steps is None:
-                settings = dataclasses.replace(settings, steps=min(settings.steps, retention.UPDATES))
-    first = retention.weights(forecaster) if share else {}
+    decision = Decision(settings.steps, 0.0 if retain == AUTO else float(retain))
+    combines, retains = base == AUTO and not tile, retain == AUTO
+    if continues and settings.steps and not rehearse and (combines or retains):
+        found = decide(
+            forecaster,
+            data,
+            learned,
+            statistics,
+            settings.steps,
+            combines=combines,
+            retains=retains,
+            shortens=steps is None,
+            walls=support.walls,
+        )
+        decision = found if retains else dataclasses.replace(found, share=decision.share)
+    decided = time.perf_counter()
 
-    def combined(model: ForecastModel, equation: Equation | None = None) -> ForecastModel:
-        if not isinstance(made, Combined):
-            return model
-        return Combined(model, made.linear, made.shares, equation or made.equation)
-
-    memory = Remembering.of(made.equation) if observe and isinstance(made, Combined) else None
+    settings = dataclasses.replace(settings, steps=decision.steps)
+    first = retention.weights(forecaster) if decision.share else {}
+    memory = Remembering.of(decision.combined.equation) if observe and decision.combined else None
 
     def observed(updates: int, weights: str, model: ForecastModel) -> None:
         if observe:
-            with retention.retaining(model, first, share):
-                observe(updates, weights, Forecaster(whole(combined(model, memory)), statistics, {}))
+            with retention.retaining(model, first, decision.share):
+                observe(updates, weights, Forecaster(whole(decision.around(model, memory)), statistics, {}))
 
     losses = train(forecaster, data, settings, progress, observed, at)
-    retention.retain(forecaster, first, share)
+    retention.retain(forecaster, first, decision.share)
     adapted = time.perf_counter()
     record = {
         "forecaster": forecaster.name,
@@ -240,17 +235,18 @@ def adapt(
         "checksums": support.checksums,
         "frames": [len(fields) for fields in support.fields],
         "rehearsed": len(others),
-        "retained": share,
-        **told,
+        "retained": decision.share,
+        **decision.told,
         "held_out": support.held_out,
         "range": support.extremes(),
         "seconds": {
             "features": round(prepared - started, 3),
-            "adapt": round(adapted - prepared, 3),
+            "decide": round(decided - prepared, 3),
+            "adapt": round(adapted - decided, 3),
         },
         "software": software(),
     }
-    result = Forecaster(whole(combined(forecaster)), statistics, record, losses)
+    result = Forecaster(whole(decision.around(forecaster)), statistics, record, losses)
     if support.others:
         result.calibration = intervals.calibrate(result.forecast, statistics, support.others)
 
@@ -272,9 +268,7 @@ def _has_decoder(start: RDJEPA | ForecastModel) -> bool:
 
 def _keeps_all(start: RDJEPA | ForecastModel, decoder: str) -> bool:
     """Return whether adaptation goes on with pretrained weights alone."""
-    if isinstance(start, ForecastModel):
-        return start.name in registry.names() and registry.get(start.name).keeps_decoder
-    return decoder == PRETRAINED
+    return "decoder" in start.pretrained if isinstance(start, ForecastModel) else decoder == PRETRAINED
 
 
 def grid_of(start: RDJEPA | ForecastModel) -> int | None:

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 
 from rdjepa import forecasters
-from rdjepa.adaptation.adapt import PROFILES, AdaptConfig
-from rdjepa.adaptation.combination import fit_equation, fit_linear
+from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, fitted
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.api.adapting import adapt, grid_of, require_base
 from rdjepa.api.support import AUTO, checked_fields, read_at_stride
@@ -157,9 +156,8 @@ def learning_curve(
         models["scratch"] = forecasters.build("scratch", start.name, seed=seed)
     fits: dict[str, Fit] = {name: partial(_adapted, each, settings, torch_device) for name, each in models.items()}
     walls = any(has_walls(part) for part in parts)
-    fits[Linear.name] = partial(_simple, fit_linear)
-    fits[Autoregression.name] = partial(_simple, lambda fields, _: Autoregression(fields[0].shape[-1]))
-    fits[Equation.name] = partial(_simple, partial(fit_equation, walls=walls))
+    for kind in (Linear, Autoregression, Equation):
+        fits[kind.name] = partial(_simple, kind(parts[0].fields.shape[-1]), walls, torch_device)
     unfitted: dict[str, Forecast] = {"persistence": persistence, "extrapolation": extrapolation}
     sums = [checksum(part.fields) for part in parts]
     origin = {subject: _weights(start), "scratch": start.name, "version": __version__}
@@ -196,13 +194,11 @@ def _adapted(
         return adapt(model, support, **settings, device=device).forecast
 
 
-def _simple(
-    fit: Callable[[Sequence[np.ndarray], Normalizer], ForecastModel], support: Sequence[Trajectory]
-) -> Forecast:
+def _simple(model: ForecastModel, walls: bool, device: torch.device, support: Sequence[Trajectory]) -> Forecast:
     """Return the forecast of what is fitted to a support, or needs its field statistics alone."""
     fields = [each.fields for each in support]
     normalizer = Normalizer.fit(fields, "support")
-    return Forecaster(fit(fields, normalizer), normalizer, {}).forecast
+    return Forecaster(fitted(model, fields, normalizer, device, walls), normalizer, {}).forecast
 
 
 def _weights(model: RDJEPA | ForecastModel) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from rdjepa.adaptation import intervals
-from rdjepa.adaptation.combination import fit_equation, fit_linear
+from rdjepa.adaptation.adapt import fitted
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.intervals import Interval
 from rdjepa.api.adapting import AUTO, adapt
@@ -26,6 +26,8 @@ from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import Forecast, evaluate
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import CONTEXT, ForecastModel
+from rdjepa.forecasters.equation import Equation
+from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import ZeroShot
 from rdjepa.io import checkpoint
@@ -159,8 +161,8 @@ def _rivals(
         model = ZeroShot(copy.deepcopy(loaded)).to(forecaster.device)
         rivals[model.name] = Forecaster(model, forecaster.normalizer, {}).forecast
     normalizer = forecaster.normalizer
-    of_context = Autoregression(forecaster.model.components), fit_equation(learned, normalizer, walls)
-    for rival in (fit_linear(learned, normalizer), *of_context):
+    for kind in (Linear, Autoregression, Equation):
+        rival = fitted(kind(forecaster.model.components), learned, normalizer, forecaster.device, walls)
         rivals[rival.name] = Forecaster(rival, normalizer, {}).forecast
     return rivals | {"persistence": persistence, "extrapolation": extrapolation}
 

@@ -113,7 +113,6 @@ def pretrain(
             outside [0, 1), less than one trajectory, a directory of another run, or a start that is missing or of other
             sizes.
         CheckpointError: a start that is damaged, or does not name its data.
-        DataError: trajectories that are other than those of the same keys that the start was pretrained on.
         DivergenceError: loss or gradient is not finite; the states saved before remain.
         InsufficientMemoryError: more memory is needed than there is; the message says what to lower.
     """

@@ -7,7 +7,7 @@ mirror image. So a field that was refined and is averaged again is the same, a c
 mean over the domain.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -73,13 +73,6 @@ class Regridding:
 def has_walls(trajectory: Trajectory) -> bool:
     """Return whether a trajectory says that it has walls, or its fields do not fit together at opposite borders."""
     return trajectory.boundary != "periodic" or WALLS in borders(trajectory.fields)
-
-
-def on_grid(trajectory: Trajectory, size: int) -> Trajectory:
-    """Return a trajectory on `size` x `size` cells; itself if it is there already."""
-    if trajectory.fields.shape[1:3] == (size, size):
-        return trajectory
-    return replace(trajectory, fields=Regridding.of(trajectory, size).there(trajectory.fields))
 
 
 def averaging(old: int, new: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from rdjepa.data.trajectory import Trajectory
-from rdjepa.data.windows import FORECASTING, WindowSpec
+from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.progress import Progress
@@ -42,7 +42,6 @@ def evaluate(
     batch_size: int = 32,
     metrics: Sequence[str] = ("relative_l2", "gradient_l1"),
     progress: Progress | None = None,
-    window: WindowSpec = FORECASTING,
     observe: Observer | None = None,
     stride: int = 1,
 ) -> list[Row]:
@@ -54,7 +53,6 @@ def evaluate(
         batch_size: windows per call of `forecast`; a batch never spans two trajectories.
         metrics: names in `METRICS`.
         progress: called with the number of trajectories done, their total and the key of the latest.
-        window: numbers of context and forecast frames.
         observe: called with the regime and with every batch of forecasts and references (B, 5, H, W, C).
         stride: take every `stride`-th window, from the first; all by default.
 
@@ -79,7 +77,7 @@ def evaluate(
         key = trajectory.key
         regime, index = (key.regime, key.index) if key else ("", position)
         see = None if observe is None else partial(observe, regime)
-        errors = _errors(forecast, trajectory, batch_size, metrics, window, see, stride)
+        errors = _errors(forecast, trajectory, batch_size, metrics, see, stride)
         for name, by_horizon in errors.items():
             rows.extend(Row(name, h, regime, index, float(value)) for h, value in enumerate(by_horizon, start=1))
         if progress is not None:
@@ -92,16 +90,15 @@ def _errors(
     trajectory: Trajectory,
     batch_size: int,
     metrics: Sequence[str],
-    window: WindowSpec,
     see: Callable[[np.ndarray, np.ndarray], None] | None,
     stride: int,
 ) -> dict[str, np.ndarray]:
     """Return metric -> (horizons,) means of the errors over every `stride`-th window of one trajectory."""
     fields = trajectory.fields
-    starts = window.starts(len(fields))[::stride]
-    totals = {name: np.zeros(window.max_offset) for name in metrics}
+    starts = FORECASTING.starts(len(fields))[::stride]
+    totals = {name: np.zeros(FORECASTING.max_offset) for name in metrics}
     for begin in range(0, len(starts), batch_size):
-        context, targets = window.stack(fields, starts[begin : begin + batch_size])
+        context, targets = FORECASTING.stack(fields, starts[begin : begin + batch_size])
         predicted = np.asarray(forecast(context))
         if predicted.shape != targets.shape:
             raise ArgumentError(

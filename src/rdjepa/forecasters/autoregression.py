@@ -11,56 +11,27 @@ Close relatives fit a linear map to a sequence (dynamic mode decomposition; Schm
 2010), or the terms of an equation to its rates (Brunton, Proctor and Kutz, PNAS 113, 2016). Not part of the paper.
 """
 
-from collections.abc import Mapping
-from typing import Any, Self
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from rdjepa.forecasters.base import HORIZONS, ForecastModel
+from rdjepa.forecasters.base import HORIZONS
+from rdjepa.forecasters.simple import Simple
 
 LAGS = 2
 RIDGE = 1e-6  # weight of the squared coefficients against the mean squared error: two frames of slow fields are alike
 MARGIN = 0.5  # of the range of a component in the context
 
 
-class Autoregression(ForecastModel):
-    """The forecast of each context by the map that fits it, in standardized units.
+class Autoregression(Simple):
+    """The forecast of each context by the map that fits it, in standardized units."""
 
-    Args:
-        components: field components C.
-    """
-
-    grid = None
     name = "autoregression"
-
-    def __init__(self, components: int = 2) -> None:
-        super().__init__()
-        self.components = components
-
-    @classmethod
-    def from_preset(cls, preset: Any) -> Self:
-        """Build it; the preset has no influence."""
-        return cls()
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """Build it from what `settings` returned."""
-        return cls(**settings)
-
-    def settings(self) -> dict[str, Any]:
-        """Return the number of components."""
-        return {"components": self.components}
 
     def predict(self, *features: Tensor) -> Tensor:
         """Forecast (B, 5, C, H, W) from context (B, 4, C, H, W), in float64 within."""
         (context,) = features
         return continued(context, HORIZONS).to(context.dtype)
-
-    def parameter_groups(self) -> list[dict]:
-        """Return no group: adaptation trains nothing."""
-        return []
 
 
 def continued(context: Float[Tensor, "B T C H W"], horizons: int) -> Float[Tensor, "B N C H W"]:

@@ -1,7 +1,7 @@
 """The interface of all forecasters: four context frames to N horizons, both in standardized units."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -27,6 +27,7 @@ class ForecastModel(nn.Module, ABC):
         components: field components C that it takes.
         name: as in `rdjepa.forecasters.names()`.
         preset: name of its sizes; adaptation takes the settings of that name.
+        pretrained: names of the networks in it that were pretrained.
         constants: numbers besides settings and weights that decide its forecasts, where a later release may change
             them; a cell of a study keeps them.
     """
@@ -35,6 +36,7 @@ class ForecastModel(nn.Module, ABC):
     components: int = 2
     name: str = "custom"
     preset: str = "custom"
+    pretrained: Collection[str] = ()
     constants: Mapping[str, Any] = MappingProxyType({})
 
     @classmethod
@@ -59,6 +61,20 @@ class ForecastModel(nn.Module, ABC):
         """Compute what no training step changes, as tensors (B, ...)."""
         return (context,)
 
+    def fitted_to(self, support: Sequence[Float[Tensor, "T C H W"]], walls: bool = False) -> "ForecastModel":
+        """Return the forecaster fitted to standardized trajectories, as far as that takes no update.
+
+        Adaptation calls it before the updates. The default, of what learns by updates alone, is the forecaster itself.
+
+        Args:
+            support: trajectories (T, C, H, W), on one device.
+            walls: whether fields end at walls instead of going on periodically.
+
+        Raises:
+            ArgumentError: trajectories that are too short.
+        """
+        return self
+
     def in_physical_units(self) -> Callable[[np.ndarray], np.ndarray] | None:
         """Return a function from context (B, 4, H, W, C) to forecast (B, 5, H, W, C) in physical units, or None.
 
@@ -73,6 +89,10 @@ class ForecastModel(nn.Module, ABC):
         The vector is of a pretrained network that adaptation leaves unchanged.
         """
         return None
+
+    def description(self, context: Float[Tensor, "B T C H W"]) -> Float[Tensor, "B d"] | None:
+        """Describe contexts (B, 4, C, H, W) as `latent_summary` does."""
+        return self.latent_summary(*self.features(context))
 
     @abstractmethod
     def predict(self, *features: Float[Tensor, "B ..."]) -> Float[Tensor, "B N C H W"]:

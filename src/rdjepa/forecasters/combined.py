@@ -81,6 +81,10 @@ class Combined(Around):
         """Return the description of the network."""
         return self.network.latent_summary(*features[2:])
 
+    def description(self, context: Tensor) -> Tensor | None:
+        """Return the description of the network, which takes no equation."""
+        return self.network.description(context)
+
 
 def blending(context: Tensor, equation: Equation) -> tuple[Tensor, Tensor]:
     """Return the forecast of the equation (B, 5, C, H, W), and the blend's weight g of a network, the same shape."""

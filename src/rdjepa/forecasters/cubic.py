@@ -91,7 +91,7 @@ class Advance:
         """The coefficients of the derivatives of the kinetics (B, C C, n - 1), and the unit matrix (C, C, 1, 1)."""
         kinetics, components = self.kinetics, self.kinetics.shape[1]
         unit = torch.eye(components, dtype=kinetics.dtype, device=kinetics.device)[..., None, None]
-        return (kinetics[:, :, None, None] @ _differentiation(components).to(kinetics.device)).flatten(1, 3), unit
+        return (kinetics[:, :, None, None] @ _differentiation(components, kinetics.device)).flatten(1, 3), unit
 
 
 def squares(
@@ -164,31 +164,33 @@ def monomials_of(components: int) -> tuple[tuple[int, ...], ...]:
 def monomials(fields: Float[Tensor, "B C H W"]) -> Float[Tensor, "B n-1 H W"]:
     """Return the values of the monomials; each is one of lower order times a component."""
     found = [torch.ones_like(fields[:, :1]), fields]
-    for lower, component in _factors(fields.shape[1]):
-        lower, component = lower.to(fields.device), component.to(fields.device)
+    for lower, component in _factors(fields.shape[1], fields.device):
         found.append(found[-1].index_select(1, lower) * fields.index_select(1, component))
     return torch.cat(found, dim=1)
 
 
 def terms(fields: Float[Tensor, "B C H W"], walls: bool) -> Float[Tensor, "B C n H W"]:
     """Return the terms of each component: the monomials, and its own Laplacian, periodic or mirrored at walls."""
-    along, across = (_second_difference(size, walls)[0].to(fields.device) for size in fields.shape[-2:])
+    along, across = (_second_difference(size, walls, fields.device)[0] for size in fields.shape[-2:])
     shared = monomials(fields)[:, None].expand(-1, fields.shape[1], -1, -1, -1)
     return torch.cat([shared, (along @ fields + fields @ across)[:, :, None]], dim=2)
 
 
 @cache
-def _factors(components: int) -> list[tuple[Tensor, Tensor]]:
+def _factors(components: int, device: torch.device) -> list[tuple[Tensor, Tensor]]:
     """Return, for each order from the second, which monomials of the one below are multiplied with which component."""
     of_order = [[each for each in monomials_of(components) if len(each) == order] for order in range(ORDER + 1)]
     return [
-        (torch.tensor([below.index(each[:-1]) for each in these]), torch.tensor([each[-1] for each in these]))
+        (
+            torch.tensor([below.index(each[:-1]) for each in these], device=device),
+            torch.tensor([each[-1] for each in these], device=device),
+        )
         for below, these in pairwise(of_order[1:])
     ]
 
 
 @cache
-def _differentiation(components: int) -> Float[Tensor, "C m m"]:
+def _differentiation(components: int, device: torch.device) -> Float[Tensor, "C m m"]:
     """Return how the coefficients of a cubic become those of its derivatives by each component."""
     every = monomials_of(components)
     found = torch.zeros(components, len(every), len(every), dtype=torch.float64)
@@ -197,7 +199,7 @@ def _differentiation(components: int) -> Float[Tensor, "C m m"]:
             rest = list(each)
             rest.remove(c)
             found[c, i, every.index(tuple(rest))] = each.count(c)
-    return found
+    return found.to(device)
 
 
 def _product(one: Float[Tensor, "B C C H W"], other: Float[Tensor, "B C C H W"]) -> Float[Tensor, "B C C H W"]:
@@ -207,12 +209,12 @@ def _product(one: Float[Tensor, "B C C H W"], other: Float[Tensor, "B C C H W"])
 
 def _diffusion(time: Tensor, size: int, walls: bool) -> Tensor:
     """Return exp(time L) (..., size, size) of times (..., 1), L the second difference along one side."""
-    _, values, vectors = (x.to(time.device) for x in _second_difference(size, walls))
+    _, values, vectors = _second_difference(size, walls, time.device)
     return (vectors * torch.exp(time * values)[..., None, :]) @ vectors.T
 
 
 @cache
-def _second_difference(size: int, walls: bool) -> tuple[Tensor, Tensor, Tensor]:
+def _second_difference(size: int, walls: bool, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     """Return the second difference along one side, periodic or mirrored at walls, its eigenvalues and eigenvectors.
 
     Its diffusion makes no new extremes. That of the Fourier series does, around a front as narrow as the grid, and
@@ -223,4 +225,5 @@ def _second_difference(size: int, walls: bool) -> tuple[Tensor, Tensor, Tensor]:
     if walls:
         matrix[0, -1] = matrix[-1, 0] = 0
         matrix[0, 0] = matrix[-1, -1] = -1
-    return matrix, *torch.linalg.eigh(matrix)
+    values, vectors = torch.linalg.eigh(matrix)
+    return matrix.to(device), values.to(device), vectors.to(device)

@@ -18,7 +18,7 @@ that holds and values are precise it is hard to beat. Noise makes it many times 
 is near to. Not part of the paper.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 import torch
@@ -27,8 +27,9 @@ from torch import Tensor
 
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.autoregression import solved
-from rdjepa.forecasters.base import HORIZONS, ForecastModel
+from rdjepa.forecasters.base import HORIZONS
 from rdjepa.forecasters.cubic import ORDER, STEPS, Advance, Squares, monomials_of, squares, terms
+from rdjepa.forecasters.simple import Simple
 
 WEIGHT = 1e-6  # of the support's squares, of those of the context
 ITERATIONS = 8
@@ -59,7 +60,7 @@ class Fitted(NamedTuple):
     missed: Tensor
 
 
-class Equation(ForecastModel):
+class Equation(Simple):
     """The forecast by the equation of each context, in standardized units.
 
     Args:
@@ -72,7 +73,6 @@ class Equation(ForecastModel):
         low, high: (C,) range of the support.
     """
 
-    grid = None
     name = "equation"
     constants = CONSTANTS
     gram: Tensor
@@ -81,8 +81,8 @@ class Equation(ForecastModel):
     high: Tensor
 
     def __init__(self, components: int = 2, walls: bool = False) -> None:
-        super().__init__()
-        self.components, self.walls = components, walls
+        super().__init__(components)
+        self.walls = walls
         count = len(monomials_of(components)) + 1
         self.register_buffer("gram", torch.zeros(2 * (components * count,), dtype=torch.float64))
         self.register_buffer("center", torch.zeros(components, count, dtype=torch.float64))
@@ -118,23 +118,13 @@ class Equation(ForecastModel):
         model.gram, model.center = least.summed()[0][0], weights[0]
         return model
 
-    @classmethod
-    def from_preset(cls, preset: Any) -> Self:
-        """Build it without a support; the preset has no influence."""
-        return cls()
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """Build it without a support from what `settings` returned."""
-        return cls(**settings)
-
     def settings(self) -> dict[str, Any]:
         """Return the number of components, and whether there are walls."""
         return {"components": self.components, "walls": self.walls}
 
-    def parameter_groups(self) -> list[dict]:
-        """Return no group: adaptation trains nothing."""
-        return []
+    def fitted_to(self, support: Sequence[Tensor], walls: bool = False) -> Self:
+        """Return `fit` of the support."""
+        return self.fit(support, walls)
 
     def predict(self, *features: Tensor) -> Tensor:
         """Forecast (B, 5, C, H, W) from context (B, 4, C, H, W), in float64 within."""

@@ -8,8 +8,8 @@ explains nearly all, and a network that starts from random weights would have to
 protocol.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -17,13 +17,14 @@ from torch import Tensor
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
+from rdjepa.forecasters.simple import Simple
 
 # Weight of ||a||^2 + b^2 against the mean squared error: four frames of slow fields are nearly collinear.
 RIDGE = 1e-6
 SMALLEST_SCALE = 1e-6
 
 
-class Linear(ForecastModel):
+class Linear(Simple):
     """The linear forecast alone: four weights and an offset per horizon and component.
 
     Args:
@@ -35,15 +36,13 @@ class Linear(ForecastModel):
         scale: (N, C) root mean square error on the data it was fitted to.
     """
 
-    grid = None
     name = "linear"
     weights: Tensor
     offset: Tensor
     scale: Tensor
 
     def __init__(self, components: int = 2) -> None:
-        super().__init__()
-        self.components = components
+        super().__init__(components)
         self.register_buffer("weights", torch.zeros(HORIZONS, components, CONTEXT))
         self.register_buffer("offset", torch.zeros(HORIZONS, components))
         self.register_buffer("scale", torch.ones(HORIZONS, components))
@@ -83,28 +82,14 @@ class Linear(ForecastModel):
             model.scale[:, component] = residual.clamp(min=0).sqrt().clamp(min=SMALLEST_SCALE)
         return model
 
-    @classmethod
-    def from_preset(cls, preset: Any) -> Self:
-        """Build it unfitted; the preset has no influence."""
-        return cls()
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """Build it unfitted from what `settings` returned."""
-        return cls(**settings)
-
-    def settings(self) -> dict[str, Any]:
-        """Return the number of components."""
-        return {"components": self.components}
+    def fitted_to(self, support: Sequence[Tensor], walls: bool = False) -> Self:
+        """Return `fit` of the support; walls change nothing."""
+        return self.fit(support)
 
     def predict(self, *features: Tensor) -> Tensor:
         """Forecast (B, 5, C, H, W) from context (B, 4, C, H, W)."""
         (context,) = features
         return torch.einsum("nck,bkchw->bnchw", self.weights, context) + self.offset[:, :, None, None]
-
-    def parameter_groups(self) -> list[dict]:
-        """Return no group: adaptation trains nothing."""
-        return []
 
 
 class Corrected(Around):

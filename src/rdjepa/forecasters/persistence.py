@@ -1,14 +1,15 @@
 """Persistence and linear extrapolation: forecasts without parameters that any trained forecaster should beat."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from rdjepa.errors import ArgumentError
-from rdjepa.forecasters.base import HORIZONS, ForecastModel
+from rdjepa.forecasters.base import HORIZONS
+from rdjepa.forecasters.simple import Simple
 
 
 def persistence(context: np.ndarray, horizons: int = HORIZONS) -> np.ndarray:
@@ -44,28 +45,17 @@ def extrapolation(context: np.ndarray, horizons: int = HORIZONS) -> np.ndarray:
     return last + lead * (last - context[:, -2:-1])
 
 
-class Trivial(ForecastModel):
-    """A forecaster without parameters, the base of the two in this module.
+class Trivial(Simple):
+    """A rule for every point, the base of the two in this module.
 
     Attributes:
         rule: function from context (B, 4, H, W, C) to forecast (B, 5, H, W, C).
     """
 
-    grid = None
     rule: Callable[[np.ndarray], np.ndarray]
 
-    @classmethod
-    def from_preset(cls, preset: Any) -> Self:
-        """Build it; the preset has no influence."""
-        return cls()
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """Build it; there are no settings."""
-        return cls()
-
     def settings(self) -> dict[str, Any]:
-        """Return no settings."""
+        """Return no settings: a rule takes any number of components."""
         return {}
 
     def in_physical_units(self) -> Callable[[np.ndarray], np.ndarray]:
@@ -77,10 +67,6 @@ class Trivial(ForecastModel):
         (context,) = features
         # The rule treats points and components alike, so channels may come before the grid.
         return torch.from_numpy(type(self).rule(context.cpu().numpy())).to(context.device)
-
-    def parameter_groups(self) -> list[dict]:
-        """Return no group: adaptation trains nothing."""
-        return []
 
 
 class Persistence(Trivial):

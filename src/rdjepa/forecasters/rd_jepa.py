@@ -41,7 +41,7 @@ class RDJEPAForecaster(ForecastModel):
     def __init__(self, model: RDJEPA, rates: LearningRates | None = None) -> None:
         super().__init__()
         self.encoder, self.predictor, self.decoder = model.encoder, model.predictor, model.decoder
-        self.preset, self.config = model.name, model.config
+        self.preset, self.config, self.pretrained = model.name, model.config, model.pretrained
         self.grid, self.components = model.config.grid, model.config.components
         self.rates = rates or self.rates_of.get(model.name, self.rates_of["paper"])
         if not self.rates.encoder:

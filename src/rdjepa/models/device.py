@@ -1,6 +1,7 @@
 """Device and precision of the networks."""
 
 import contextlib
+from itertools import chain
 
 import torch
 from torch import Tensor, nn
@@ -41,6 +42,11 @@ def note_emulation(precision: str, device: torch.device) -> None:
     if suited(precision, device) != precision:
         slow = f"this device has no {precision} arithmetic and emulates it, many times slower than float32"
         warn(slow, Note)
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Return the device of a model's parameters or, where it has none, its buffers; the CPU for one without both."""
+    return next((x.device for x in chain(model.parameters(), model.buffers())), torch.device("cpu"))
 
 
 def in_own_precision(layer: nn.Module, x: Tensor) -> Tensor:

@@ -1,7 +1,6 @@
 """The architecture of pretraining: online encoder, predictor and EMA target encoder (S2.1, S2.3)."""
 
 import copy
-import itertools
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -45,7 +44,3 @@ class JEPA(nn.Module):
         target: list[Tensor] = list(self.target_encoder.parameters())
         online: list[Tensor] = list(self.encoder.parameters())
         torch._foreach_lerp_(target, online, 1.0 - momentum)
-
-    def trainable(self) -> list[nn.Parameter]:
-        """Return the parameters of the online encoder and the predictor, in a fixed order."""
-        return list(itertools.chain(self.encoder.parameters(), self.predictor.parameters()))

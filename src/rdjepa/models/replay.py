@@ -1,7 +1,8 @@
 """Forward and backward passes captured once as CUDA graphs, and replayed: a GPU then waits for no launch.
 
 A pass of these networks is thousands of kernels that take a few microseconds each, as long as it takes to launch one.
-Nothing is compiled, and the numbers are those of the plain pass.
+Nothing is compiled, and the numbers are those of the plain pass where nothing but the gradients changes from pass to
+pass: warm-up passes would draw random numbers, and count in running statistics. No network here does either.
 """
 
 from collections.abc import Callable, Iterable
@@ -49,11 +50,15 @@ class Replayed:
             return self._passes(given)
         kind = tuple((x.shape, x.dtype) for x in given)
         if kind not in self.captured:
+            reason = ""
             try:
                 self.captured[kind] = self._capture(given)
             except RuntimeError as error:
+                reason = str(error)
+            if reason:  # outside of the handler: its traceback keeps the memory of the failed capture
                 self.plain = True
-                warn(f"passes are launched one kernel at a time, since a CUDA graph failed ({error})", Note)
+                self.captured.clear()
+                warn(f"passes are launched one kernel at a time, since a CUDA graph failed ({reason})", Note)
                 torch.cuda.synchronize()
                 return self._passes(given)
         found = self.captured[kind]

@@ -153,7 +153,10 @@ def refuse_if_too_large(shape: Sequence[int], dtype: torch.dtype) -> None:
 
 
 def _fill(table: Tensor, data: Path | str, keys: Mapping[str, Sequence[Key]], spans: Spans) -> dict[str, Normalizer]:
-    """Read, standardize and store every equation; return the statistics of each. Threads share the trajectories."""
+    """Read, standardize and store every equation; return the statistics of each. Threads share the trajectories.
+
+    Those of one system are in memory beside the table until its statistics are known.
+    """
 
     def read(key: Key) -> np.ndarray:
         return block_means(store.get(data, key).fields, table.shape[-1])
@@ -188,7 +191,7 @@ def _mapped(
     fill: Callable[[Tensor], dict[str, Normalizer]],
 ) -> tuple[Tensor, dict[str, Normalizer]]:
     """Map the table from a file named after its content, made first if there is none; return it with the statistics."""
-    content: list = [sorted(checksums.items()), str(dtype), list(shape)]
+    content: list = [list(checksums.items()), str(dtype), list(shape)]  # rows are in the order of the keys
     if families := sorted({Key.parse(key).system for key in checksums} & set(family_names())):
         content.append([families, "trajectory"])  # earlier versions standardized all of a family alike
     name = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]

@@ -148,7 +148,7 @@ class Record(TypedDict):
     """Content of a finished cell's record.json; early ones have `rows`, the checksum of the rows, instead of `files`.
 
     `id` and `identity` say what was computed, `files` holds the SHA-256 of the cell's other files; the rest describes
-    the run.
+    the run. `updates` are those of the profile, `made` those that there were: a forecaster may decide for fewer.
     """
 
     id: str
@@ -170,6 +170,7 @@ class Record(TypedDict):
     normalizer: dict[str, Any]
     parameters: int
     trained: int
+    made: NotRequired[int]
     loss: NotRequired[list[float]]
     unadapted: NotRequired[float]
     together: NotRequired[float]
@@ -277,14 +278,13 @@ def compute(
         )
         forecast, made = adapted.forecast, _made(adapted)
         watch.lap("features")
-        # `api.adapt` computes features, updates and the curve in one call, and says how long all but the first took.
+        # `api.adapt` computes features, decision, updates and the curve in one call, and says what each took.
         watch.move("features", "curve", measuring)
+        watch.move("features", "decide", adapted.record["seconds"]["decide"])
         watch.move("features", "adapt", adapted.record["seconds"]["adapt"] - measuring)
     else:
-        forecast, made = (
-            contenders.untrained(cell.forecaster, profile, normalizer, device, support_trajectories),
-            {"parameters": 0, "trained": 0},
-        )
+        forecast, model = contenders.untrained(cell.forecaster, profile, normalizer, device, support_trajectories)
+        made = {"parameters": parameter_count(model), "trained": 0}
     spectra = RadialSpectra(normalizer.mean, normalizer.scale)
     rows = []
     for key in tests:  # one at a time, so that memory does not grow with their number
@@ -324,14 +324,12 @@ def compute(
 
 
 def _made(adapted: Forecaster) -> dict[str, Any]:
-    """Return parameter counts and the first and last loss of an adapted model, for the record of its cell."""
+    """Return parameter counts, updates and the first and last loss of an adapted model, for the record of its cell."""
     trained = sum(parameter.numel() for group in adapted.model.parameter_groups() for parameter in group["params"])
-    losses = adapted.losses
-    record = adapted.record
-    decided = {
-        n: record[n] for n in ("unadapted", "together", "retained", "combined") if n in record and "unadapted" in record
-    }
-    return {"parameters": parameter_count(adapted.model), "trained": trained, "loss": [losses[0], losses[-1]]} | decided
+    counts = {"parameters": parameter_count(adapted.model), "trained": trained, "made": len(adapted.losses)}
+    losses = {"loss": [adapted.losses[0], adapted.losses[-1]]} if adapted.losses else {}
+    decided = ("unadapted", "together", "retained", "combined") if "unadapted" in adapted.record else ()
+    return counts | losses | {name: adapted.record[name] for name in decided if name in adapted.record}
 
 
 def _example(forecast: Forecast, trajectory: Trajectory) -> bytes:

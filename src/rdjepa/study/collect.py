@@ -337,13 +337,8 @@ def _refuse_mixtures(found: Iterable[Record]) -> None:
         # What must agree depends on the scope: test set and statistics over all cells of a profile, the recipe over the
         # cells of a system, sizes and weights over those of a forecaster. Other settings may differ between scopes.
         shared = but_precision(content)
-        trained = (
-            shared["settings"],
-            shared["adapt"],
-            shared["checkpoint"],
-            shared.get("source"),
-            shared.get("retained"),
-        )
+        made = ("settings", "adapt", "checkpoint", "source", "retained", "base", "constants")
+        trained = tuple(shared.get(name) for name in made)
         for scope, value in (
             (("protocol",), (content["test"], content["statistics"])),
             (("system", record["system"]), content["data"]),

@@ -10,7 +10,7 @@ import torch
 
 from rdjepa import forecasters
 from rdjepa.adaptation import retention
-from rdjepa.adaptation.combination import fit_equation, fit_linear
+from rdjepa.adaptation.adapt import fitted
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.api import AUTO, rehearsing
 from rdjepa.data.regrid import has_walls
@@ -18,8 +18,6 @@ from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.evaluation.evaluate import Forecast
 from rdjepa.forecasters.base import ForecastModel
-from rdjepa.forecasters.equation import Equation
-from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.rd_jepa import EncoderTuned, LearningRates, RDJEPAForecaster
 from rdjepa.forecasters.scratch import Scratch
 from rdjepa.io import checkpoint
@@ -104,15 +102,12 @@ def rehearsed(name: str, profile: Profile, get: Callable[[Key], Trajectory]) -> 
 
 def untrained(
     name: str, profile: Profile, normalizer: Normalizer, device: torch.device, support: Sequence[Trajectory] = ()
-) -> Forecast:
-    """Return the forecast function of a forecaster without trained parameters, in physical units.
+) -> tuple[Forecast, ForecastModel]:
+    """Return the forecast function, in physical units, of a forecaster that is not trained, and the forecaster.
 
     Some are fitted to the support; without any they are as they were built, which is enough to time them.
     """
     model = forecaster(name, profile)
-    fields = [each.fields for each in support]
-    if isinstance(model, Linear) and support:
-        model = fit_linear(fields, normalizer)
-    if isinstance(model, Equation) and support:
-        model = fit_equation(fields, normalizer, any(map(has_walls, support)))
-    return model.in_physical_units() or Forecaster(model.to(device), normalizer, {}).forecast
+    if support:
+        model = fitted(model, [each.fields for each in support], normalizer, device, any(map(has_walls, support)))
+    return model.in_physical_units() or Forecaster(model.to(device), normalizer, {}).forecast, model

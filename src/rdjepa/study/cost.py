@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from rdjepa import api
+from rdjepa.adaptation import retention
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
@@ -46,17 +47,20 @@ class Step:
 
     Attributes:
         support: features of one support trajectory, all windows.
+        decide: what is decided before the first update, for one support trajectory.
         update: one parameter update.
         test: forecasts and metrics of one test trajectory, all windows.
     """
 
     support: float
+    decide: float
     update: float
     test: float
 
     def of(self, cell: Cell, profile: Profile) -> float:
         """Return the expected seconds of a cell."""
-        reading, final = self.support * cell.k, self.test * len(cell.test(profile.test))
+        reading = (self.support + self.decide) * cell.k
+        final = self.test * len(cell.test(profile.test))
         if not cell.trained:
             return reading + final
         kinds = 2 if profile.adapt.averaging else 1  # of weights that are measured on the way
@@ -106,33 +110,34 @@ def cost(
         progress: called with the number of timings done, their total and the name of the next.
         starts: the missing pretrainings that the cells start from.
     """
-    names = list(dict.fromkeys(decided(cell.forecaster, cell.k) for cell in missing))
+    contenders = list(dict.fromkeys(_contender(cell) for cell in missing))
     own = supply.lacking_for(starts)
     simulating = [*(cell.system for cell in missing), *(key.system for key in own)]
     system_names, kinds = list(dict.fromkeys(simulating)), {_kind(start): start for start in starts}
     remembered = _Remembered(supply, device)
-    total = len(names) + len(system_names) + len(kinds)
+    total = len(contenders) + len(system_names) + len(kinds)
 
     def report(number: int, text: str) -> None:
         if progress:
             progress(number, total, text)
 
     steps, draws = {}, {}
-    for number, name in enumerate(names):
+    for number, (name, k) in enumerate(contenders):
         report(number, name)
-        what = f"{_timed_as(name)} {profile.preset_of(name)} {profile.adapt.batch} {profile.adapt.precision}"
-        steps[name] = Step(**remembered.get(what, partial(measure, name, profile, device)))
+        kind = f"{_timed_as(name)} as {decided(name, k)}" if decided(name, k) != name else _timed_as(name)
+        what = f"cell of {kind} {profile.preset_of(name)} {profile.adapt.batch} {profile.adapt.precision}"
+        steps[name, k] = Step(**remembered.get(what, partial(measure, name, profile, device, k)))
     for number, system in enumerate(system_names):
-        report(len(names) + number, system)
+        report(len(contenders) + number, system)
         draws[system] = remembered.get(f"simulate {system}", partial(draw, system))["draw"]
     step_of = {}
-    for number, (kind, start) in enumerate(kinds.items(), start=len(names) + len(system_names)):
+    for number, (kind, start) in enumerate(kinds.items(), start=len(contenders) + len(system_names)):
         report(number, kind)
         step_of[kind] = remembered.get(kind, partial(measure_pretraining, start, device))["step"]
     report(total, "")
     seconds = {cell.forecaster: 0.0 for cell in missing}
     for cell in missing:
-        seconds[cell.forecaster] += steps[decided(cell.forecaster, cell.k)].of(cell, profile)
+        seconds[cell.forecaster] += steps[_contender(cell)].of(cell, profile)
     lacking = supply.lacks(keys_of(missing, profile))
     simulated = lacking + [
         key
@@ -149,25 +154,52 @@ def cost(
     )
 
 
-def measure(name: str, profile: Profile, device: torch.device) -> dict[str, float]:
-    """Return the seconds of a `Step`, timed on a few windows of noise after a warm-up update."""
+def _contender(cell: Cell) -> tuple[str, int]:
+    """Return the forecaster of a cell, and the least number of trajectories with which it is the same one."""
+    several = decided(cell.forecaster, cell.k) != cell.forecaster
+    return cell.forecaster, retention.SEVERAL if several else 1
+
+
+def measure(name: str, profile: Profile, device: torch.device, k: int = 1) -> dict[str, float]:
+    """Return the seconds of a `Step`, timed on a few windows of noise after a warm-up update.
+
+    Args:
+        name: of a forecaster or of a change.
+        profile: sizes and settings.
+        device: device to be timed.
+        k: number of trajectories, where that decides what the forecaster is.
+    """
     frames = FORECASTING.frames(TIMED_WINDOWS)
     fields = np.random.default_rng(0).standard_normal((frames, profile.grid, profile.grid, 2)).astype(np.float32)
     share = FORECASTING.count(FRAMES) / TIMED_WINDOWS  # windows of a whole trajectory over the timed ones
     normalizer = Normalizer((0.0, 0.0), (1.0, 1.0))
-    support = update = 0.0
-    if not changes.baseline(name).trained:
-        forecast = untrained(name, profile, normalizer, device)
+    support = decide = update = 0.0
+    found = changes.baseline(name)
+    if not found.trained:
+        forecast, _ = untrained(name, profile, normalizer, device)
     else:
-        adapt = partial(api.adapt, forecaster(name, profile), fields, normalizer=normalizer, device=device)
+        adapt = partial(
+            api.adapt,
+            forecaster(name, profile, k=k),
+            fields,
+            normalizer=normalizer,
+            base=found.base,
+            retain=found.retains,
+            device=device,
+        )
         adapt(config=replace(profile.adapt, steps=1))
         adapted = adapt(config=replace(profile.adapt, steps=TIMED_UPDATES))
-        support, update = adapted.record["seconds"]["features"], adapted.record["seconds"]["adapt"]
+        support, decide, update = (adapted.record["seconds"][part] for part in ("features", "decide", "adapt"))
         forecast = adapted.forecast
     trajectory = Trajectory(fields, np.arange(frames, dtype=np.float64), key=Key("noise"))
     spectra = RadialSpectra(normalizer.mean, normalizer.scale)
     test = _timed(lambda: evaluate(forecast, [trajectory], metrics=tuple(METRICS), observe=spectra.add), device)
-    return {"support": support * share, "update": update / TIMED_UPDATES, "test": test * share}
+    return {
+        "support": support * share,
+        "decide": decide * share,
+        "update": update / TIMED_UPDATES,
+        "test": test * share,
+    }
 
 
 def measure_pretraining(start: Pretraining, device: torch.device) -> dict[str, float]:

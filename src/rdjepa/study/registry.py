@@ -53,7 +53,7 @@ class Study:
     def __post_init__(self) -> None:
         """Set `cells` to the study's own name where no other is given; refuse values of a wrong type.
 
-        Names of systems and forecasters are looked up in `runner.cells`, since a study may be registered before them.
+        Names of systems and forecasters are looked up in `plan.cells`, since a study may be registered before them.
 
         Raises:
             StudyError: a string instead of a tuple of names, or budgets or seeds that are no whole numbers.

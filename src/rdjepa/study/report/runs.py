@@ -23,6 +23,8 @@ _COSTS = {
 def of_rows(rows: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
     """Return the records of the runs in the rows, with nested entries as columns of their own ("software.torch").
 
+    Their updates are those that were made, as far as that was recorded.
+
     Raises:
         ArgumentError: a run of the rows is not among the records.
     """
@@ -32,7 +34,10 @@ def of_rows(rows: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
         raise ArgumentError(
             f"expected a record of every run, got none of {', '.join(missing[:3])}; export both together"
         )
-    return pd.json_normalize(records[records["id"].astype(str).isin(runs)].to_dict("records"))
+    found = pd.json_normalize(records[records["id"].astype(str).isin(runs)].to_dict("records"))
+    if "made" in found:
+        found["updates"] = found.pop("made").fillna(found["updates"]).astype(int)
+    return found
 
 
 def sentence(rows: pd.DataFrame, records: pd.DataFrame) -> str:

@@ -1,0 +1,80 @@
+"""What adaptation makes of a network whose weights were all pretrained: how long, how much to keep, what beside it.
+
+The network as it is before any update tells, by its errors on the support, whether it knows the system
+(`rdjepa.adaptation.retention`) and in which shares it stands beside simple forecasts
+(`rdjepa.adaptation.combination`). Not part of the paper's protocol.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rdjepa.adaptation import combination, retention
+from rdjepa.adaptation.adapt import Windows
+from rdjepa.data.statistics import Normalizer
+from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.combined import Combined
+from rdjepa.forecasters.equation import Equation
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How a network is adapted, and what forecasts in the end.
+
+    Attributes:
+        steps: parameter updates.
+        share: of the weights before adaptation, which is mixed into those after it.
+        combined: the network, as it was, beside simple forecasts; None where it forecasts alone.
+        told: what decided, for the record.
+    """
+
+    steps: int
+    share: float = 0.0
+    combined: Combined | None = None
+    told: Mapping[str, Any] = field(default_factory=dict)
+
+    def around(self, network: ForecastModel, equation: Equation | None = None) -> ForecastModel:
+        """Return what forecasts with a network, or with one that has other weights; the equation as given, if it is."""
+        if self.combined is None:
+            return network
+        return Combined(network, self.combined.linear, self.combined.shares, equation or self.combined.equation)
+
+
+def decide(
+    network: ForecastModel,
+    data: Windows,
+    support: Sequence[np.ndarray],
+    normalizer: Normalizer,
+    steps: int,
+    *,
+    combines: bool = True,
+    retains: bool = True,
+    shortens: bool = True,
+    walls: bool = False,
+) -> Decision:
+    """Decide by the errors of a pretrained network on the support, before any update.
+
+    Args:
+        network: all of it pretrained, on the device of the data.
+        data: the windows of the support.
+        support: its trajectories (T, H, W, C), in physical units.
+        normalizer: their field statistics.
+        steps: updates of a system that the network does not know.
+        combines: whether simple forecasts may stand beside it.
+        retains: whether some of its weights may be retained, of fewer than `retention.SEVERAL` trajectories.
+        shortens: whether there may be fewer updates where they are.
+        walls: whether fields end at walls.
+    """
+    error, together, made = retention.unadapted(network.eval(), data), None, None
+    told: dict[str, Any] = {"unadapted": error}
+    if combines:
+        made, together = combination.combined(network, support, normalizer, data.targets.device, walls)
+        told["together"] = together
+    known = retention.knows(error, together)
+    if made:
+        made = made if known else combination.blended(network, made.equation)
+        told["combined"] = made.shares[:2].sum(0).tolist()  # where the context tells nothing of itself
+    share = retention.share_for(known, len(support)) if retains else 0.0
+    return Decision(min(steps, retention.UPDATES) if share and shortens else steps, share, made, told)
