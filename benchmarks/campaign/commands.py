@@ -70,7 +70,7 @@ FORECAST = Command("forecast", ("forecast", *_READ, *_to("forecast.npz")), needs
 EVALUATE = Command("evaluate", ("evaluate", *_READ, *_to("rows.jsonl")), needs=(DATA, "adapt"))
 CURVE = Command(
     "learning-curve",
-    ("learning-curve", FIRST, SECOND, "--model", "{inputs}/pretrain/model", "--updates", "2", *_to("curve.csv")),
+    ("learning-curve", FIRST, SECOND, "--model", "{inputs}/pretrain/model", "--steps", "2", *_to("curve.csv")),
     needs=(DATA, "pretrain"),
 )
 LOOK = Command(

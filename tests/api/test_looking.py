@@ -29,7 +29,7 @@ def slow(frames=41):
 
 def test_a_learning_curve_of_arrays_and_its_figure(tmp_path):
     lines = []
-    curve = rdjepa.learning_curve(FIELDS, model=small(), updates=1, progress=lambda *line: lines.append(line))
+    curve = rdjepa.learning_curve(FIELDS, model=small(), steps=1, progress=lambda *line: lines.append(line))
     assert curve.counts == (1, 2, 3) and curve.names == (
         "persistence",
         "extrapolation",
@@ -53,11 +53,11 @@ def test_a_curve_goes_on_from_its_file_unless_the_data_or_settings_changed(tmp_p
         return adapt(model, support, **settings)
 
     monkeypatch.setattr("rdjepa.api.evaluating.adapt", counted)
-    first = rdjepa.learning_curve(FIELDS[:3], model=small(), updates=1, draws=1, out=out)
+    first = rdjepa.learning_curve(FIELDS[:3], model=small(), steps=1, draws=1, out=out)
     assert fitted == [1, 2] and curve_file.read(out) == list(first.rows)
-    assert rdjepa.learning_curve(FIELDS[:3], model=small(), updates=1, draws=1, out=out) == first and fitted == [1, 2]
-    for change in ({"updates": 2}, {"model": small(1)}, {"trajectories": FIELDS[1:]}):
-        given = {"trajectories": FIELDS[:3], "model": small(), "updates": 1} | change
+    assert rdjepa.learning_curve(FIELDS[:3], model=small(), steps=1, draws=1, out=out) == first and fitted == [1, 2]
+    for change in ({"steps": 2}, {"model": small(1)}, {"trajectories": FIELDS[1:]}):
+        given = {"trajectories": FIELDS[:3], "model": small(), "steps": 1} | change
         rdjepa.learning_curve(given.pop("trajectories"), draws=1, out=out, **given)
         assert len(fitted) == 4
         del fitted[2:]
@@ -69,17 +69,17 @@ def test_a_curve_that_is_ended_early_loses_no_row_of_its_file(tmp_path):
     def ended(*_):
         raise KeyboardInterrupt
 
-    first = rdjepa.learning_curve(FIELDS[:3], updates=1, out=out, **given)
+    first = rdjepa.learning_curve(FIELDS[:3], steps=1, out=out, **given)
     with pytest.raises(KeyboardInterrupt):
-        rdjepa.learning_curve(FIELDS[:3], updates=1, out=out, progress=ended, **given)
+        rdjepa.learning_curve(FIELDS[:3], steps=1, out=out, progress=ended, **given)
     assert curve_file.read(out) == list(first.rows)
-    second = rdjepa.learning_curve(FIELDS[:3], updates=2, out=out, **given)
+    second = rdjepa.learning_curve(FIELDS[:3], steps=2, out=out, **given)
     both = set(first.rows) | set(second.rows)
     assert set(curve_file.read(out)) == both and len(curve_file.read(out)) == len(both) > len(first.rows)
     assert {row.identity for row in second.rows if row.forecaster == "fno"}.isdisjoint(
         {row.identity for row in first.rows if row.forecaster == "fno"}
     )
-    assert rdjepa.learning_curve(FIELDS[:3], updates=1, out=out, **given) == first
+    assert rdjepa.learning_curve(FIELDS[:3], steps=1, out=out, **given) == first
     assert set(curve_file.read(out)) == both
 
 
@@ -93,27 +93,27 @@ def test_a_curve_replaces_no_file_but_a_curve_unless_forced(monkeypatch, tmp_pat
         without.delattr("rdjepa.api.evaluating.measure")
         for out, force in ((data, False), (str(data), False), (notes, False), (tmp_path, False), (tmp_path, True)):
             with pytest.raises(OutputError, match=r"expected a learning curve or no file at .*, got something else; "):
-                rdjepa.learning_curve(data, model=small(), updates=1, draws=1, out=out, force=force)
+                rdjepa.learning_curve(data, model=small(), steps=1, draws=1, out=out, force=force)
         with pytest.raises(ArgumentError, match="expected out to be a"):
-            rdjepa.learning_curve(data, model=small(), updates=1, draws=1, out=3)  # type: ignore[arg-type]
+            rdjepa.learning_curve(data, model=small(), steps=1, draws=1, out=3)  # type: ignore[arg-type]
     assert data.read_bytes() == before and notes.read_text() == "three years of work"
-    curve = rdjepa.learning_curve(data, model=small(), updates=1, draws=1, out=notes, force=True)
+    curve = rdjepa.learning_curve(data, model=small(), steps=1, draws=1, out=notes, force=True)
     assert curve_file.read(notes) == list(curve.rows)
 
 
 def test_one_trajectory_is_cut_into_spans_and_that_is_said():
-    curve = rdjepa.learning_curve(np.concatenate(FIELDS[:3]), model=small(), updates=1, draws=1)
+    curve = rdjepa.learning_curve(np.concatenate(FIELDS[:3]), model=small(), steps=1, draws=1)
     assert curve.spans and curve.trajectories == 4 and "cut into 4 spans of time" in curve.notes[1]
     with pytest.raises(DataError, match="or one of 18 frames"):
-        rdjepa.learning_curve(FIELDS[0], model=small(), updates=1)
+        rdjepa.learning_curve(FIELDS[0], model=small(), steps=1)
 
 
 @pytest.mark.parametrize(
-    "settings", [{"updates": 0}, {"draws": 0}, {"seed": -1}, {"stride": "half"}, {"stride": 0}, {"base": "cubic"}]
+    "settings", [{"steps": 0}, {"draws": 0}, {"seed": -1}, {"stride": "half"}, {"stride": 0}, {"base": "cubic"}]
 )
 def test_bad_settings_of_a_curve_are_refused_and_nothing_is_written(tmp_path, settings):
     with pytest.raises(ArgumentError, match=r"expected .*, got .*; "):
-        rdjepa.learning_curve(FIELDS, model=small(), out=tmp_path / "rows.csv", **{"updates": 1} | settings)
+        rdjepa.learning_curve(FIELDS, model=small(), out=tmp_path / "rows.csv", **{"steps": 1} | settings)
     assert not list(tmp_path.iterdir())
 
 

@@ -290,7 +290,7 @@ def test_a_learning_curve_prints_a_table_and_advice_and_goes_on(monkeypatch, cap
     monkeypatch.chdir(tmp_path)
     checkpoint.save(build("tiny", seed=0), tmp_path / "model", {}, "card")
     np.save("mine.npy", np.random.default_rng(0).standard_normal((2, 9, 64, 64, 2)).astype(np.float32))
-    command = ("learning-curve", "mine.npy", "--model", "model", "--updates", 1, "--draws", 1)
+    command = ("learning-curve", "mine.npy", "--model", "model", "--steps", 1, "--draws", 1)
     for _ in range(2):
         assert not run(monkeypatch, *command)
         shown = " ".join(capsys.readouterr().out.split())

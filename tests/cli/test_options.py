@@ -47,7 +47,7 @@ def test_names_in_help_are_those_that_are_known(shown, known):
     ("command", "known"),
     [
         (about.demo, vars(demo.DemoConfig())),
-        (curve.learning_curve, {"updates": api.CURVE_UPDATES, "draws": api.CURVE_DRAWS}),
+        (curve.learning_curve, {"steps": api.CURVE_UPDATES, "draws": api.CURVE_DRAWS}),
         (
             look.first_look,
             {"steps": api.LOOK_UPDATES, "level": api.LOOK_LEVEL, "hold_out": api.LOOK_SHARE},

@@ -150,7 +150,7 @@ def adapt(
             "expected weights that were all pretrained where a share is retained, got a fresh decoder or a base; take "
             'the pretrained decoder (--decoder pretrained, decoder="pretrained") and no base, or retain nothing'
         )
-    settings = config or PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig())
+    settings = config or PROFILES.get(start.preset, AdaptConfig())
     settings = dataclasses.replace(
         settings,
         steps=settings.steps if steps is None else steps,

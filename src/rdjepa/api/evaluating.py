@@ -91,7 +91,7 @@ def learning_curve(
     trajectories: Any,
     *,
     model: RDJEPA | ForecastModel | str | Path = checkpoint.DEFAULT,
-    updates: int = CURVE_UPDATES,
+    steps: int = CURVE_UPDATES,
     draws: int = CURVE_DRAWS,
     seed: int = 777,
     base: str = AUTO,
@@ -114,7 +114,7 @@ def learning_curve(
     Args:
         trajectories: as for `adapt`; at least two, or one of 18 frames.
         model: as for `adapt`.
-        updates: of every adaptation; the same for every K.
+        steps: updates of every adaptation; the same for every K.
         draws: of what is left out and of the order of the others; one has no bars.
         seed: of the draws, of fresh weights and of the order of windows.
         base: as for `adapt`, for the model and its control.
@@ -133,7 +133,7 @@ def learning_curve(
         OutputError: `out` is a file of another kind, or cannot be written.
     """
     torch_device = device if isinstance(device, torch.device) else device_named(device)
-    checked(updates, Count, "updates")
+    checked(steps, Count, "steps")
     checked(draws, Few, "draws")
     checked(seed, Seed, "seed")
     require_base(base)
@@ -149,7 +149,7 @@ def learning_curve(
     checked_fields(given, grid)
     single = len(given) == 1
     parts = spans(given[0]) if single else given
-    settings = {"steps": updates, "seed": seed, "base": base, "encoder": AUTO, "decoder": AUTO, "retain": AUTO}
+    settings = {"steps": steps, "seed": seed, "base": base, "encoder": AUTO, "decoder": AUTO, "retain": AUTO}
     subject = start.name if isinstance(start, ForecastModel) else RDJEPAForecaster.name
     models = {subject: start}
     if isinstance(start, RDJEPA):
@@ -178,8 +178,8 @@ def learning_curve(
         progress=progress,
         keep=None if out is None else lambda rows: curve_file.write(list(dict.fromkeys([*rows, *before])), out),
     )
-    full = PROFILES.get(start.preset if isinstance(start, ForecastModel) else start.name, AdaptConfig()).steps
-    notes = [f"{updates} updates for every K; adapt takes up to {full} by default"] if updates != full else []
+    full = PROFILES.get(start.preset, AdaptConfig()).steps
+    notes = [f"{steps} updates for every K; adapt takes up to {full} by default"] if steps != full else []
     if single:
         notes.append(f"one trajectory is cut into {len(parts)} spans of time, more alike than trajectories are")
     return LearningCurve(tuple(rows), subject, len(parts), single, tuple(notes))

@@ -16,7 +16,7 @@ def demo(
     system: Annotated[str, typer.Option(help="System to forecast.")] = "barkley",
     model: Model = MODEL,
     k: Annotated[int, typer.Option(min=1, help="Support trajectories.")] = 1,
-    updates: Annotated[int, typer.Option(min=1, help="Training updates of both models.")] = 100,
+    steps: Annotated[int, typer.Option(min=1, help="Training updates of both models.")] = 100,
     test: Annotated[int, typer.Option(min=1, help="Unseen trajectories to evaluate on.")] = 6,
     support_seed: Annotated[int, typer.Option(min=0, max=LAST_SEED, help="Which support set.")] = 777,
     out: Annotated[Path, typer.Option(help="Directory for figure, animation, result and data.")] = Path("demo"),
@@ -27,12 +27,12 @@ def demo(
     from rdjepa import systems
 
     system = systems.named(system)
-    config = demonstration.DemoConfig(system, model, k, updates, test, support_seed, device=device)
+    config = demonstration.DemoConfig(system, model, k, steps, test, support_seed, device=device)
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     result = demonstration.run(config, out, progress)
     console.print(
-        f"{system}, K = {k}, {updates} updates, {test} unseen trajectories x {result['windows_per_trajectory']} windows"
+        f"{system}, K = {k}, {steps} updates, {test} unseen trajectories x {result['windows_per_trajectory']} windows"
     )
     console.print(_curve_table(result["curve"]))
     for metric, title in (("relative_l2", "relative L2 error"), ("gradient_l1", "gradient L1 error")):

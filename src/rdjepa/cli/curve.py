@@ -38,7 +38,7 @@ def learning_curve(
     out: Annotated[
         Path, typer.Option(help="CSV file for the rows; the figure goes beside it, with the ending .png.")
     ] = Path("learning-curve.csv"),
-    updates: Annotated[int, typer.Option(min=1, help="Updates of every adaptation, the same for every K.")] = (
+    steps: Annotated[int, typer.Option(min=1, help="Updates of every adaptation, the same for every K.")] = (
         CURVE_UPDATES
     ),
     draws: Annotated[
@@ -76,7 +76,7 @@ def learning_curve(
         curve = api.learning_curve(
             data,
             model=model,
-            updates=updates,
+            steps=steps,
             draws=draws,
             seed=seed,
             base=base,

@@ -173,6 +173,11 @@ class RDJEPA(nn.Module):
         )
         self.decoder = decoder_of(config)
 
+    @property
+    def preset(self) -> str:
+        """Name of its sizes, as forecasters have it."""
+        return self.name
+
 
 def decoder_of(config: ModelConfig) -> Decoder:
     """Return a decoder with fresh weights."""
