@@ -94,7 +94,7 @@ def adapt(
         str,
         typer.Option(
             help="Share of the weights before adaptation that is mixed into the result (pretrained decoder); auto: "
-            "half after 100 updates where the model can forecast the data, fewer than five, without any, else 0."
+            "half, after 100 updates, where it forecasts the data well before any and they are fewer than five; else 0."
         ),
     ] = "auto",
     resample: Resample = False,
