@@ -247,43 +247,36 @@ def compute(
         seen.update({str(t.key): store.checksum(t.fields) for t in found})
         return found
 
-    support_trajectories = read(cell.support())
+    learned = read(cell.support())
     watch.lap("support")
     tests = cell.test(profile.test)
-    forecast: Forecast
     curve: list[dict[str, Any]] = []
+    forecast: Forecast
     if cell.trained:
-        measuring = 0.0
-
-        def measure(updates: int, weights: str, snapshot: Forecaster) -> None:
-            nonlocal measuring
-            started = time.perf_counter()
-            for key in tests:
-                found = evaluate(snapshot.forecast, [get(key)], metrics=CURVE_METRICS, stride=profile.stride)
-                curve.extend({"updates": updates, "weights": weights} | vars(row) for row in found)
-            measuring += time.perf_counter() - started
-
+        others = contenders.rehearsed(cell.forecaster, profile, lambda key: read([key])[0])
         start = contenders.forecaster(cell.forecaster, profile, pretrained, cell.k)
+        measured = _Curve(partial(map, get, tests), profile.stride)
         adapted = api.adapt(
             start,
-            support_trajectories,
+            learned,
             config=profile.adapt,
             normalizer=normalizer,
-            rehearse=contenders.rehearsed(cell.forecaster, profile, lambda key: read([key])[0]),
+            rehearse=others,
             base=changes.baseline(cell.forecaster).base,
             retain=changes.baseline(cell.forecaster).retains,
             device=device,
-            observe=measure,
+            observe=measured,
             at=profile.observed,
         )
-        forecast, made = adapted.forecast, _made(adapted)
+        curve = measured.rows
         watch.lap("features")
         # `api.adapt` computes features, decision, updates and the curve in one call, and says what each took.
-        watch.move("features", "curve", measuring)
+        watch.move("features", "curve", measured.seconds)
         watch.move("features", "decide", adapted.record["seconds"]["decide"])
-        watch.move("features", "adapt", adapted.record["seconds"]["adapt"] - measuring)
+        watch.move("features", "adapt", adapted.record["seconds"]["adapt"] - measured.seconds)
+        forecast, made = adapted.forecast, _made(adapted)
     else:
-        forecast, model = contenders.untrained(cell.forecaster, profile, normalizer, device, support_trajectories)
+        forecast, model = contenders.untrained(cell.forecaster, profile, normalizer, device, learned)
         made = {"parameters": parameter_count(model), "trained": 0}
     spectra = RadialSpectra(normalizer.mean, normalizer.scale)
     rows = []
@@ -345,6 +338,28 @@ def _parquet(rows: list[dict[str, Any]]) -> bytes:
     stream = io.BytesIO()
     pd.DataFrame(rows).to_parquet(stream, index=False)
     return stream.getvalue()
+
+
+class _Curve:
+    """Errors on the way of an adaptation, as it calls it, and the seconds that measuring them took.
+
+    Args:
+        tests: returns the test trajectories, one at a time.
+        stride: of their windows.
+    """
+
+    def __init__(self, tests: Callable[[], Iterable[Trajectory]], stride: int) -> None:
+        self.tests, self.stride = tests, stride
+        self.rows: list[dict[str, Any]] = []
+        self.seconds = 0.0
+
+    def __call__(self, updates: int, weights: str, snapshot: Forecaster) -> None:
+        """Measure the forecaster as it is after so many updates."""
+        started = time.perf_counter()
+        for trajectory in self.tests():
+            found = evaluate(snapshot.forecast, [trajectory], metrics=CURVE_METRICS, stride=self.stride)
+            self.rows.extend({"updates": updates, "weights": weights} | vars(row) for row in found)
+        self.seconds += time.perf_counter() - started
 
 
 class _Watch:
