@@ -25,13 +25,12 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
-from rdjepa.forecasters.combined import COMBINED, EVERY, Combined, blending
+from rdjepa.forecasters.combined import COMBINED, EVERY, PARTS, Combined, blending
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Corrected, Linear
 
 TOGETHER = 8  # windows in memory
 ROUNDING = 1e-12  # of second moments
-PARTS = 10  # of the support, at most, each forecast from the others; of no more trajectories each is a part
 
 
 def correcting(network: ForecastModel, support: Sequence[np.ndarray], normalizer: Normalizer) -> Corrected:

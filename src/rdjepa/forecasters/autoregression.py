@@ -21,6 +21,7 @@ from rdjepa.forecasters.simple import Simple
 LAGS = 2
 RIDGE = 1e-6  # weight of the squared coefficients against the mean squared error: two frames of slow fields are alike
 MARGIN = 0.5  # of the range of a component in the context
+CONSTANTS = {"lags": LAGS, "ridge": RIDGE, "margin": MARGIN}
 
 
 class Autoregression(Simple):
