@@ -7,6 +7,7 @@ import pytest
 
 import rdjepa
 from rdjepa import forecasters
+from rdjepa.data.fields import with_second
 from rdjepa.errors import ArgumentError, CheckpointError, DataError
 from rdjepa.forecasters.combined import RULE, Combined
 from rdjepa.forecasters.fno import Config
@@ -100,6 +101,8 @@ def test_a_calibration_on_the_support_and_two_calibrations_are_refused():
         adapt(movie(0), calibrate=[movie(1), movie(0)])
     with pytest.raises(ArgumentError, match="got both; leave one out"):
         adapt(movie(0), calibrate=movie(1), hold_out=0.4)
+    with pytest.raises(DataError, match="trajectories that differ, got 1 of 3 that repeat another"):
+        adapt([movie(0), movie(1), movie(0)], hold_out=0.4)
     with pytest.raises(DataError, match="16 x 16 grid, got 8 x 8"):
         adapt(movie(0), calibrate=movie(1, side=8))
 
@@ -140,3 +143,23 @@ def test_one_that_was_combined_by_another_rule_is_refused(tmp_path, monkeypatch)
     monkeypatch.setattr("rdjepa.adaptation.forecaster.RULE", {**RULE, "bands": 3})
     with pytest.raises(CheckpointError, match=r"adapt again"):
         rdjepa.load_forecaster(path)
+
+
+def test_one_measured_component_and_two_are_not_taken_for_each_other(tmp_path):
+    one, two = adapt(movie(0)[..., 0]), adapt(movie(0))
+    assert (one.record["measured"], two.record["measured"]) == (1, 2)
+    assert rdjepa.evaluate(one, movie(1)[..., :1]) and rdjepa.evaluate(two, movie(1))
+    with pytest.raises(DataError, match=r"trajectories of 1 measured component, as those .* got 2; choose"):
+        rdjepa.evaluate(rdjepa.load_forecaster(one.save(tmp_path / "one.safetensors")), movie(1))
+    with pytest.raises(DataError, match=r"trajectories of 2 measured components, as those .* got 1; choose"):
+        rdjepa.evaluate(two, movie(1)[..., 0])
+    with pytest.raises(DataError, match="got some of one and some of two"):
+        adapt([movie(0), rdjepa.Trajectory(with_second(movie(1)[..., :1]), np.arange(20.0))])
+
+
+def test_the_stability_of_several_rollouts_at_once_and_a_file_without_a_name_are_refused(calibrated):
+    contexts = np.stack([movie(1)[:4], movie(2)[:4]])
+    with pytest.raises(DataError, match="one rollout"):
+        calibrated.stable_frames(contexts, calibrated.rollout(contexts, 7))
+    with pytest.raises(ArgumentError, match="a forecaster's file to be a str or Path, got None"):
+        calibrated.save(None)

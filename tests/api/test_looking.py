@@ -1,5 +1,7 @@
 """The learning curve, and frame strides and components that a forecaster keeps, through the public functions."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -260,7 +262,9 @@ def test_two_strides_are_refused(stride):
 
 
 def test_a_first_look_takes_a_smaller_stride_where_the_suggested_one_would_leave_too_few_frames():
-    look = rdjepa.first_look(slow(40), model=small(), steps=1)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="frame stride")  # it has no such option
+        look = rdjepa.first_look(slow(40), model=small(), steps=1)
     assert look.forecaster.stride == 1  # three would leave 14 frames, of which 6 would be held out
     look = rdjepa.first_look(slow(45), model=small(), steps=1)
     assert look.forecaster.stride == 2 and look.forecaster.record["held_out"] == {"frames": 9}

@@ -73,7 +73,7 @@ def test_a_signal_that_a_library_turns_into_its_own_error_is_that_signal(capsys,
     monkeypatch.setattr("rdjepa.systems.names", compiling)
     status, text = ended(capsys, "systems")
     assert status == expected and "Traceback" not in text and "bug" not in text
-    assert text.startswith("interrupted; what was finished is kept") == (number == signal.SIGINT)
+    assert text.startswith("interrupted; files that were finished are kept") == (number == signal.SIGINT)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,16 @@ import numpy as np
 import pytest
 import torch
 
-from rdjepa.data.fields import channels_first, channels_last, validate, with_second
+from rdjepa.data.fields import (
+    block_means,
+    channels_first,
+    channels_last,
+    measured,
+    require_times,
+    validate,
+    why_rounded,
+    with_second,
+)
 from rdjepa.errors import DataError
 
 GOOD = np.random.default_rng(0).normal(size=(9, 16, 24, 2)).astype(np.float32)
@@ -75,3 +84,27 @@ def test_beside_one_component_stands_what_it_was_a_frame_earlier() -> None:
     np.testing.assert_allclose(both[0, ..., 1] + both[1, ..., 0], 2 * both[0, ..., 0], rtol=1e-5, atol=1e-5)
     with pytest.raises(DataError, match="at least 2 frames"):
         with_second(GOOD[:1, ..., :1])
+    assert (measured(both), measured(GOOD), measured(both[..., ::-1])) == (1, 2, 2)
+
+
+@pytest.mark.parametrize("start", [0.0, 2.46e6, 1.7e9])
+def test_a_hole_in_time_is_found_however_late_it_is(start: float) -> None:
+    times = start + 60 * np.arange(14.0)
+    require_times(times, 14)
+    with pytest.raises(DataError, match="expected equally spaced times, got intervals from 60 to 600"):
+        require_times(np.r_[times[:7], times[7:] + 540], 14)
+
+
+def test_dates_are_no_numbers() -> None:
+    with pytest.raises(DataError, match=r"real numbers, got datetime64\[D\]; give those since the first frame"):
+        require_times(np.arange("2000-01-01", "2000-01-10", dtype="datetime64[D]"), 9)
+
+
+def test_a_component_that_float32_makes_coarse_is_named() -> None:
+    assert not why_rounded("u", 1e3, 1.0) and not why_rounded("u", 0.0, 0.0)
+    assert "component u varies by 0.7 in values up to 1e+06, so float32 has 6 steps" in why_rounded("u", 1e6, 0.7)
+
+
+def test_block_means_of_whole_numbers_are_not_rounded() -> None:
+    fields = np.arange(16, dtype=np.uint8).reshape(1, 4, 4, 1)
+    assert np.array_equal(block_means(fields, 2)[0, ..., 0], [[2.5, 4.5], [10.5, 12.5]])

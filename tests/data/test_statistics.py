@@ -75,3 +75,9 @@ def test_what_means_nothing_is_refused() -> None:
 def test_what_is_no_field_has_no_statistics(arrays):
     with pytest.raises(DataError, match=r"expected numbers \(\.\.\., C\)"):
         Normalizer.fit(arrays)
+
+
+@pytest.mark.parametrize("of", [np.asarray, torch.as_tensor])
+def test_whole_numbers_are_standardized_as_real_ones(of) -> None:
+    normalizer, whole = Normalizer((0.5,), (2.0,)), np.arange(4)[:, None]
+    np.testing.assert_allclose(normalizer.standardize(of(whole)), (whole - 0.5) / 2)

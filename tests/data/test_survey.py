@@ -50,7 +50,8 @@ def test_of_much_data_frames_at_even_distances_are_looked_at(monkeypatch, tmp_pa
     ("fields", "words"),
     [
         (np.where(np.arange(12)[:, None, None, None] == 4, np.nan, FIELDS[0]), "1 frames that are not"),
-        (np.stack([FIELDS[0, ..., 0], np.ones((12, 16, 16))], -1), "component 1 constant"),
+        (np.stack([FIELDS[0, ..., 0], np.ones((12, 16, 16))], -1), "got component 1 between 1 and 1 in all frames"),
+        (FIELDS[0] * 1e-30, "that vary by at least 1e-05"),
         (FIELDS[0, :8], "at least 9 frames"),
         (np.concatenate([FIELDS[0], FIELDS[1]], -1), "expected 2 components, got 4"),
         (FIELDS[0].astype(np.float64) * 1e60, "float32"),

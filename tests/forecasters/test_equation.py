@@ -9,7 +9,7 @@ import torch
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters import cubic, equation
 from rdjepa.forecasters.base import CONTEXT, HORIZONS
-from rdjepa.forecasters.cubic import monomials_of
+from rdjepa.forecasters.cubic import Squares, monomials_of, squares
 from rdjepa.forecasters.equation import Equation, Remembering
 
 DIFFUSION = (0.32, 0.16)
@@ -213,6 +213,19 @@ def test_a_saved_one_forecasts_the_same():
 def test_unfit_supports_are_refused(support):
     with pytest.raises(ArgumentError, match="at least 3 frames"):
         Equation.fit(support)
+
+
+def test_a_support_whose_squares_are_not_finite_has_no_say(monkeypatch):
+    fields = solved_by(gray_scott, frames=12)
+
+    def missed(*arguments):
+        gram, cross, value = squares(*arguments)
+        return Squares(gram * torch.inf, cross, value)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rdjepa.forecasters.equation.squares", missed)
+        model = Equation.fit([fields])
+    assert (model.gram == 0).all() and model(fields[None, :CONTEXT]).isfinite().all()
 
 
 def test_buffers_in_single_precision_are_enough():

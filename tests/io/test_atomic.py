@@ -89,3 +89,20 @@ def test_too_many_folders_and_a_loop_of_links_are_one_sentence(tmp_path):
     for path in (tmp_path / "loop" / "a", tmp_path.joinpath(*["a"] * 2000)):
         with pytest.raises(OutputError, match=r"^expected to write "):
             write_bytes(path / "b", b"")
+
+
+def test_a_new_file_has_the_rights_that_the_user_gives_files_and_one_that_is_replaced_keeps_its_own(tmp_path):
+    script = "import os, sys; os.umask(0o027); from rdjepa.io.atomic import write_bytes; write_bytes(sys.argv[1], b'')"
+    subprocess.run([sys.executable, "-c", script, tmp_path / "new"], check=True)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640
+    (tmp_path / "new").chmod(0o600)
+    write_bytes(tmp_path / "new", b"again")
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o600
+
+
+def test_through_a_link_the_file_that_it_stands_for_is_written(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder" / "file")
+    for content in (b"one", b"two"):
+        write_bytes(tmp_path / "link", content)
+        assert (tmp_path / "link").is_symlink() and (tmp_path / "folder" / "file").read_bytes() == content

@@ -299,6 +299,13 @@ def test_a_root_that_is_a_file_is_one_sentence(tmp_path, brief, two_cells):
         study.run(tmp_path / "file", two_cells, brief)
 
 
+def test_no_updates_of_what_has_to_learn_are_refused_before_anything_is_simulated(tmp_path, brief):
+    none = replace(brief, adapt=replace(brief.adapt, steps=0))
+    with pytest.raises(StudyError, match="at least one update of a forecaster with fresh weights, got 0 for heldout/"):
+        study.run(tmp_path / "root", study.cells("heldout", ["forecaster=fno"]), none)
+    assert not (tmp_path / "root").exists()
+
+
 def test_missing_checkpoints_and_data_name_the_command(tmp_path, brief):
     cells = study.cells("heldout", ["forecaster=rd-jepa"])
     with pytest.raises(CheckpointError, match="rdjepa pretrain --preset nano"):

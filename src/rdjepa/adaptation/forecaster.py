@@ -1,6 +1,6 @@
 """The adapted forecaster in physical units, as `rdjepa.adapt` returns it, and its file."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,10 @@ from rdjepa.adaptation.intervals import Calibration, Interval, scales
 from rdjepa.adaptation.novelty import Familiar, embed
 from rdjepa.adaptation.rollout import rollout, stable_frames
 from rdjepa.checks import Count, checked, of_class
-from rdjepa.data.fields import channels_first, channels_last, single
+from rdjepa.data.fields import channels_first, channels_last, measured, single
 from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
+from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, warn
 from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
@@ -111,6 +112,22 @@ class Forecaster:
             warn(note, Note)
         return replace(reading, stride=reading.stride or self.stride, components=components)
 
+    def require_measured(self, trajectories: Sequence[Trajectory]) -> None:
+        """Refuse trajectories of another number of measured components than those that it was adapted to.
+
+        Where there was one, the second is the same field one frame earlier, and nothing else may stand there.
+
+        Raises:
+            DataError: there are some.
+        """
+        own = self.record.get("measured")  # None in older files
+        others = {measured(each.fields) for each in trajectories} - {own}
+        if own is not None and others:
+            raise DataError(
+                f"expected trajectories of {own} measured component{'s' * (own > 1)}, as those that the forecaster was "
+                f"adapted to, got {max(others)}; choose what was measured there with --components (components=)"
+            )
+
     def forecast(self, context: np.ndarray) -> np.ndarray:
         """Forecast the five frames after the context; a warning says when numbers were too large for a finite one.
 
@@ -175,7 +192,14 @@ class Forecaster:
 
         They are finite, and leave the range of support and context by at most its width. In files that do not say the
         range of the support, it is that within three standard deviations of the mean.
+
+        Raises:
+            DataError: several rollouts.
         """
+        if np.ndim(made) != 4:
+            raise DataError(
+                f"expected one rollout (N, H, W, C), got shape {np.shape(made)}; ask for those of a batch one by one"
+            )
         mean, std = np.array(self.normalizer.mean), np.array(self.normalizer.scale)
         low, high = self.record.get("range", (mean - 3 * std, mean + 3 * std))
         given = np.asarray(context)
@@ -307,7 +331,7 @@ class Forecaster:
             ArgumentError: no other process could import the model's class; see `why_unsavable`.
             OutputError: the file cannot be written.
         """
-        path = Path(path)
+        path = Path(of_class(path, str | Path, "a forecaster's file"))
         refusal = why_unsavable(self.model)
         if refusal:
             raise ArgumentError(refusal)

@@ -52,7 +52,8 @@ def forecast_all(
         progress: called after each trajectory with its number twice, as their total is unknown, and its key.
 
     Raises:
-        DataError: no trajectory, one of fewer than four frames, or of another grid than those before.
+        DataError: no trajectory, one of fewer than four frames, of another grid than those before, or of another number
+            of measured components than the forecaster takes.
         OutputError: the file cannot be written.
     """
     with replacing(path) as part, h5py.File(part, "w") as file:
@@ -60,6 +61,7 @@ def forecast_all(
         names: list[str] = []
         forecasts, whose, starts = None, _growing(file, "trajectory"), _growing(file, "start")
         for number, trajectory in enumerate(trajectories):
+            forecaster.require_measured([trajectory])
             fields = trajectory.fields
             if len(fields) < CONTEXT:
                 raise DataError(

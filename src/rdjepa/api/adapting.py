@@ -17,6 +17,7 @@ from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
 from rdjepa.adaptation.novelty import embed, familiar, summarize
 from rdjepa.api.support import AUTO, read_support, rehearsed_fields
 from rdjepa.checks import BelowOne, checked, of_class
+from rdjepa.data.fields import measured
 from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
@@ -231,6 +232,7 @@ def adapt(
         "config": dataclasses.asdict(settings),
         "stride": support.stride,
         **({"components": support.components} if support.components else {}),
+        "measured": measured(support.fields[0]),
         "support": support.names,
         "checksums": support.checksums,
         "frames": [len(fields) for fields in support.fields],

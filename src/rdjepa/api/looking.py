@@ -1,6 +1,7 @@
 """The public function for a first look: from a source of trajectories to a forecast with its interval."""
 
 import copy
+import dataclasses
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -119,10 +120,9 @@ def first_look(
         steps=steps,
         seed=seed,
         resample=True,
-        stride=_stride(source, hold_out, reading),
         hold_out=hold_out,
         base=base,
-        reading=reading,
+        reading=dataclasses.replace(reading or Reading(), stride=_stride(source, hold_out, reading)),
         device=device,
         progress=progress,
     )

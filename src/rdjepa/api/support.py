@@ -9,7 +9,7 @@ import numpy as np
 
 from rdjepa.adaptation import intervals
 from rdjepa.data import readers, survey
-from rdjepa.data.fields import validate
+from rdjepa.data.fields import measured, validate
 from rdjepa.data.readers import Reading
 from rdjepa.data.regrid import has_walls
 from rdjepa.data.trajectory import Trajectory
@@ -81,6 +81,7 @@ def read_support(
     grid = tiled_grid(given) if tile else side
     support = undivided = checked_fields(given, grid)
     others: list[np.ndarray] = []
+    _refuse_mixtures(undivided)
     if hold_out is not None:
         support, others = intervals.hold_out(undivided, hold_out)
     kept = len(undivided) - len(support)
@@ -102,6 +103,20 @@ def read_support(
         checksums=checksums,
         held_out={} if hold_out is None else {"trajectories": kept} if kept else {"frames": len(others[0])},
     )
+
+
+def _refuse_mixtures(fields: Sequence[np.ndarray]) -> None:
+    """Refuse a trajectory that is given twice, which would be held out and not, and those of one component and two."""
+    repeated = len(fields) - len(set(map(checksum, fields)))
+    if repeated:
+        raise DataError(
+            f"expected trajectories that differ, got {repeated} of {len(fields)} that repeat another; give each once"
+        )
+    if len(set(map(measured, fields))) > 1:
+        raise DataError(
+            "expected trajectories of as many measured components, got some of one and some of two; choose one of each "
+            "with --components (components=), or give them apart"
+        )
 
 
 def _refuse_seen(others: Sequence[np.ndarray], checksums: Collection[str]) -> None:

@@ -69,7 +69,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except BaseException as error:
         status = interrupts.status or _report(error, settings.get("debug", False))
     if status == INTERRUPTED:
-        print("interrupted; what was finished is kept, run the same command again to go on", file=sys.stderr)
+        print(
+            "interrupted; files that were finished are kept, and the same command goes on from there if it writes many "
+            "(simulate, data build, pretrain, study run, learning-curve); an adaptation begins anew",
+            file=sys.stderr,
+        )
     raise SystemExit(status)
 
 

@@ -42,6 +42,8 @@ def view(
         grid=adapted.model.grid if adapted and resample else None,
         reading=adapted.reading(reading) if adapted else reading,
     )
+    if adapted:
+        adapted.require_measured(trajectories)
     path = write(
         trajectories,
         out,

@@ -11,6 +11,7 @@ from rdjepa.errors import DataError
 COMPONENTS = 2
 NEGLIGIBLE = 1e-6  # of the magnitude: smaller differences are rounding in float32
 SMALLEST_SPREAD = 1e-5  # of a component; its standard deviation is divided by as if it were at least 1e-6 (S2.6)
+DIGITS = 1e3  # steps of float32 in the standard deviation of a component, below which a note is due
 UNEVEN = 0.02  # largest difference between intervals, of their median
 
 Array = TypeVar("Array", bound=Any)
@@ -49,7 +50,7 @@ def require_multiples(sides: Sequence[int], size: int) -> None:
 def block_means(fields: np.ndarray, size: int) -> np.ndarray:
     """Average fields (..., H, W, C) over blocks of points, so that they have `size` points per side.
 
-    The mean over a domain is kept; structures below the new grid are lost.
+    The mean over a domain is kept; structures below the new grid are lost. Means of whole numbers are float32.
 
     Raises:
         DataError: a side is not a multiple of `size`.
@@ -63,7 +64,7 @@ def block_means(fields: np.ndarray, size: int) -> np.ndarray:
     total = np.zeros((*fields.shape[:-3], size, size, components))
     for row, column in np.ndindex(rows, columns):  # `mean` over both axes takes six times as long
         total += blocks[..., row, :, column, :]
-    return (total / (rows * columns)).astype(fields.dtype)
+    return (total / (rows * columns)).astype(fields.dtype if fields.dtype.kind == "f" else np.float32)
 
 
 def validate(fields: np.ndarray, minimum_frames: int = FORECASTING.length, multiple_of: int = 1) -> np.ndarray:
@@ -158,25 +159,46 @@ def require_change(fields: np.ndarray) -> None:
         DataError: a component has one value everywhere, or differs from it in the last digits only, or by less than
             standardization can divide by.
     """
-    low, high = (np.asarray(each, dtype=np.float64) for each in (fields.min((0, 1, 2)), fields.max((0, 1, 2))))
-    constant = np.flatnonzero(high - low <= NEGLIGIBLE * np.maximum(abs(low), abs(high)))
-    if len(constant):
-        which = int(constant[0])
-        raise DataError(
-            f"expected components that vary, got component {which} between {low[which]:.9g} and {high[which]:.9g} in "
-            "all frames; choose other components, or trajectories in which something happens"
+    ranges = zip(fields.min((0, 1, 2)).tolist(), fields.max((0, 1, 2)).tolist(), strict=True)
+    for component, (low, high) in enumerate(ranges):
+        if reason := why_constant(component, low, high):
+            raise DataError(reason)
+
+
+def why_constant(component: object, low: float, high: float) -> str:
+    """Return why a component between these values has no variation to speak of, in one sentence; "" where it has."""
+    if high - low <= NEGLIGIBLE * max(abs(low), abs(high)):
+        return (
+            f"expected components that vary, got component {component} between {low:.9g} and {high:.9g} in all frames; "
+            "choose other components, or trajectories in which something happens"
         )
-    faint = np.flatnonzero(high - low < SMALLEST_SPREAD)
-    if len(faint):
-        which = int(faint[0])
-        raise DataError(
-            f"expected components that vary by at least {SMALLEST_SPREAD:g}, got component {which} between "
-            f"{low[which]:.3g} and {high[which]:.3g}; give the fields in a smaller unit"
+    if high - low < SMALLEST_SPREAD:
+        return (
+            f"expected components that vary by at least {SMALLEST_SPREAD:g}, got component {component} between "
+            f"{low:.3g} and {high:.3g}; give the fields in a smaller unit"
         )
+    return ""
+
+
+def why_rounded(component: object, magnitude: float, spread: float) -> str:
+    """Return that a component is coarse in float32, in one sentence; "" where it keeps three digits of its spread."""
+    digits = spread / (float(np.finfo(np.float32).eps) * magnitude) if magnitude else np.inf
+    if digits >= DIGITS:
+        return ""
+    return (
+        f"component {component} varies by {spread:.2g} in values up to {magnitude:.3g}, so float32 has {digits:.0f} "
+        "steps for it; subtract a constant from the data first"
+    )
+
+
+def measured(fields: np.ndarray) -> int:
+    """Return how many components of (T, H, W, C) were measured: one where the second is what `with_second` makes."""
+    made = fields.shape[-1] == COMPONENTS and np.array_equal(fields[1:, ..., 1], fields[:-1, ..., 0])
+    return 1 if made else fields.shape[-1]
 
 
 def require_times(times: np.ndarray, frames: int) -> None:
-    """Refuse times that are not one per frame, finite, increasing and equally spaced.
+    """Refuse times that are not one real number per frame, finite, increasing and equally spaced.
 
     Raises:
         DataError: one of these fails.
@@ -186,6 +208,11 @@ def require_times(times: np.ndarray, frames: int) -> None:
         raise DataError(
             f"expected one time per frame, got times of shape {times.shape} for {frames} frames; "
             "give each frame its time, or leave times out"
+        )
+    if times.dtype.kind not in "fiu":
+        raise DataError(
+            f"expected times that are real numbers, got {times.dtype}; give those since the first frame in one unit, "
+            "or --interval (interval=)"
         )
     if not np.isfinite(times).all():
         raise DataError("expected finite times, got NaN or infinity; correct them, or give --interval (interval=)")
@@ -197,7 +224,8 @@ def require_times(times: np.ndarray, frames: int) -> None:
             "sort the frames, drop repeated ones, or give --interval (interval=)"
         )
     # times are often stored as float32, whose rounding may exceed a hundredth of a short interval
-    rounding = 4 * float(np.finfo(np.float32).eps) * float(abs(times).max(initial=0))
+    kind = np.float32 if (times == times.astype(np.float32)).all() else np.float64
+    rounding = 4 * float(np.finfo(kind).eps) * float(abs(times.astype(np.float64)).max(initial=0))
     if len(steps) and steps.max() - steps.min() > UNEVEN * float(np.median(steps)) + rounding:
         raise DataError(
             f"expected equally spaced times, got intervals from {steps.min():g} to {steps.max():g}; "

@@ -165,7 +165,8 @@ class Normalizer:
         """Convert physical to standardized units.
 
         Args:
-            x: array or tensor whose axis `axis` holds the components; dtype and device are kept.
+            x: array or tensor whose axis `axis` holds the components; dtype and device are kept, but that whole numbers
+                become floating ones.
             axis: -1 for channels last, -3 for (..., C, H, W).
         """
         return (x - self._along(self.mean, x, axis)) / self._along(self.scale, x, axis)
@@ -194,5 +195,6 @@ class Normalizer:
         shape = [1] * x.ndim
         shape[axis] = len(values)
         # A tensor's own method gives its dtype and device without an import of torch.
-        like = x.new_tensor(values) if hasattr(x, "new_tensor") else np.asarray(values, dtype=x.dtype)
-        return like.reshape(shape)
+        if hasattr(x, "new_tensor"):
+            return (x if x.is_floating_point() else x.double()).new_tensor(values).reshape(shape)
+        return np.asarray(values, dtype=x.dtype if x.dtype.kind == "f" else np.float64).reshape(shape)

@@ -178,13 +178,8 @@ class _Found:
         refusal = next(iter(self.refused), None)
         if refusal is None and self.broken:
             refusal = f"expected finite fields, got {self.broken} frames that are not; cut the trajectories there"
-        constant = [
-            each.name
-            for each in components
-            if each.high - each.low <= checks.NEGLIGIBLE * max(abs(each.low), abs(each.high))
-        ]
-        if refusal is None and constant:
-            refusal = f"expected components that vary, got component {constant[0]} constant; choose others"
+        constant = filter(None, (checks.why_constant(each.name, each.low, each.high) for each in components))
+        refusal = refusal or next(constant, None)
         if refusal is None and any(max(abs(each.low), abs(each.high)) > LARGEST for each in components):
             refusal = "expected fields within the range of float32, got larger values; rescale the fields"
         if refusal is not None:
@@ -209,6 +204,9 @@ class _Found:
                     self.names, low.min(axis=0), high.max(axis=0), moments.mean, moments.std, relative, strict=False
                 )
             )
+        for each in components:
+            if sentence := checks.why_rounded(each.name, max(abs(each.low), abs(each.high)), each.std):
+                self.said[sentence] = None
         plan, usable = self._plan(components)
         return Inspection(
             source=source,

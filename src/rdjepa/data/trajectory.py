@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rdjepa.checks import Size, checked
 from rdjepa.data.fields import block_means
 from rdjepa.errors import ArgumentError
 from rdjepa.pde.distance import Nearest
@@ -86,8 +87,10 @@ class Trajectory:
         """Return it with fields averaged over blocks of points to `size` points per side; itself if they are not finer.
 
         Raises:
+            ArgumentError: a size that is no number of points.
             DataError: a side is not a multiple of `size`.
         """
+        size = checked(size, Size, "the size")
         finer = max(self.fields.shape[1:3]) > size
         return replace(self, fields=block_means(self.fields, size)) if finer else self
 

@@ -91,7 +91,7 @@ class Equation(Simple):
 
     @classmethod
     def fit(cls, support: Sequence[Tensor], walls: bool = False) -> Self:
-        """Keep what standardized trajectories (T, C, H, W) say of the coefficients.
+        """Keep what standardized trajectories (T, C, H, W) say of the coefficients; nothing where that is not finite.
 
         Raises:
             ArgumentError: no trajectories, or one of fewer than three frames.
@@ -115,7 +115,9 @@ class Equation(Simple):
 
         gram, cross = mean([_moments(*_simpson(part, walls)) for part in parts])
         weights, least = _least(missed, _step(gram, cross, RIDGE))
-        model.gram, model.center = least.summed()[0][0], weights[0]
+        gram, center = least.summed()[0][0], weights[0]
+        if gram.isfinite().all() and center.isfinite().all():  # in noise alone derivatives grow beyond all numbers
+            model.gram, model.center = gram, center
         return model
 
     def settings(self) -> dict[str, Any]:
@@ -225,7 +227,8 @@ def _least(missed: Callable[[Tensor], Squares], *starts: Float[Tensor, "B C n"])
     weights, here = starts[0], missed(starts[0])
     for start in starts[1:]:
         there = missed(start)
-        weights, here = _chosen(there.value.sum(1) < here.value.sum(1), start, there, weights, here)
+        own, other = here.value.sum(1), there.value.sum(1)
+        weights, here = _chosen((other < own) | ~own.isfinite(), start, there, weights, here)
     damping = torch.full_like(here.value[:, 0], DAMPING)
     left = torch.zeros_like(damping, dtype=torch.bool)
     for _ in range(ITERATIONS):

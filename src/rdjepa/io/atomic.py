@@ -15,6 +15,8 @@ from rdjepa.errors import OutputError
 
 _HOST, _PART = re.sub(r"\W", "_", platform.node()), ".part"
 _SWEPT: set[Path] = set()
+_UMASK = os.umask(0)  # it can only be read by setting it
+os.umask(_UMASK)
 REFUSALS = {
     errno.ENOSPC: "a full disk; free some space and run again",
     errno.EDQUOT: "a full quota; free some space and run again",
@@ -64,6 +66,8 @@ def replacing(path: Path | str) -> Iterator[Path]:
     path, temporary = Path(path), None
     try:
         with writing(path):
+            if path.is_symlink():  # the file that it stands for is replaced, not the link
+                path = path.resolve()
             if path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +79,7 @@ def replacing(path: Path | str) -> Iterator[Path]:
             yield temporary
             with temporary.open("rb+") as file:  # without this a power failure may leave an empty file of that name
                 os.fsync(file.fileno())
-            temporary.chmod(0o644)  # mkstemp lets only the owner read
+            temporary.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_UMASK)  # mkstemp's is 0o600
             temporary.replace(path)
     finally:
         if temporary is not None:

@@ -117,7 +117,7 @@ def run(
         progress: called with the number done, their total and a text: first for trajectories, then for cells.
 
     Raises:
-        StudyError: a directory of another version or other settings, or nothing in `known`.
+        StudyError: a directory of another version or other settings, nothing in `known`, no updates of fresh weights.
         OutputError: the directory cannot be written.
         DataError: no dataset in `data`, or one of another recipe.
         CheckpointError: the checkpoint is missing or of another size.
@@ -129,6 +129,8 @@ def run(
     seen += [key.system for key in keys_of(plan, profile)]
     supply.check(dict.fromkeys([*(cell.system for cell in plan), *seen]))
     device_named(device)
+    if not profile.adapt.steps:
+        _refuse_untrained(plan)
     finished = [] if known is None else read_records(known)
     profile = _claimed(directory, plan, profile)
     missing = missing_cells(root, plan, profile, finished)
@@ -184,6 +186,16 @@ def run(
                 stopped.setdefault(start, []).append(cell)
         compute_all(attempt, ready)
     return _report(outcomes, kept, stopped)
+
+
+def _refuse_untrained(plan: Sequence[Cell]) -> None:
+    """Refuse cells without updates of what has to learn, before anything is simulated for them."""
+    fresh = [cell for cell in plan if cell.trained and not changes.baseline(cell.forecaster).keeps_decoder]
+    if fresh:
+        raise StudyError(
+            f"expected at least one update of a forecaster with fresh weights, got 0 for {fresh[0]}; raise --steps, or "
+            "choose others with --only"
+        )
 
 
 def _pretrained(cells: Iterable[Cell]) -> list[str]:

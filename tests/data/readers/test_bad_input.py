@@ -252,6 +252,18 @@ def test_bad_times_unless_an_interval_is_given(tmp_path, times, words):
     assert np.array_equal(found.times, np.arange(10) * 0.5)
 
 
+def test_dates_in_a_file_are_seconds_and_texts_are_none(tmp_path):
+    days = np.arange("2000-01-01", "2000-01-11", dtype="datetime64[D]")
+    save(tmp_path / "a.npz", FIELDS, times=days)
+    (found,) = load(tmp_path / "a.npz")
+    assert np.array_equal(found.times, np.arange(10) * 86_400.0)
+    save(tmp_path / "b.npz", FIELDS, times=days.astype(str))
+    with pytest.raises(RdjepaError, match="real numbers or dates, got <U"):
+        load(tmp_path / "b.npz")
+    (found,) = load(tmp_path / "b.npz", reading=Reading(interval=0.5))
+    assert np.array_equal(found.times, np.arange(10) * 0.5)
+
+
 def test_times_that_were_rounded_are_equally_spaced():
     from rdjepa.data.fields import require_times
 

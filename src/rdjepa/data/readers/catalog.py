@@ -54,9 +54,13 @@ def recording(
         if line is None:
             continue
         if line.shape[-1:] == (found.frames,) or name == TIMES[0]:
-            if np.dtype(line.dtype).kind not in "fiu":
-                raise DataError(f"expected times that are real numbers, got {line.dtype} in {place}; leave {name} out")
-            known["times"] = np.asarray(line[...], dtype=np.float64)
+            if np.dtype(line.dtype).kind in "fiumM":
+                known["times"] = _seconds(line)
+            elif reading.interval is None:
+                raise DataError(
+                    f"expected times that are real numbers or dates, got {line.dtype} in {place}; leave {name} out, or "
+                    "give --interval (interval=)"
+                )
             break
     line = _beside(beside, folder, "x")
     if line is not None:
@@ -64,6 +68,14 @@ def recording(
     short = tuple(name.rpartition("/")[2] for name in names)
     known["names"] = short if len(names) > 1 or found.components == 1 else ()
     return Recording(found.kind, place, chosen, found.axes, found.origin, **known)
+
+
+def _seconds(line: Lazy) -> np.ndarray:
+    """Return times as float64, dates as seconds since the first."""
+    values = np.asarray(line[...])
+    if values.dtype.kind in "mM":
+        values = (values - values.flat[0]) / np.timedelta64(1, "s")
+    return values.astype(np.float64)
 
 
 class _Reordered:

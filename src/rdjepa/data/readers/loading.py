@@ -190,6 +190,9 @@ def _trajectory(
     if fields.shape[-1] == 1:
         fields = checks.with_second(fields)
     checks.require_change(fields)
+    for component, each in enumerate(np.moveaxis(fields, -1, 0)):
+        if sentence := checks.why_rounded(component, float(abs(each).max()), float(each.std(dtype=np.float64))):
+            notes.say(sentence)
     return _complete(recording, index, reading, whole, fields)
 
 
