@@ -238,7 +238,7 @@ def test_an_interrupt_says_that_the_work_is_kept(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr("rdjepa.data.acquire.simulate", interrupted)
     monkeypatch.chdir(tmp_path)
     assert run(monkeypatch, "simulate", "schnakenberg", "--start", "999999") == 130
-    assert "what was finished is kept" in capsys.readouterr().err
+    assert "files that were finished are kept" in capsys.readouterr().err
 
 
 def test_all_windows_of_several_files_go_into_one_file(monkeypatch, capsys, adapted):
@@ -376,7 +376,7 @@ def test_a_stride_is_kept_and_taken_by_evaluation_and_forecast(monkeypatch, caps
     long = np.random.default_rng(1).standard_normal((20, 16, 16, 1)).astype(np.float32)
     np.save("long.npy", long)
     forecaster = load_forecaster("mine.safetensors")
-    forecaster.record["stride"] = 2
+    forecaster.record.update(stride=2, measured=1)
     forecaster.save("every-second.safetensors")
     assert not run(monkeypatch, "forecast", "every-second.safetensors", "long.npy")
     assert "one of every 2 frames is taken, 10 of 20" in capsys.readouterr().err
