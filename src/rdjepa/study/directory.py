@@ -87,15 +87,15 @@ class Directory:
             StudyError: as for `check`.
             OutputError: the directory cannot be written.
         """
-        path = self._lock("study")
+        if self.check(profile, settings):
+            return
         with writing(self.root):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(path):  # another process may enter a profile at the same time
-            if self.check(profile, settings):
-                return
-            content = self.read() if (self.root / STUDY).exists() else Content(FORMAT, VERSION, {})
-            profiles = content.profiles | {profile: dict(settings)}
-            sealed.write(self.root / STUDY, asdict(replace(content, profiles=profiles)))
+            self.root.mkdir(parents=True, exist_ok=True)
+            with FileLock(self.root / f".{STUDY}.lock"):  # another process may enter a profile at the same time
+                content = self.read() if (self.root / STUDY).exists() else Content(FORMAT, VERSION, {})
+                profiles = {profile: dict(settings)} | content.profiles
+                sealed.write(self.root / STUDY, asdict(replace(content, profiles=profiles)))
+        self.check(profile, settings)
 
     def cell(self, identifier: str) -> Path:
         """Return the folder of a finished cell."""
