@@ -109,10 +109,10 @@ def test_an_output_that_cannot_be_written_is_refused_before_any_work(here, capsy
 def test_a_folder_without_permission_is_refused_before_any_work(here, capsys, monkeypatch):
     monkeypatch.delattr("rdjepa.api.adapt")
 
-    def forbidden(**_):
+    def forbidden(*_, **__):
         raise PermissionError(errno.EACCES, "Permission denied", "locked")
 
-    monkeypatch.setattr("rdjepa.io.atomic.tempfile.mkstemp", forbidden)
+    monkeypatch.setattr("rdjepa.io.atomic.Path.touch", forbidden)
     said = refused(capsys, "adapt", "data.npy", "--out", "new/folder/f.safetensors")
     assert said.endswith("new/folder/f.safetensors, got no permission; write elsewhere\n")
     assert not (here / "new").exists()

@@ -1,6 +1,7 @@
 import pytest
 import torch
 from torch import nn
+from torch._subclasses import FakeTensorMode
 
 from rdjepa.models.replay import Replayed
 
@@ -44,3 +45,18 @@ def test_what_cannot_be_captured_is_computed_plainly_with_a_note():
     with pytest.warns(UserWarning, match="CUDA graph"):
         both(torch.ones(2, 3, device="cuda"))
     assert both.plain and model.weight.grad is not None
+
+
+def test_a_failure_without_a_message_is_computed_plainly_too(monkeypatch):
+    model = nn.Linear(3, 3)
+    both = Replayed(lambda x: (model(x).square().mean(),), model.parameters())
+
+    def fail(given):
+        raise RuntimeError
+
+    monkeypatch.setattr(both, "_capture", fail)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(both, "_passes", lambda given: (given[0].sum(),))
+    with FakeTensorMode(), pytest.warns(UserWarning, match="CUDA graph failed"):
+        both(torch.empty(2, 3, device="cuda"))
+    assert both.plain and not both.captured

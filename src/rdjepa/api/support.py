@@ -81,7 +81,6 @@ def read_support(
     grid = tiled_grid(given) if tile else side
     support = undivided = checked_fields(given, grid)
     others: list[np.ndarray] = []
-    _refuse_mixtures(undivided)
     if hold_out is not None:
         support, others = intervals.hold_out(undivided, hold_out)
     kept = len(undivided) - len(support)
@@ -169,7 +168,8 @@ def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list
     """Return the fields (T, H, W, 2) of the support trajectories after checking shape, values and grid.
 
     Raises:
-        DataError: no trajectory, invalid fields, or another grid than the model's.
+        DataError: no trajectory, one that is given twice, invalid fields, another grid than the model's, or some of one
+            measured component and some of two.
     """
     support = [validate(trajectory.fields) for trajectory in trajectories]
     if not support:
@@ -180,6 +180,7 @@ def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list
                 f"expected fields on a {grid} x {grid} grid, got {fields.shape[1]} x {fields.shape[2]}; "
                 "bring them to it with --resample (resample=True), or resample them yourself"
             )
+    _refuse_mixtures(support)
     return support
 
 

@@ -5,7 +5,7 @@ import io
 import os
 import platform
 import re
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +15,6 @@ from rdjepa.errors import OutputError
 
 _HOST, _PART = re.sub(r"\W", "_", platform.node()), ".part"
 _SWEPT: set[Path] = set()
-_UMASK = os.umask(0)  # it can only be read by setting it
-os.umask(_UMASK)
 REFUSALS = {
     errno.ENOSPC: "a full disk; free some space and run again",
     errno.EDQUOT: "a full quota; free some space and run again",
@@ -72,14 +70,14 @@ def replacing(path: Path | str) -> Iterator[Path]:
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             path.parent.mkdir(parents=True, exist_ok=True)
             _sweep(path.parent)
-            prefix = f".{path.name[:64]}.{_HOST}-{os.getpid()}."
-            descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=_PART, dir=path.parent)
-            os.close(descriptor)
-            temporary = Path(name)
+            part = path.parent / f".{path.name[:64]}.{_HOST}-{os.getpid()}.{secrets.token_hex(4)}{_PART}"
+            part.touch(exist_ok=False)  # with the rights that the user gives new files
+            temporary = part
             yield temporary
             with temporary.open("rb+") as file:  # without this a power failure may leave an empty file of that name
                 os.fsync(file.fileno())
-            temporary.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_UMASK)  # mkstemp's is 0o600
+            if path.exists():
+                temporary.chmod(path.stat().st_mode & 0o777)
             temporary.replace(path)
     finally:
         if temporary is not None:

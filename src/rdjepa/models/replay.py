@@ -50,12 +50,12 @@ class Replayed:
             return self._passes(given)
         kind = tuple((x.shape, x.dtype) for x in given)
         if kind not in self.captured:
-            reason = ""
+            reason = None
             try:
                 self.captured[kind] = self._capture(given)
             except RuntimeError as error:
                 reason = str(error)
-            if reason:  # outside of the handler: its traceback keeps the memory of the failed capture
+            if reason is not None:  # outside of the handler: its traceback keeps the memory of the failed capture
                 self.plain = True
                 self.captured.clear()
                 warn(f"passes are launched one kernel at a time, since a CUDA graph failed ({reason})", Note)

@@ -4,6 +4,7 @@ study.json                    protocol version and the settings of every profile
 cells/<id>/                   a finished cell, whole from the moment it appears
 pretrainings/<id>/            the run of a pretraining that cells start from; finished once it has record.json
 failed/<id>.txt               traceback of a cell or pretraining that failed, until it succeeds
+.study.json.lock              locked while study.json is changed
 locks/<id>.lock               locked while either is computed; the kernel unlocks it when the process dies
 data/, statistics/, timings.json   trajectories, field statistics and step times, made again when deleted
 """
