@@ -25,6 +25,7 @@ from torch import Tensor
 import rdjepa
 from rates import SUPPORT_SEED, material, start, trajectories
 from rdjepa.adaptation import combination
+from rdjepa.adaptation.adapt import standardized
 from rdjepa.evaluation.aggregate import horizon_average
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.around import Around
@@ -72,8 +73,8 @@ def run(arguments: argparse.Namespace) -> None:
         def noisy(fields: np.ndarray, rng: np.random.Generator = rng, level: float = float(level)) -> np.ndarray:
             return (fields + level * np.array(normalizer.std) * rng.standard_normal(fields.shape)).astype(np.float32)
 
-        support = [noisy(each.fields) for each in learning]
-        made, _ = combination.combined(network.eval(), support, normalizer, torch.device("cpu"))
+        support = standardized([noisy(each.fields) for each in learning], normalizer)
+        made, _ = combination.combined(network.eval(), support)
         made.equation = equation = Remembering.of(made.equation)
         models: dict[str, ForecastModel] = {
             "network": network,

@@ -27,7 +27,7 @@ from torch import Tensor
 import rates
 import rdjepa
 from rdjepa import systems
-from rdjepa.adaptation.adapt import PROFILES, Windows, train, windows
+from rdjepa.adaptation.adapt import PROFILES, Windows, standardized, train, windows
 from rdjepa.data.acquire import Acquirer
 from rdjepa.data.fields import channels_first, channels_last
 from rdjepa.data.splits import support
@@ -75,7 +75,8 @@ def measure(way: str, arguments: argparse.Namespace, data: dict[str, Any]) -> di
     model = (RDJEPAForecaster if way == "rd-jepa" else Decoded)(pretrained)
     rates.regrouped(model, arguments.groups)
     # With a trained encoder the features of a window are its frames.
-    cut = windows(RDJEPAForecaster(pretrained, LearningRates(1.0, 1.0, 1.0)), data["learning"], normalizer, CPU)
+    trained = RDJEPAForecaster(pretrained, LearningRates(1.0, 1.0, 1.0))
+    cut = windows(trained, standardized(data["learning"], normalizer))
     (context,) = cut.features
     given = zip(
         *(tokens(model, way, a, b) for a, b in zip(context.split(8), cut.targets.split(8), strict=True)), strict=True

@@ -39,7 +39,7 @@ from torch import nn
 import rdjepa
 from rdjepa import forecasters, systems
 from rdjepa.adaptation import combination, retention
-from rdjepa.adaptation.adapt import AVERAGED, PROFILES, fitted, train, windows
+from rdjepa.adaptation.adapt import AVERAGED, PROFILES, fitted, standardized, tensors, train, windows
 from rdjepa.api import rehearsing
 from rdjepa.api.adapting import FRESH, FROZEN, PRETRAINED, TUNED, forecaster_of
 from rdjepa.data import manifest
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> None:
             described = (system, str(arguments.k), name, arguments.base, *parts, *settings)
             if (*described, fingerprint) not in done:
                 if arguments.base == "linear" and groups:
-                    model = combination.correcting(model, [each.fields for each in learning], normalizer)
+                    model = combination.correcting(model, standardized([each.fields for each in learning], normalizer))
                 rows = trial(model, groups, learning, unseen, normalizer, arguments, rehearsed(name, arguments))
                 append(arguments.out, FIELDS, [(*described, *row, len(unseen), fingerprint) for row in rows])
                 done.add((*described, fingerprint))
@@ -195,12 +195,11 @@ def trial(
     rows: list[tuple[int, str, str, str]] = []
     shares = [float(share) for share in arguments.retained.split(",") if share]
     first = retention.weights(model) if shares else {}
-    data = windows(model, [each.fields for each in learning], normalizer, torch.device("cpu"), beside)
-    fields = [each.fields for each in learning]
+    support = standardized([each.fields for each in learning], normalizer)
+    data = windows(model, support, tensors(beside))
     beside_it: dict[str, Combined] = {}
     if arguments.combined and groups:
-        device = torch.device("cpu")
-        beside_it["combined"], _ = combination.combined(model.eval(), fields, normalizer, device)
+        beside_it["combined"], _ = combination.combined(model.eval(), support)
         beside_it["blended"] = combination.blended(model, beside_it["combined"].equation)
 
     def measure(updates: int, weights: str, snapshot: ForecastModel) -> None:

@@ -12,7 +12,7 @@ import torch
 import rdjepa
 from rdjepa import checks, forecasters
 from rdjepa.adaptation.adapt import AdaptConfig
-from rdjepa.adaptation.forecaster import load_forecaster
+from rdjepa.adaptation.saving import load_forecaster
 from rdjepa.data import readers
 from rdjepa.errors import ArgumentError
 from rdjepa.models.device import device_named

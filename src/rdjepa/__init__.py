@@ -14,7 +14,8 @@ from rdjepa.version import __version__
 
 if TYPE_CHECKING:
     from rdjepa import forecasters, systems
-    from rdjepa.adaptation.forecaster import Forecaster, load_forecaster
+    from rdjepa.adaptation.forecaster import Forecaster
+    from rdjepa.adaptation.saving import load_forecaster
     from rdjepa.api import adapt, evaluate, first_look, inspect, learning_curve, load, pretrain, rehearsal
     from rdjepa.data.readers import Reading
     from rdjepa.data.simulate import simulate
@@ -66,7 +67,7 @@ _LOCATIONS = {
     "inspect": "rdjepa.api:inspect",
     "learning_curve": "rdjepa.api:learning_curve",
     "load": "rdjepa.api:load",
-    "load_forecaster": "rdjepa.adaptation.forecaster:load_forecaster",
+    "load_forecaster": "rdjepa.adaptation.saving:load_forecaster",
     "metrics": "rdjepa.evaluation.metrics",
     "pretrain": "rdjepa.api:pretrain",
     "push_to_hub": "rdjepa.io.hub:push",

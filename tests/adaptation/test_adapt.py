@@ -5,14 +5,11 @@ import pytest
 import torch
 
 from rdjepa import forecasters
-from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, WindowOrder, train, windows
+from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, WindowOrder, standardized, tensors, train, windows
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.rd_jepa import LearningRates, RDJEPAForecaster
 from rdjepa.models.rdjepa import build
-
-CPU = torch.device("cpu")
-UNIT = Normalizer((0.0, 0.0), (1.0, 1.0), "support")
 
 
 def fields(frames=10, seed=0):
@@ -40,9 +37,15 @@ def test_paper_profile_is_table_s5():
     assert control == LearningRates(1e-4, 1e-4, 2e-4)
 
 
+def test_trajectories_are_standardized_and_channels_come_first():
+    (found,) = standardized([fields(9)], Normalizer((1.0, -2.0), (2.0, 4.0)))
+    expected = (torch.from_numpy(fields(9)) - torch.tensor([1.0, -2.0])) / torch.tensor([2.0, 4.0])
+    torch.testing.assert_close(found, expected.movedim(-1, 1))
+
+
 def test_windows_hold_the_frames_right_after_the_context(tiny):
     x = fields(11)
-    data = windows(forecaster(encoder=1e-3), [x, fields(9, 1)], UNIT, CPU)
+    data = windows(forecaster(encoder=1e-3), tensors([x, fields(9, 1)]))
     assert data.targets.shape == (3 + 1, 5, 2, 64, 64)
     assert torch.equal(data.features[0][1, -1], torch.from_numpy(x[4]).movedim(-1, 0))
     assert torch.equal(data.targets[1, 0], torch.from_numpy(x[5]).movedim(-1, 0))
@@ -53,7 +56,7 @@ def test_frozen_encoder_runs_once_per_window_and_never_moves(tiny):
     before = {k: v.clone() for k, v in model.encoder.state_dict().items()}
     seen = []
     model.encoder.register_forward_hook(lambda module, inputs, output: seen.append(len(output)))
-    data = windows(model, [fields(10)], UNIT, CPU)
+    data = windows(model, tensors([fields(10)]))
     train(model, data, AdaptConfig(steps=3, batch=2))
     assert sum(seen) == 2
     assert all(torch.equal(before[k], v) for k, v in model.encoder.state_dict().items())
@@ -61,15 +64,15 @@ def test_frozen_encoder_runs_once_per_window_and_never_moves(tiny):
 
 def test_cached_latents_give_the_forecast_of_the_whole_model(tiny):
     model = forecaster()
-    data = windows(model, [fields(9)], UNIT, CPU)
+    data = windows(model, tensors([fields(9)]))
     context = torch.from_numpy(fields(9)[:4]).movedim(-1, 1)[None]
     assert torch.allclose(model.predict(*data.features), model(context), atol=1e-4)
 
 
 def test_half_of_every_batch_is_rehearsed_and_the_other_half_is_of_the_support(tiny, monkeypatch):
     model, drawn = forecaster(), []
-    data = windows(model, [fields(12)], Normalizer((1.0, 1.0), (2.0, 2.0), "support"), CPU, [fields(10, 1)])
-    standard = windows(model, [fields(10, 1)], UNIT, CPU)
+    data = windows(model, tensors([fields(12)]), tensors([fields(10, 1)]))
+    standard = windows(model, tensors([fields(10, 1)]))
     assert data.own == 4 and torch.equal(data.targets[4:], standard.targets)
     assert all(
         torch.allclose(all_[4:], own, atol=1e-5) for all_, own in zip(data.features, standard.features, strict=True)
@@ -91,7 +94,7 @@ def test_half_of_every_batch_is_rehearsed_and_the_other_half_is_of_the_support(t
 def test_scratch_trains_its_encoder(tiny):
     model = forecaster(encoder=1e-3)
     before = model.encoder.mask_token.clone(), model.encoder.query_bias.clone()
-    train(model, windows(model, [fields(9)], UNIT, CPU), AdaptConfig(steps=2, batch=1))
+    train(model, windows(model, tensors([fields(9)])), AdaptConfig(steps=2, batch=1))
     assert not torch.equal(before[1], model.encoder.query_bias)
 
 
@@ -100,7 +103,7 @@ def test_one_window_is_learnt(tiny, encoder):
     model = forecaster(encoder, rate=3e-3)
     y, x = np.mgrid[0:64, 0:64] * 2 * np.pi / 64
     wave = np.stack([np.stack([np.sin(x - 0.3 * t), np.cos(y + 0.2 * t)], -1) for t in range(9)]).astype(np.float32)
-    losses = train(model, windows(model, [wave], UNIT, CPU), AdaptConfig(steps=40, batch=1))
+    losses = train(model, windows(model, tensors([wave])), AdaptConfig(steps=40, batch=1))
     assert losses[-1] < 0.35 * losses[0]
 
 
@@ -108,7 +111,7 @@ def test_training_repeats_to_the_bit(tiny):
     results = []
     for _ in range(2):
         model = forecaster()
-        results.append(train(model, windows(model, [fields(12)], UNIT, CPU), AdaptConfig(steps=3, batch=2)))
+        results.append(train(model, windows(model, tensors([fields(12)])), AdaptConfig(steps=3, batch=2)))
     assert results[0] == results[1]
 
 
@@ -120,7 +123,7 @@ def test_batch_entries_do_not_influence_each_other(tiny):
 
 
 def test_averaged_weights_are_kept_and_both_are_observed_without_a_change_of_the_training(tiny):
-    data = windows(forecaster(), [fields(12)], UNIT, CPU)
+    data = windows(forecaster(), tensors([fields(12)]))
     plain = forecaster()
     losses = train(plain, data, AdaptConfig(steps=4, batch=2))
     seen = {}
@@ -155,7 +158,7 @@ def test_window_order_passes_over_all_windows_before_it_repeats_one():
 
 def test_loss_that_is_not_finite_stops_training(tiny):
     model = forecaster()
-    data = windows(model, [fields(9)], UNIT, CPU)
+    data = windows(model, tensors([fields(9)]))
     data.targets[:] = torch.nan
     with pytest.raises(FloatingPointError, match="update 1"):
         train(model, data, AdaptConfig(steps=1, batch=1))

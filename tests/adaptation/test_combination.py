@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from rdjepa.adaptation.adapt import standardized
+from rdjepa.adaptation.adapt import standardized, tensors
 from rdjepa.adaptation.combination import blended, combined, correcting, least
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
@@ -15,11 +15,12 @@ from rdjepa.forecasters.combined import EVERY, Combined
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Linear
 
-PLAIN, CPU = Normalizer((0.0, 0.0), (1.0, 1.0)), torch.device("cpu")
+PLAIN = Normalizer((0.0, 0.0), (1.0, 1.0))
 SUPPORT = [
     np.random.default_rng(seed).standard_normal((frames, 8, 8, 2)).cumsum(0).astype(np.float32)
     for seed, frames in enumerate((20, 14, 17))
 ]
+TENSORS = tensors(SUPPORT)
 BLEND, OWN = (torch.eye(5)[i][:, None, None].expand(-1, HORIZONS, 2) for i in (1, 2))
 
 
@@ -28,7 +29,7 @@ def windows(fields):
 
 
 def fit(kind, trajectories):
-    return kind.fit(standardized(trajectories, PLAIN))
+    return kind.fit(tensors(trajectories))
 
 
 def key(context):
@@ -66,14 +67,14 @@ class Told(ForecastModel):
 def test_a_network_without_error_has_all():
     expected = torch.zeros(5, HORIZONS, 2)
     expected[0] = 1  # but for rounding: the blend is hardly anything else where no map fits
-    torch.testing.assert_close(combined(Told(SUPPORT, 0.0), SUPPORT, PLAIN, CPU)[0].shares, expected, atol=1e-3, rtol=0)
+    torch.testing.assert_close(combined(Told(SUPPORT, 0.0), TENSORS)[0].shares, expected, atol=1e-3, rtol=0)
 
 
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("error", [0.3, 1.0, 3.0])
 def test_no_other_shares_have_a_smaller_error_where_nothing_has_seen_what_it_forecasts(count, error):
     network, support = Told(SUPPORT, error), SUPPORT[:count]
-    best = combined(network, support, PLAIN, CPU)[0].shares
+    best = combined(network, tensors(support))[0].shares
     assert (best >= 0).all() and 0 < best[0].mean() < 1
     torch.testing.assert_close(best.sum(0), torch.ones(HORIZONS, 2))
     assert (best[4] == 0).all() if count == 1 else (best[4] > 0).any()
@@ -111,7 +112,7 @@ def test_many_trajectories_are_forecast_in_parts(monkeypatch):
         for context, targets in ((each[::EVERY] for each in windows(fields)) for fields in others):
             errors = torch.stack([fit(context) - targets for fit in fits]).double()
             moments += torch.einsum("ibnchw,jbnchw->ncij", errors, errors)
-    found = combined(network, SUPPORT, PLAIN, CPU)[0].shares
+    found = combined(network, TENSORS)[0].shares
     for h, c in np.ndindex(HORIZONS, 2):
         np.testing.assert_allclose(found[:, h, c], least(moments[h, c].numpy()), atol=2e-3)
 
@@ -124,7 +125,8 @@ def test_units_and_constants_do_not_matter():
         def predict(self, *features):
             return features[0][:, -1:].expand(-1, HORIZONS, -1, -1, -1)
 
-    found, scaled = (combined(Same([], 0.0), of, in_, CPU)[0].shares for of, in_ in ((SUPPORT, PLAIN), (other, units)))
+    given = (standardized(of, in_) for of, in_ in ((SUPPORT, PLAIN), (other, units)))
+    found, scaled = (combined(Same([], 0.0), each)[0].shares for each in given)
     torch.testing.assert_close(found, scaled, atol=1e-3, rtol=0)
 
 
@@ -143,7 +145,7 @@ def test_without_any_error_shares_are_equal_and_without_finite_ones_the_first_ha
 
 def test_no_trajectory_cannot_tell():
     with pytest.raises(ArgumentError, match="at least one trajectory"):
-        combined(Told(SUPPORT, 0.1), [], PLAIN, CPU)
+        combined(Told(SUPPORT, 0.1), [])
 
 
 def test_a_blend_takes_what_the_context_tells_where_that_fits():
@@ -162,5 +164,5 @@ def test_a_blend_takes_what_the_context_tells_where_that_fits():
 
 def test_a_network_corrects_the_linear_forecast_of_the_trajectories():
     network = Told(SUPPORT, 1.0)
-    made = correcting(network, SUPPORT, PLAIN)
+    made = correcting(network, TENSORS)
     assert made.network is network and torch.equal(made.linear.weights, fit(Linear, SUPPORT).weights)

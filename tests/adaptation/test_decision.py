@@ -1,13 +1,11 @@
 """What the errors before any update decide."""
 
-import numpy as np
 import pytest
 import torch
 
 from rdjepa.adaptation import combination, retention
 from rdjepa.adaptation.adapt import Windows
 from rdjepa.adaptation.decision import Decision, decide
-from rdjepa.data.statistics import Normalizer
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.persistence import Persistence
@@ -22,9 +20,8 @@ def decided(monkeypatch):
     def make(error, together, count, **options):
         monkeypatch.setattr(retention, "unadapted", lambda *_: error)
         monkeypatch.setattr(combination, "combined", lambda network, *_: (Combined(network), together))
-        support = count * [np.zeros((9, 8, 8, 2), np.float32)]
-        unit = Normalizer((0.0, 0.0), (1.0, 1.0))
-        return decide(Persistence(), Windows(0, (), NONE, NONE), support, unit, STEPS, **options)
+        support = count * [torch.zeros(9, 2, 8, 8)]
+        return decide(Persistence(), Windows(0, (), NONE, NONE), support, STEPS, **options)
 
     return make
 

@@ -1,4 +1,4 @@
-"""A calibrated forecaster: its intervals, its file, and what it refuses."""
+"""A calibrated forecaster: its intervals, and what it refuses."""
 
 import warnings
 
@@ -8,10 +8,8 @@ import pytest
 import rdjepa
 from rdjepa import forecasters
 from rdjepa.data.fields import with_second
-from rdjepa.errors import ArgumentError, CheckpointError, DataError
-from rdjepa.forecasters.combined import RULE, Combined
+from rdjepa.errors import ArgumentError, DataError
 from rdjepa.forecasters.fno import Config
-from rdjepa.forecasters.persistence import Persistence
 
 
 def movie(seed, frames=20, side=16):
@@ -49,29 +47,6 @@ def test_an_interval_is_around_the_forecast_for_one_context_as_for_several(calib
     assert np.allclose(one.upper - one.forecast, one.forecast - one.lower, atol=1e-5)
     for alone, among in zip(one, several, strict=True):
         assert alone.shape == (5, 16, 16, 2) and alone.dtype == np.float32 and np.allclose(alone, among[0], atol=1e-5)
-
-
-def test_the_calibration_is_kept_in_the_file_and_under_its_checksum(calibrated, tmp_path):
-    path = calibrated.save(tmp_path / "f.safetensors")
-    loaded, context = rdjepa.load_forecaster(path), movie(9)[:4]
-    for mine, theirs in zip(calibrated.interval(context), loaded.interval(context), strict=True):
-        assert np.array_equal(mine, theirs)
-    assert loaded.calibration is not None
-    assert (loaded.calibration.blocks, loaded.calibration.trajectories) == (3 * 16, 3)
-    assert loaded.record["range"] == calibrated.record["range"]
-    content = bytearray(path.read_bytes())
-    place = content.find(np.float32(calibrated.calibration.scores[0, 0, 50]).tobytes())
-    content[place] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(CheckpointError, match="checksum"):
-        rdjepa.load_forecaster(path)
-
-
-def test_a_file_without_a_calibration_is_read_and_gives_no_interval(tmp_path):
-    loaded = rdjepa.load_forecaster(adapt(movie(0)).save(tmp_path / "f.safetensors"))
-    assert loaded.calibration is None and loaded.novelty(movie(1)[:4]) is None
-    with pytest.raises(ArgumentError, match=r"a forecaster with a calibration, got one without; adapt again"):
-        loaded.interval(movie(1)[:4])
 
 
 def test_what_is_held_out_is_not_adapted_to():
@@ -134,15 +109,6 @@ def test_a_forecast_that_is_not_finite_is_said(calibrated):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isfinite(calibrated.forecast(movie(9)[:4])).all()
-
-
-def test_one_that_was_combined_by_another_rule_is_refused(tmp_path, monkeypatch):
-    normalizer = rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0))
-    path = rdjepa.Forecaster(Combined(Persistence()), normalizer, {}).save(tmp_path / "made.safetensors")
-    assert rdjepa.load_forecaster(path).base == "combined"
-    monkeypatch.setattr("rdjepa.adaptation.forecaster.RULE", {**RULE, "bands": 3})
-    with pytest.raises(CheckpointError, match=r"adapt again"):
-        rdjepa.load_forecaster(path)
 
 
 def test_one_measured_component_and_two_are_not_taken_for_each_other(tmp_path):

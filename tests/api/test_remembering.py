@@ -91,7 +91,7 @@ def test_what_pretraining_saw_is_rehearsed_as_it_was_seen(tiny, tmp_path, monkey
     adapted = rdjepa.adapt(path, trajectory(12), steps=2, rehearse=read, device="cpu")
     assert adapted.record["rehearsed"] == 2 and adapted.record["frames"] == [12] and adapted.familiar is not None
     changed: tuple[tuple[dict, type[Exception], str], ...] = (
-        ({"base": "linear"}, ArgumentError, "expected no base where others are rehearsed, got linear"),
+        ({"base": "linear"}, ArgumentError, "expected a linear base or others to rehearse, got both"),
         ({"rehearse": [trajectory()[:, :32, :32]]}, DataError, "to rehearse on a 64 x 64 grid, got 32 x 32"),
         ({"rehearse": [trajectory(5)]}, DataError, "got 5"),
     )

@@ -119,7 +119,7 @@ def test_a_rollout_is_stored_as_a_forecast_compared_and_read_again(monkeypatch, 
 def test_what_is_not_stable_is_written_with_a_warning(monkeypatch, capsys, adapted):
     forecaster = rdjepa.load_forecaster("mine.safetensors")
     forecaster.record["range"] = [[0.0, 0.0], [1e-9, 1e-9]]
-    monkeypatch.setattr("rdjepa.adaptation.forecaster.load_forecaster", lambda path: forecaster)
+    monkeypatch.setattr("rdjepa.adaptation.saving.load_forecaster", lambda path: forecaster)
     monkeypatch.setattr(
         type(forecaster), "_forecast", lambda self, c: np.repeat(3 * np.asarray(c)[:, -1:], 5, axis=1).astype("f4")
     )
@@ -307,7 +307,7 @@ def test_a_learning_curve_prints_a_table_and_advice_and_goes_on(monkeypatch, cap
 
 
 def test_a_first_look_goes_from_a_file_to_forecaster_forecast_and_figure(monkeypatch, capsys, tmp_path, tiny):
-    from rdjepa.adaptation.forecaster import load_forecaster
+    from rdjepa.adaptation.saving import load_forecaster
     from rdjepa.io import checkpoint
     from rdjepa.models.rdjepa import build
 
@@ -371,7 +371,7 @@ def test_a_learning_curve_replaces_no_file_of_another_kind(monkeypatch, capsys, 
 
 
 def test_a_stride_is_kept_and_taken_by_evaluation_and_forecast(monkeypatch, capsys, adapted):
-    from rdjepa.adaptation.forecaster import load_forecaster
+    from rdjepa.adaptation.saving import load_forecaster
 
     long = np.random.default_rng(1).standard_normal((20, 16, 16, 1)).astype(np.float32)
     np.save("long.npy", long)

@@ -6,8 +6,7 @@ import torch
 
 import rdjepa
 from rdjepa import forecasters
-from rdjepa.adaptation.adapt import AdaptConfig, train, windows
-from rdjepa.data.statistics import Normalizer
+from rdjepa.adaptation.adapt import AdaptConfig, tensors, train, windows
 from rdjepa.forecasters import cnext_unet, fno, lno, no_latent, registry, revit, riesz_no
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.models.device import autocast
@@ -152,7 +151,7 @@ def test_one_window_is_learnt(name):
     model = build(name)
     y, x = np.mgrid[0:64, 0:64] * 2 * np.pi / 64
     wave = np.stack([np.stack([np.sin(x - 0.3 * t), np.cos(y + 0.2 * t)], -1) for t in range(9)]).astype(np.float32)
-    data = windows(model, [wave], Normalizer((0.0, 0.0), (1.0, 1.0), "support"), CPU)
+    data = windows(model, tensors([wave]))
     losses = train(model, data, AdaptConfig(steps=60, batch=1))
     assert losses[-1] < 0.3 * losses[0]
 

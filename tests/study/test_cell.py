@@ -11,7 +11,7 @@ import torch
 
 from rdjepa import forecasters
 from rdjepa.adaptation import retention
-from rdjepa.adaptation.adapt import train, windows
+from rdjepa.adaptation.adapt import standardized, train, windows
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data import store
 from rdjepa.data.simulate import simulate
@@ -110,7 +110,7 @@ def test_a_cell_is_build_windows_train_and_evaluate_to_the_bit(brief, forecaster
         model = RDJEPAForecaster(with_fresh_decoder(checkpoint.load("nano"), 5))
     else:
         model = forecasters.build(forecaster, "nano", seed=5)
-    losses = train(model, windows(model, [learning.fields], normalizer, cpu), profile.adapt)
+    losses = train(model, windows(model, standardized([learning.fields], normalizer)), profile.adapt)
     rows = evaluate(Forecaster(model, normalizer, {}).forecast, [unseen], metrics=tuple(METRICS))
     record = json.loads(files["record.json"])
     assert record["loss"] == losses and record["config"]["seed"] == 5

@@ -5,7 +5,7 @@ on while it learns one trajectory by heart: rehearsal, after Robins, Connection 
 """
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -89,11 +89,16 @@ class Windows:
     magnitudes: Tensor
 
 
+def tensors(trajectories: Iterable[np.ndarray], device: torch.device = CPU) -> list[Tensor]:
+    """Return trajectories (T, H, W, C) as tensors (T, C, H, W)."""
+    return [torch.from_numpy(channels_first(each)).to(device) for each in trajectories]
+
+
 def standardized(
-    trajectories: Sequence[np.ndarray], normalizer: Normalizer, device: torch.device = CPU
+    trajectories: Iterable[np.ndarray], normalizer: Normalizer, device: torch.device = CPU
 ) -> list[Tensor]:
-    """Return trajectories (T, H, W, C) as a network sees them, (T, C, H, W) each."""
-    return [torch.from_numpy(channels_first(normalizer.standardize(each))).to(device) for each in trajectories]
+    """Return trajectories (T, H, W, C) in physical units as a network sees them, (T, C, H, W) each."""
+    return tensors(map(normalizer.standardize, trajectories), device)
 
 
 def fitted(
@@ -118,31 +123,23 @@ def fitted(
     return model.fitted_to(standardized(support, normalizer, device), walls).to(device)
 
 
-def windows(
-    model: ForecastModel,
-    support: Sequence[np.ndarray],
-    normalizer: Normalizer,
-    device: torch.device,
-    rehearsed: Sequence[np.ndarray] = (),
-) -> Windows:
-    """Cut every window out of trajectories (T, H, W, C) and compute the constant features of each.
+def windows(model: ForecastModel, support: Sequence[Tensor], rehearsed: Sequence[Tensor] = ()) -> Windows:
+    """Cut every window out of trajectories (T, C, H, W) and compute the constant features of each.
 
     Args:
-        model: the forecaster.
-        support: trajectories of the support, in physical units.
-        normalizer: their field statistics.
-        device: where the windows are kept.
-        rehearsed: trajectories of other systems, standardized with their own statistics.
+        model: the forecaster, on the device of the trajectories.
+        support: trajectories of the support, standardized.
+        rehearsed: those of other systems, standardized with their own statistics.
     """
     features: list[tuple[Tensor, ...]] = []
     targets: list[Tensor] = []
     own = sum(FORECASTING.count(len(fields)) for fields in support)
-    for fields in (*map(normalizer.standardize, support), *rehearsed):
-        window = FORECASTING.stack(torch.from_numpy(channels_first(fields)))
-        targets.append(window.targets.to(device))
+    for fields in (*support, *rehearsed):
+        window = FORECASTING.stack(fields)
+        targets.append(window.targets)
         # Features do not depend on trained parameters, so one pass over the windows serves all updates.
         with torch.no_grad():
-            features.extend(model.features(part) for part in window.context.to(device).split(8))
+            features.extend(model.features(part) for part in window.context.split(8))
     future = torch.cat(targets)
     return Windows(own, tuple(torch.cat(parts) for parts in zip(*features, strict=True)), future, log_magnitude(future))
 

@@ -19,8 +19,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rdjepa.adaptation.adapt import standardized
-from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.autoregression import Autoregression
@@ -33,30 +31,23 @@ TOGETHER = 8  # windows in memory
 ROUNDING = 1e-12  # of second moments
 
 
-def correcting(network: ForecastModel, support: Sequence[np.ndarray], normalizer: Normalizer) -> Corrected:
-    """Return a network, in place, as what corrects the linear forecast that is fitted to trajectories (T, H, W, C).
+def correcting(network: ForecastModel, support: Sequence[Tensor]) -> Corrected:
+    """Return a network as what corrects the linear forecast that is fitted to standardized trajectories (T, C, H, W).
 
     Raises:
         ArgumentError: no trajectories, or one that is too short for a window.
     """
-    return Corrected(network, Linear.fit(standardized(support, normalizer)))
+    return Corrected(network, Linear.fit(support)).to(support[0].device)
 
 
 @torch.no_grad()
-def combined(
-    network: ForecastModel,
-    support: Sequence[np.ndarray],
-    normalizer: Normalizer,
-    device: torch.device,
-    walls: bool = False,
-) -> tuple[Combined, float]:
+def combined(network: ForecastModel, support: Sequence[Tensor], walls: bool = False) -> tuple[Combined, float]:
     """Combine a network, as it is before any update, with the simple forecasts, in the shares of least error.
 
     Args:
-        network: on the device; it becomes part of what is returned.
-        support: trajectories (T, H, W, C) in physical units. Of a single one the linear forecast has no share.
-        normalizer: their field statistics.
-        device: of the computation, and of the result.
+        network: it becomes part of what is returned.
+        support: standardized trajectories (T, C, H, W), on the device of the network and of the result. Of a single one
+            the linear forecast has no share.
         walls: whether fields end at walls.
 
     Returns:
@@ -67,9 +58,8 @@ def combined(
     """
     if not support:
         raise ArgumentError("expected at least one trajectory to find shares on, got none; give some")
-    standard = standardized(support, normalizer, device)
-    several = len(standard) > 1
-    pieces = standard if several else _halves(standard[0])
+    several, device = len(support) > 1, support[0].device
+    pieces = support if several else _halves(support[0])
     count = COMBINED if several else COMBINED - 1  # without the linear forecast, which is the last
     moments = torch.zeros(HORIZONS, network.components, count, count, dtype=torch.float64, device=device)
     squares, of_points = 0.0, Autoregression(network.components)
@@ -93,8 +83,8 @@ def combined(
         shares, inner = found[(slice(count), *place)], moments[place].cpu().numpy()
         shares[:] = least(inner)
         missed += shares @ inner @ shares
-    linear = Linear.fit(standard) if several else None
-    equation = Equation.fit(standard, walls)
+    linear = Linear.fit(support) if several else None
+    equation = Equation.fit(support, walls)
     result = Combined(network, linear, torch.from_numpy(found).float(), equation).to(device)
     return result, math.sqrt(missed / squares) if squares else 0.0
 

@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
+from torch import Tensor
 
 from rdjepa.adaptation import combination, retention
 from rdjepa.adaptation.adapt import Windows
-from rdjepa.data.statistics import Normalizer
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Equation
@@ -45,8 +44,7 @@ class Decision:
 def decide(
     network: ForecastModel,
     data: Windows,
-    support: Sequence[np.ndarray],
-    normalizer: Normalizer,
+    support: Sequence[Tensor],
     steps: int,
     *,
     combines: bool = True,
@@ -59,8 +57,7 @@ def decide(
     Args:
         network: all of it pretrained, on the device of the data.
         data: the windows of the support.
-        support: its trajectories (T, H, W, C), in physical units.
-        normalizer: their field statistics.
+        support: its trajectories (T, C, H, W), standardized, on that device.
         steps: updates of a system that the network does not know.
         combines: whether simple forecasts may stand beside it.
         retains: whether some of its weights may be retained, of fewer than `retention.SEVERAL` trajectories.
@@ -70,7 +67,7 @@ def decide(
     error, together, made = retention.unadapted(network.eval(), data), None, None
     told: dict[str, Any] = {"unadapted": error}
     if combines:
-        made, together = combination.combined(network, support, normalizer, data.targets.device, walls)
+        made, together = combination.combined(network, support, walls)
         told["together"] = together
     known = retention.knows(error, together)
     if made:

@@ -1,4 +1,4 @@
-"""The adapted forecaster in physical units, as `rdjepa.adapt` returns it, and its file."""
+"""The adapted forecaster in physical units, as `rdjepa.adapt` returns it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -8,30 +8,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from rdjepa import forecasters
 from rdjepa.adaptation.intervals import Calibration, Interval, scales
 from rdjepa.adaptation.novelty import Familiar, embed
 from rdjepa.adaptation.rollout import rollout, stable_frames
-from rdjepa.checks import Count, checked, of_class
+from rdjepa.checks import Count, checked
 from rdjepa.data.fields import channels_first, channels_last, measured, single
 from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, warn
-from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
-from rdjepa.forecasters.combined import RULE, Combined
+from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
-from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.device import device_of
 
 if TYPE_CHECKING:
     from rdjepa.viz.inline import Drawing, Movie
 
-_SCORES, _LATENTS = "calibration/scores", "familiar/latents"  # tensors beside the weights
-_REMEDY = "give a file that `rdjepa adapt` wrote"
-_AROUND: Mapping[str, Callable[[ForecastModel], ForecastModel]] = {"linear": Corrected, "combined": Combined}
+REMEDY = "give a file that `rdjepa adapt` wrote"
+AROUND: Mapping[str, Callable[[ForecastModel], ForecastModel]] = {"linear": Corrected, "combined": Combined}
 Chosen = list[int | str]  # components, by position or name
 AT_ONCE = {"cpu": 2, "cuda": 64}  # windows per forward pass; on a processor more do not fit into the cache
 
@@ -70,7 +66,7 @@ class Forecaster:
     def base(self) -> str:
         """What stands beside the network: "linear", which it corrects, "combined" with simple forecasts, or "none"."""
         kind = type(_untiled(self.model))
-        return next((name for name, around in _AROUND.items() if around is kind), "none")
+        return next((name for name, around in AROUND.items() if around is kind), "none")
 
     @property
     def stride(self) -> int:
@@ -82,7 +78,7 @@ class Forecaster:
         try:
             return checked(self.record.get("stride", 1), Count, "stride")
         except ArgumentError as error:
-            raise CheckpointError(f"{error}; {_REMEDY}") from error
+            raise CheckpointError(f"{error}; {REMEDY}") from error
 
     @property
     def components(self) -> tuple[int | str, ...] | None:
@@ -96,7 +92,7 @@ class Forecaster:
         try:
             return Reading(components=tuple(checked(chosen, Chosen, "components"))).components
         except ArgumentError as error:
-            raise CheckpointError(f"{error}; {_REMEDY}") from error
+            raise CheckpointError(f"{error}; {REMEDY}") from error
 
     def reading(self, reading: Reading | None = None) -> Reading:
         """Return how data for this forecaster are read: as given, else at its own frame stride and its own components.
@@ -328,36 +324,12 @@ class Forecaster:
         """Write the forecaster as one safetensors file, atomically.
 
         Raises:
-            ArgumentError: no other process could import the model's class; see `why_unsavable`.
+            ArgumentError: no other process could import the model's class; see `rdjepa.adaptation.saving`.
             OutputError: the file cannot be written.
         """
-        path = Path(of_class(path, str | Path, "a forecaster's file"))
-        refusal = why_unsavable(self.model)
-        if refusal:
-            raise ArgumentError(refusal)
-        tiled = self.model if isinstance(self.model, Tiled) else None
-        record: dict[str, Any] = {
-            "kind": "forecaster",
-            "forecaster": self.model.name,
-            **_class_of(self.model),
-            "preset": self.model.preset,
-            "settings": self.model.settings(),
-            "base": self.base,
-            **({"walls": self.model.equation.walls, "rule": RULE} if isinstance(self.model, Combined) else {}),
-            **({"tiles": {"grid": tiled.grid, "walls": tiled.walls}} if tiled else {}),
-            "normalizer": self.normalizer.to_dict(),
-            "record": self.record,
-            "losses": self.losses,
-        }
-        tensors = dict(self.model.state_dict())
-        if self.calibration:
-            tensors[_SCORES] = torch.from_numpy(self.calibration.scores)
-            record["calibration"] = {n: getattr(self.calibration, n) for n in ("blocks", "trajectories")}
-        if self.familiar:
-            tensors[_LATENTS] = torch.from_numpy(self.familiar.latents)
-            record["reach"] = self.familiar.reach
-        save_tensors(path, tensors, record)
-        return path
+        from rdjepa.adaptation.saving import save  # which knows this class
+
+        return save(self, path)
 
 
 def _context(fields: Any, start: int | None) -> tuple[np.ndarray, np.ndarray | None]:
@@ -372,83 +344,6 @@ def _context(fields: Any, start: int | None) -> tuple[np.ndarray, np.ndarray | N
     return fields[start : start + CONTEXT], future if len(future) == HORIZONS else None
 
 
-def why_unsavable(model: ForecastModel) -> str:
-    """Return why another process could not load a forecaster, in one sentence; "" where it could."""
-    kind = type(_network(model))
-    if kind.__module__ in ("__main__", "__mp_main__", "builtins") or "<locals>" in kind.__qualname__:
-        return (
-            f"expected a forecaster whose class can be imported, got {kind.__module__}:{kind.__qualname__}, which no "
-            "other process finds, so it cannot be saved; move the class into a module (a .py file) and import it"
-        )
-    return ""
-
-
-def load_forecaster(path: str | Path) -> Forecaster:
-    """Read a file of `Forecaster.save`; a user's class is imported, so load only files that you trust.
-
-    Raises:
-        CheckpointError: the file is missing, damaged or foreign, or its class cannot be imported.
-    """
-    tensors, header = load_tensors(Path(of_class(path, str | Path, "a forecaster's file")), _REMEDY)
-    if header.get("kind") != "forecaster":
-        raise CheckpointError(f"expected an adapted forecaster, got a {header.get('kind')} file at {path}; {_REMEDY}")
-    header = _upgraded(header)
-    try:
-        kind = (
-            forecasters.import_class(header["class"])
-            if "class" in header
-            else forecasters.model_class(header["forecaster"])
-        )
-    except (KeyError, ArgumentError) as error:
-        raise CheckpointError(f"{error}; the forecaster is in {path}") from error
-    if header.get("base") == "combined" and header.get("rule") != RULE:
-        software = header["record"].get("software", {})
-        raise CheckpointError(
-            "expected a forecaster whose equations are fitted and blended as this version does, got one of "
-            f"{software.get('rdjepa', 'another')} ({software.get('source', 'unknown source')}) at {path}; "
-            "read it with that version, or adapt again"
-        )
-    scores, latents = tensors.pop(_SCORES, None), tensors.pop(_LATENTS, None)
-    try:
-        calibration = None if scores is None else Calibration(scores.numpy(), **header["calibration"])
-        familiar = None if latents is None else Familiar(latents.numpy(), header["reach"])
-        model = kind.from_settings(header["settings"])
-        model.name = header["forecaster"]
-        if around := _AROUND.get(header.get("base", "none")):
-            model = around(model)
-        if isinstance(model, Combined):
-            model.equation.walls = bool(header["walls"])
-        if "tiles" in header:
-            model = Tiled(model, checked(header["tiles"]["grid"], Count, "grid"), bool(header["tiles"]["walls"]))
-        model.load_state_dict(tensors)
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise CheckpointError(f"expected a forecaster of this version, got another at {path} ({reason})") from error
-    model.preset = header["preset"]
-    normalizer = Normalizer.from_dict(header["normalizer"])
-    return Forecaster(model, normalizer, header["record"], header["losses"], calibration, familiar)
-
-
-def _network(model: ForecastModel) -> ForecastModel:
-    """Return the network itself, without tiles and what stands beside it."""
-    while isinstance(model, Around):
-        model = model.network
-    return model
-
-
 def _untiled(model: ForecastModel) -> ForecastModel:
     """Return the forecaster of a single tile."""
     return model.network if isinstance(model, Tiled) else model
-
-
-def _class_of(model: ForecastModel) -> dict[str, str]:
-    """Return the entry "class" of a file, "module:Class"; none for a registered one of this package, found by name."""
-    kind = type(_network(model))
-    path = f"{kind.__module__}:{kind.__qualname__}"
-    known = model.name in forecasters.names() and forecasters.get(model.name).path == path
-    return {} if known and path.startswith("rdjepa.") else {"class": path}
-
-
-def _upgraded(header: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the header of a file; in older ones the entry "forecaster" is named "contender", and is renamed here."""
-    return {"forecaster": header["contender"], **header} if "contender" in header else dict(header)

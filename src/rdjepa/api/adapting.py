@@ -11,13 +11,13 @@ import numpy as np
 import torch
 
 from rdjepa.adaptation import combination, intervals, retention
-from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, fitted, train, windows
+from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, standardized, tensors, train, windows
 from rdjepa.adaptation.decision import Decision, decide
-from rdjepa.adaptation.forecaster import Forecaster, why_unsavable
+from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.novelty import embed, familiar, summarize
+from rdjepa.adaptation.saving import why_unsavable
 from rdjepa.api.support import AUTO, read_support, rehearsed_fields
 from rdjepa.checks import BelowOne, checked, of_class
-from rdjepa.data.fields import measured
 from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
@@ -25,7 +25,6 @@ from rdjepa.errors import ArgumentError, warn
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.equation import Remembering
 from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
-from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io import checkpoint
 from rdjepa.io.provenance import software
 from rdjepa.models.device import device_named
@@ -133,35 +132,28 @@ def adapt(
     of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
     of_class(config, AdaptConfig | None, "config")
     of_class(normalizer, Normalizer | None, "normalizer")
-    if calibrate is not None and hold_out is not None:
-        raise ArgumentError("expected trajectories to calibrate on or a share to hold out, got both; leave one out")
-    if resample and tile:
-        raise ArgumentError("expected fields to be resampled or tiled, got both; leave one out")
     if retain != AUTO:
         checked(retain, BelowOne, "retain")
-    if rehearse and base == LINEAR:
-        raise ArgumentError(f"expected no base where others are rehearsed, got {base}; leave one out")
+    for both, what in (
+        (calibrate is not None and hold_out is not None, "trajectories to calibrate on or a share to hold out"),
+        (resample and tile, "fields to be resampled or tiled"),
+        (rehearse and base == LINEAR, "a linear base or others to rehearse"),
+    ):
+        if both:
+            raise ArgumentError(f"expected {what}, got both; leave one out")
     torch_device = device if isinstance(device, torch.device) else device_named(device)
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     if decoder == AUTO:
         decoder = PRETRAINED if _has_decoder(start) and base != LINEAR else FRESH
     continues = _keeps_all(start, decoder) and base != LINEAR
-    if retain not in (0, AUTO) and not continues:
-        raise ArgumentError(
-            "expected weights that were all pretrained where a share is retained, got a fresh decoder or a base; take "
-            'the pretrained decoder (--decoder pretrained, decoder="pretrained") and no base, or retain nothing'
-        )
     settings = config or PROFILES.get(start.preset, AdaptConfig())
     settings = dataclasses.replace(
         settings,
         steps=settings.steps if steps is None else steps,
         seed=settings.seed if seed is None else seed,
     )
-    if not settings.steps and not continues:
-        raise ArgumentError(
-            "expected at least one update of a fresh decoder, a base or a forecaster without pretraining, got 0; raise "
-            'the updates, or take a pretrained decoder (--decoder pretrained, decoder="pretrained") and no base'
-        )
+    if not continues:
+        _require_training(settings, retain)
     require_parts(start, borders, decoder, encoder)
     if isinstance(start, ForecastModel) and (refusal := why_unsavable(start)):
         warn(refusal)
@@ -181,17 +173,14 @@ def adapt(
         encoder = TUNED if several and continues and not rehearse else FROZEN
     network, pretrained = forecaster_of(start, settings.seed, borders, decoder, encoder)
     statistics = normalizer or Normalizer.fit(support.fields, "support")
-    learned = support.squares(side)
-    forecaster = fitted(network, learned, statistics, torch_device, support.walls)
+    learned = standardized(support.squares(side), statistics, torch_device)
+    forecaster = network.fitted_to(learned, support.walls).to(torch_device)
     if base == LINEAR:
-        forecaster = combination.correcting(forecaster, learned, statistics).to(torch_device)
+        forecaster = combination.correcting(forecaster, learned)
 
-    def whole(network: ForecastModel) -> ForecastModel:
-        return Tiled(network, support.grid, support.walls).to(torch_device) if tile and support.grid else network
-
-    others = rehearse() if callable(rehearse) else rehearse
+    others = rehearsed_fields(rehearse() if callable(rehearse) else rehearse, learned[0].shape[-1])
     started = time.perf_counter()
-    data = windows(forecaster, learned, statistics, torch_device, rehearsed_fields(others, learned[0].shape[1]))
+    data = windows(forecaster, learned, tensors(others, torch_device))
     prepared = time.perf_counter()
 
     decision = Decision(settings.steps, 0.0 if retain == AUTO else float(retain))
@@ -201,7 +190,6 @@ def adapt(
             forecaster,
             data,
             learned,
-            statistics,
             settings.steps,
             combines=combines,
             retains=retains,
@@ -218,7 +206,7 @@ def adapt(
     def observed(updates: int, weights: str, model: ForecastModel) -> None:
         if observe:
             with retention.retaining(model, first, decision.share):
-                observe(updates, weights, Forecaster(whole(decision.around(model, memory)), statistics, {}))
+                observe(updates, weights, Forecaster(support.whole(decision.around(model, memory)), statistics, {}))
 
     losses = train(forecaster, data, settings, progress, observed, at)
     retention.retain(forecaster, first, decision.share)
@@ -230,17 +218,10 @@ def adapt(
         **({"encoder": encoder, "decoder": decoder} if isinstance(start, RDJEPA) else {}),
         "settings": forecaster.settings(),
         "config": dataclasses.asdict(settings),
-        "stride": support.stride,
-        **({"components": support.components} if support.components else {}),
-        "measured": measured(support.fields[0]),
-        "support": support.names,
-        "checksums": support.checksums,
-        "frames": [len(fields) for fields in support.fields],
+        **support.record(),
         "rehearsed": len(others),
         "retained": decision.share,
         **decision.told,
-        "held_out": support.held_out,
-        "range": support.extremes(),
         "seconds": {
             "features": round(prepared - started, 3),
             "decide": round(decided - prepared, 3),
@@ -248,19 +229,38 @@ def adapt(
         },
         "software": software(),
     }
-    result = Forecaster(whole(decision.around(forecaster)), statistics, record, losses)
+    result = Forecaster(support.whole(decision.around(forecaster)), statistics, record, losses)
     if support.others:
         result.calibration = intervals.calibrate(result.forecast, statistics, support.others)
-
-    def described(trajectories: Sequence[np.ndarray]) -> np.ndarray | None:
-        contexts = [FORECASTING.stack(fields).context for fields in trajectories]
-        return embed(result.model, np.concatenate(contexts), statistics)
-
-    known = described(support.fields) if tile else summarize(forecaster, data)
+    known = _described(result, support.fields) if tile else summarize(forecaster, data)
     if known is not None:
         counts = [FORECASTING.count(len(fields)) for fields in support.fields]
-        result.familiar = familiar(known, counts, described(support.others) if support.others else None)
+        result.familiar = familiar(known, counts, _described(result, support.others) if support.others else None)
     return result
+
+
+def _require_training(settings: AdaptConfig, retain: float | str) -> None:
+    """Refuse what only weights that were all pretrained allow, for others.
+
+    Raises:
+        ArgumentError: a share to retain, or no update.
+    """
+    if retain not in (0, AUTO):
+        raise ArgumentError(
+            "expected weights that were all pretrained where a share is retained, got a fresh decoder or a base; take "
+            'the pretrained decoder (--decoder pretrained, decoder="pretrained") and no base, or retain nothing'
+        )
+    if not settings.steps:
+        raise ArgumentError(
+            "expected at least one update of a fresh decoder, a base or a forecaster without pretraining, got 0; raise "
+            'the updates, or take a pretrained decoder (--decoder pretrained, decoder="pretrained") and no base'
+        )
+
+
+def _described(forecaster: Forecaster, trajectories: Sequence[np.ndarray]) -> np.ndarray | None:
+    """Return the contexts of trajectories (T, H, W, C) as the encoder of a forecaster sees them; None without one."""
+    contexts = [FORECASTING.stack(fields).context for fields in trajectories]
+    return embed(forecaster.model, np.concatenate(contexts), forecaster.normalizer)
 
 
 def _has_decoder(start: RDJEPA | ForecastModel) -> bool:

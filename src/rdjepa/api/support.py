@@ -15,7 +15,9 @@ from rdjepa.data.regrid import has_walls
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.well import checksum
 from rdjepa.errors import ArgumentError, DataError, Note, warn
-from rdjepa.forecasters.tiled import squares
+from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.tiled import Tiled, squares
+from rdjepa.models.device import device_of
 
 AUTO = "auto"
 
@@ -54,11 +56,24 @@ class Support:
             return self.fields
         return [part for fields in self.fields for part in squares(fields, side, self.walls)]
 
-    def extremes(self) -> list[list[float]]:
-        """Return the lowest and the highest value of each component, (2, C)."""
+    def whole(self, network: ForecastModel) -> ForecastModel:
+        """Return the forecaster of the fields: the network, or where they are tiled what puts its squares together."""
+        return Tiled(network, self.grid, self.walls).to(device_of(network)) if self.tiled and self.grid else network
+
+    def record(self) -> dict[str, Any]:
+        """Return what a forecaster keeps of it; "range" is the lowest and the highest value of each component."""
         lowest = np.min([fields.min(axis=(0, 1, 2)) for fields in self.fields], axis=0)
         highest = np.max([fields.max(axis=(0, 1, 2)) for fields in self.fields], axis=0)
-        return [lowest.tolist(), highest.tolist()]
+        return {
+            "support": self.names,
+            "checksums": self.checksums,
+            "frames": [len(fields) for fields in self.fields],
+            "stride": self.stride,
+            **({"components": self.components} if self.components else {}),
+            "measured": measured(self.fields[0]),
+            "range": [lowest.tolist(), highest.tolist()],
+            "held_out": self.held_out,
+        }
 
 
 def read_support(

@@ -22,7 +22,7 @@ def export(
     """Write a forecaster as a program that runs without rdjepa, and check that it gives the same numbers."""
     from rdjepa.adaptation.export import TOLERANCE
     from rdjepa.adaptation.export import export as write
-    from rdjepa.adaptation.forecaster import load_forecaster
+    from rdjepa.adaptation.saving import load_forecaster
 
     if format not in EXPORTS:
         raise ArgumentError(f"expected a format among {', '.join(EXPORTS)}, got {format!r}; name one of them")

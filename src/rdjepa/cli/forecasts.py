@@ -160,7 +160,7 @@ def evaluate(
 ) -> None:
     """Measure a forecaster on unseen trajectories; compare with persistence and extrapolation."""
     from rdjepa import api
-    from rdjepa.adaptation.forecaster import load_forecaster
+    from rdjepa.adaptation.saving import load_forecaster
     from rdjepa.data import readers
     from rdjepa.evaluation.aggregate import per_horizon
     from rdjepa.forecasters import registry
@@ -228,7 +228,7 @@ def forecast(
     """Forecast the next five frames, or more, from four of one trajectory, or five from all windows of many."""
     import numpy as np
 
-    from rdjepa.adaptation.forecaster import load_forecaster
+    from rdjepa.adaptation.saving import load_forecaster
     from rdjepa.adaptation.stream import forecast_all
     from rdjepa.data import readers
     from rdjepa.data.regrid import Regridding, has_walls

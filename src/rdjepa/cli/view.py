@@ -26,7 +26,7 @@ def view(
     force: Annotated[bool, typer.Option("--force", help="Replace a file in --out that another command made.")] = False,
 ) -> None:
     """Write one page for the browser that plays trajectories and their forecasts; it needs no network."""
-    from rdjepa.adaptation.forecaster import load_forecaster
+    from rdjepa.adaptation.saving import load_forecaster
     from rdjepa.data import readers
     from rdjepa.evaluation.view import view as write
     from rdjepa.viz.page import is_page

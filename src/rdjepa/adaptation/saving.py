@@ -1,0 +1,136 @@
+"""The file of an adapted forecaster: weights and record in one safetensors file (docs/reference/files.md)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rdjepa import forecasters
+from rdjepa.adaptation.forecaster import AROUND, REMEDY, Forecaster
+from rdjepa.adaptation.intervals import Calibration
+from rdjepa.adaptation.novelty import Familiar
+from rdjepa.checks import Count, checked, of_class
+from rdjepa.data.statistics import Normalizer
+from rdjepa.errors import ArgumentError, CheckpointError
+from rdjepa.forecasters.around import Around
+from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.combined import RULE, Combined
+from rdjepa.forecasters.tiled import Tiled
+from rdjepa.io.tensors import load_tensors, save_tensors
+
+_SCORES, _LATENTS = "calibration/scores", "familiar/latents"  # tensors beside the weights
+
+
+def save(forecaster: Forecaster, path: str | Path) -> Path:
+    """Write a forecaster, atomically.
+
+    Raises:
+        ArgumentError: no other process could import the model's class; see `why_unsavable`.
+        OutputError: the file cannot be written.
+    """
+    path = Path(of_class(path, str | Path, "a forecaster's file"))
+    model = forecaster.model
+    refusal = why_unsavable(model)
+    if refusal:
+        raise ArgumentError(refusal)
+    tiled = model if isinstance(model, Tiled) else None
+    record: dict[str, Any] = {
+        "kind": "forecaster",
+        "forecaster": model.name,
+        **_class_of(model),
+        "preset": model.preset,
+        "settings": model.settings(),
+        "base": forecaster.base,
+        **({"walls": model.equation.walls, "rule": RULE} if isinstance(model, Combined) else {}),
+        **({"tiles": {"grid": tiled.grid, "walls": tiled.walls}} if tiled else {}),
+        "normalizer": forecaster.normalizer.to_dict(),
+        "record": forecaster.record,
+        "losses": forecaster.losses,
+    }
+    tensors = dict(model.state_dict())
+    if forecaster.calibration:
+        tensors[_SCORES] = torch.from_numpy(forecaster.calibration.scores)
+        record["calibration"] = {n: getattr(forecaster.calibration, n) for n in ("blocks", "trajectories")}
+    if forecaster.familiar:
+        tensors[_LATENTS] = torch.from_numpy(forecaster.familiar.latents)
+        record["reach"] = forecaster.familiar.reach
+    save_tensors(path, tensors, record)
+    return path
+
+
+def why_unsavable(model: ForecastModel) -> str:
+    """Return why another process could not load a forecaster, in one sentence; "" where it could."""
+    kind = type(_network(model))
+    if kind.__module__ in ("__main__", "__mp_main__", "builtins") or "<locals>" in kind.__qualname__:
+        return (
+            f"expected a forecaster whose class can be imported, got {kind.__module__}:{kind.__qualname__}, which no "
+            "other process finds, so it cannot be saved; move the class into a module (a .py file) and import it"
+        )
+    return ""
+
+
+def load_forecaster(path: str | Path) -> Forecaster:
+    """Read a file of `Forecaster.save`; a user's class is imported, so load only files that you trust.
+
+    Raises:
+        CheckpointError: the file is missing, damaged or foreign, or its class cannot be imported.
+    """
+    tensors, header = load_tensors(Path(of_class(path, str | Path, "a forecaster's file")), REMEDY)
+    if header.get("kind") != "forecaster":
+        raise CheckpointError(f"expected an adapted forecaster, got a {header.get('kind')} file at {path}; {REMEDY}")
+    header = _upgraded(header)
+    try:
+        kind = (
+            forecasters.import_class(header["class"])
+            if "class" in header
+            else forecasters.model_class(header["forecaster"])
+        )
+    except (KeyError, ArgumentError) as error:
+        raise CheckpointError(f"{error}; the forecaster is in {path}") from error
+    if header.get("base") == "combined" and header.get("rule") != RULE:
+        software = header["record"].get("software", {})
+        raise CheckpointError(
+            "expected a forecaster whose equations are fitted and blended as this version does, got one of "
+            f"{software.get('rdjepa', 'another')} ({software.get('source', 'unknown source')}) at {path}; "
+            "read it with that version, or adapt again"
+        )
+    scores, latents = tensors.pop(_SCORES, None), tensors.pop(_LATENTS, None)
+    try:
+        calibration = None if scores is None else Calibration(scores.numpy(), **header["calibration"])
+        familiar = None if latents is None else Familiar(latents.numpy(), header["reach"])
+        model = kind.from_settings(header["settings"])
+        model.name = header["forecaster"]
+        if around := AROUND.get(header.get("base", "none")):
+            model = around(model)
+        if isinstance(model, Combined):
+            model.equation.walls = bool(header["walls"])
+        if "tiles" in header:
+            model = Tiled(model, checked(header["tiles"]["grid"], Count, "grid"), bool(header["tiles"]["walls"]))
+        model.load_state_dict(tensors)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise CheckpointError(f"expected a forecaster of this version, got another at {path} ({reason})") from error
+    model.preset = header["preset"]
+    normalizer = Normalizer.from_dict(header["normalizer"])
+    return Forecaster(model, normalizer, header["record"], header["losses"], calibration, familiar)
+
+
+def _network(model: ForecastModel) -> ForecastModel:
+    """Return the network itself, without tiles and what stands beside it."""
+    while isinstance(model, Around):
+        model = model.network
+    return model
+
+
+def _class_of(model: ForecastModel) -> dict[str, str]:
+    """Return the entry "class" of a file, "module:Class"; none for a registered one of this package, found by name."""
+    kind = type(_network(model))
+    path = f"{kind.__module__}:{kind.__qualname__}"
+    known = model.name in forecasters.names() and forecasters.get(model.name).path == path
+    return {} if known and path.startswith("rdjepa.") else {"class": path}
+
+
+def _upgraded(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the header of a file; in older ones the entry "forecaster" is named "contender", and is renamed here."""
+    return {"forecaster": header["contender"], **header} if "contender" in header else dict(header)
