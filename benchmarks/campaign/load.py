@@ -67,7 +67,7 @@ class study:  # noqa: N801 - used as a function
 
     def __enter__(self) -> tuple[Callable[[], Any], dict[str, Callable[[], Any]]]:
         from rdjepa import systems
-        from rdjepa.study import collect, registry, runner
+        from rdjepa.study import attempts, collect, registry, runner
         from rdjepa.study.profiles import profile
 
         each = len(SEEDS) * len(BUDGETS) * len(FORECASTERS)
@@ -86,7 +86,7 @@ class study:  # noqa: N801 - used as a function
 
             with contextlib.ExitStack() as stack:
                 for where, name, value in (
-                    (runner, "compute", empty),
+                    (attempts, "compute", empty),
                     (Supply, "prepare", lambda *_, **__: None),
                     (Supply, "check", lambda *_: None),
                     (Supply, "normalizer", lambda *_: None),

@@ -6,7 +6,6 @@ import pytest
 
 from rdjepa.cli import main as cli
 from rdjepa.study import profiles
-from rdjepa.study import runner as study
 from rdjepa.study.profiles import PROFILES
 
 ONLY = "system=lambda-omega,k=1,support_seed=777,forecaster=persistence"
@@ -48,7 +47,7 @@ def test_a_failed_cell_is_status_1(monkeypatch, capsys, tmp_path, brief_nano):
     def fail(*arguments):
         raise RuntimeError("no luck")
 
-    monkeypatch.setattr(study, "compute", fail)
+    monkeypatch.setattr("rdjepa.study.attempts.compute", fail)
     assert run(monkeypatch, "run", "heldout", "--root", tmp_path, "--only", ONLY) == 1
     assert "failed: heldout/lambda-omega/K=1/777/persistence: RuntimeError: no luck" in capsys.readouterr().out
 
@@ -57,7 +56,7 @@ def test_number_of_updates_and_precision_are_those_of_the_command(monkeypatch, c
     def fail(cell, profile, *others):
         raise RuntimeError(f"{profile.adapt.steps} in {profile.adapt.precision}, {profile.observed}")
 
-    monkeypatch.setattr(study, "compute", fail)
+    monkeypatch.setattr("rdjepa.study.attempts.compute", fail)
     settings = ("--steps", 500, "--precision", "float32")
     assert run(monkeypatch, "run", "heldout", "--root", tmp_path, "--only", ONLY, *settings) == 1
     assert "500 in float32, (100, 400)" in " ".join(capsys.readouterr().out.split())

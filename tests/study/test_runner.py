@@ -20,7 +20,7 @@ from rdjepa.evaluation.metrics import METRICS
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.io import checkpoint
 from rdjepa.models.rdjepa import PRESETS, RDJEPA
-from rdjepa.study import collect, protocol, registry, supply
+from rdjepa.study import attempts, collect, protocol, registry, supply
 from rdjepa.study import runner as study
 from rdjepa.study.cell import identifier, identity
 from rdjepa.study.directory import Directory
@@ -191,14 +191,14 @@ def test_statistics_of_other_data_are_not_taken(tmp_path, finished):
 
 
 def test_a_failed_cell_keeps_its_traceback_and_does_not_stop_the_rest(tmp_path, monkeypatch, brief, two_cells):
-    real = study.compute
+    real = attempts.compute
 
     def compute(cell, *rest):
         if cell.forecaster == "riesz-no":
             raise FloatingPointError("expected a finite loss")
         return real(cell, *rest)
 
-    monkeypatch.setattr(study, "compute", compute)
+    monkeypatch.setattr(attempts, "compute", compute)
     ran = study.run(tmp_path, two_cells, brief)
     bad, good = sorted(two_cells, key=lambda cell: cell.forecaster != "riesz-no")
     assert ran.done == (good,) and ran.failed == {bad: "FloatingPointError: expected a finite loss"}

@@ -1,4 +1,4 @@
-"""The cells of a study, in the order in which they are computed (S3.1)."""
+"""The cells of a study, in the order in which they are computed, and the pretrainings that they start from (S3.1)."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,11 @@ from rdjepa import systems
 from rdjepa.data.splits import coinciding_seeds
 from rdjepa.errors import StudyError
 from rdjepa.forecasters import registry as forecasters
-from rdjepa.study import changes, protocol, registry
+from rdjepa.study import changes, pretrainings, protocol, registry
 from rdjepa.study.cell import Cell
+from rdjepa.study.directory import Directory
+from rdjepa.study.pretrainings import Pretraining
+from rdjepa.study.profiles import Profile
 
 KEYS = ("system", "k", "support_seed", "forecaster", "change", "group")  # of conditions on cells
 GROUPS = list(changes.GROUPS)
@@ -80,3 +83,15 @@ def select(every: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
             raise StudyError(f"expected {key} among {', '.join(known)}, got {value!r}; name one of them")
         wanted.setdefault(key, set()).add(value)
     return [cell for cell in every if all(str(getattr(cell, key)) in values for key, values in wanted.items())]
+
+
+def lacking(directory: Directory, cells: Sequence[Cell], profile: Profile) -> list[Pretraining]:
+    """Return the pretrainings of some cells; of those that one goes on from no more, once it is finished itself."""
+    last = dict.fromkeys(each for cell in cells if (each := cell.pretraining(profile)))
+    first = pretrainings.distinct(each for each in last if not directory.is_pretrained(each.name))
+    return list(dict.fromkeys([*first, *last]))
+
+
+def starts_of(cells: Sequence[Cell], profile: Profile) -> list[Pretraining]:
+    """Return the pretrainings that some cells start from and what these go on from, each once."""
+    return pretrainings.distinct(cell.pretraining(profile) for cell in cells)

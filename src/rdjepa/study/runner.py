@@ -1,7 +1,5 @@
 """Compute the missing cells of a study and the pretrainings that they start from, and report the progress (S3.1)."""
 
-import re
-import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -15,20 +13,19 @@ from rdjepa.forecasters import registry as forecasters
 from rdjepa.io.checkpoint import read_sources, shipped
 from rdjepa.models.device import device_named
 from rdjepa.progress import Progress
-from rdjepa.study import changes, pretrainings
-from rdjepa.study.cell import Cell, Record, compute, identity, read_record
+from rdjepa.study import changes
+from rdjepa.study.attempts import BUSY, DONE, KEPT, compute_cell, pretrain
+from rdjepa.study.cell import Cell, Record, identity
 from rdjepa.study.collect import read_records
-from rdjepa.study.cost import left, left_to_pretrain
 from rdjepa.study.directory import Directory
 from rdjepa.study.fingerprints import but_precision, checkpoint_fingerprint, identifier
-from rdjepa.study.plan import cells, select
+from rdjepa.study.plan import cells, lacking, select, starts_of
 from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
+from rdjepa.study.status import Status, status
 from rdjepa.study.supply import Supply, keys_of
 
 __all__ = ["RunReport", "Status", "cells", "missing_cells", "missing_pretrainings", "run", "select", "status"]
-
-DONE, KEPT, BUSY = "done", "kept", "busy"
 
 
 def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile, known: Sequence[Record] = ()) -> list[Cell]:
@@ -61,7 +58,7 @@ def take_statistics(supply: Supply, missing: Sequence[Cell], profile: Profile, k
 def missing_pretrainings(root: Path | str, missing: Sequence[Cell], profile: Profile) -> list[Pretraining]:
     """Return the pretrainings that some cells start from and that are not finished, in the order of their need."""
     directory = Directory(root)
-    return [each for each in _needed(directory, missing, profile) if not directory.is_pretrained(each.name)]
+    return [each for each in lacking(directory, missing, profile) if not directory.is_pretrained(each.name)]
 
 
 @dataclass(frozen=True)
@@ -125,7 +122,7 @@ def run(
     check_workers(workers, scheduler)
     directory = Directory(root)
     supply = Supply(directory.root, None if data is None else Path(data).absolute(), limit, profile.grid)
-    seen = [name for each in _starts(plan, profile) for name, _ in each.systems]
+    seen = [name for each in starts_of(plan, profile) for name, _ in each.systems]
     seen += [key.system for key in keys_of(plan, profile)]
     supply.check(dict.fromkeys([*(cell.system for cell in plan), *seen]))
     device_named(device)
@@ -140,52 +137,16 @@ def run(
     supply.prepare(missing, profile, workers=number, scheduler=scheduler, progress=preparing)
     starts = missing_pretrainings(root, missing, profile)
     supply.prepare_pretrainings(starts, workers=number, scheduler=scheduler, progress=preparing)
-    outcomes: dict[Cell | Pretraining, str] = {}
     kept, total = len(plan) - len(missing), len(plan) + len(starts)
-
-    def report(what: str) -> None:
-        if progress:
-            progress(kept + len(outcomes), total, what)
-
-    def compute_all(function: Callable[..., str], jobs: Mapping[Cell | Pretraining, str]) -> None:
-        named = list(jobs.items())
-        arguments, names = [(supply, job, profile, device) for job, _ in named], [name for _, name in named]
-        with completed(function, arguments, names, workers=number, scheduler=scheduler) as results:
-            for position, result in results:
-                job, name = named[position]
-                if isinstance(result, StudyError | OutputError):
-                    raise result
-                if isinstance(result, Exception):  # the worker was killed again and again
-                    directory.fail(name, f"{type(result).__name__}: {result}\n")
-                    result = f"{type(result).__name__}: {result}"
-                outcomes[job] = result
-                report(str(job))
-
-    report("cells")
-    stopped: dict[Pretraining, list[Cell]] = {}
+    jobs = _Jobs(supply, profile, device, number, scheduler)
+    if progress:
+        jobs.report = lambda what: progress(kept + len(jobs.outcomes), total, what)
+    jobs.report("cells")
     for _, members in groupby(missing, key=lambda cell: cell.group):
         wave = list(members)
-        wanted = [each for each in _starts(wave, profile) if each in starts and each not in outcomes]
-        for _, stage in groupby(sorted(wanted, key=_stage), key=_stage):
-            able: dict[Cell | Pretraining, str] = {}
-            for each in stage:
-                before = outcomes.get(each.start, KEPT) if each.start else KEPT
-                if before in (DONE, KEPT):
-                    able[each] = each.name
-                else:  # it has the outcome of what it goes on from
-                    outcomes[each] = before
-            compute_all(attempt_pretraining, able)
-        ready: dict[Cell | Pretraining, str] = {}
-        for cell in wave:
-            start = cell.pretraining(profile)
-            if start is None or outcomes.get(start, KEPT) in (DONE, KEPT):
-                ready[cell] = identifier(identity(cell, profile))
-            elif outcomes[start] == BUSY:
-                outcomes[cell] = BUSY
-            else:
-                stopped.setdefault(start, []).append(cell)
-        compute_all(attempt, ready)
-    return _report(outcomes, kept, stopped)
+        jobs.pretrain([each for each in starts_of(wave, profile) if each in starts])
+        jobs.compute(wave)
+    return jobs.result(kept)
 
 
 def _refuse_untrained(plan: Sequence[Cell]) -> None:
@@ -218,163 +179,89 @@ def _claimed(directory: Directory, plan: Sequence[Cell], profile: Profile) -> Pr
     return profile
 
 
-def _report(
-    outcomes: Mapping[Cell | Pretraining, str], kept: int, stopped: Mapping[Pretraining, Sequence[Cell]]
-) -> RunReport:
-    """Return the outcome of a run; `kept` cells were there before it."""
-    done, also_kept, busy = (
-        tuple(job for job, outcome in outcomes.items() if outcome == kind and isinstance(job, Cell))
-        for kind in (DONE, KEPT, BUSY)
-    )
-    return RunReport(
-        done,
-        kept + len(also_kept),
-        busy,
-        {job: outcome for job, outcome in outcomes.items() if outcome not in (DONE, KEPT, BUSY)},
-        {start: tuple(cells) for start, cells in stopped.items()},
-        tuple(job for job, outcome in outcomes.items() if outcome == DONE and isinstance(job, Pretraining)),
-    )
+class _Jobs:
+    """The pretrainings and cells of a run, and what became of each.
 
+    Args:
+        supply: of their data.
+        profile: sizes and settings.
+        device: to compute on.
+        workers: local processes.
+        scheduler: address of a running Dask scheduler, used instead of these.
 
-def _needed(directory: Directory, cells: Sequence[Cell], profile: Profile) -> list[Pretraining]:
-    """Return the pretrainings of some cells; of those that one goes on from no more, once it is finished itself."""
-    last = dict.fromkeys(each for cell in cells if (each := cell.pretraining(profile)))
-    lacking = pretrainings.distinct(each for each in last if not directory.is_pretrained(each.name))
-    return list(dict.fromkeys([*lacking, *last]))
+    Attributes:
+        outcomes: job -> "done", "kept", "busy" or the last line of its traceback.
+        stopped: pretraining that failed or that another process computes -> the cells that it stops.
+        report: called after every job.
+    """
 
+    def __init__(self, supply: Supply, profile: Profile, device: str, workers: int, scheduler: str | None) -> None:
+        self.supply, self.profile, self.device = supply, profile, device
+        self.workers, self.scheduler = workers, scheduler
+        self.outcomes: dict[Cell | Pretraining, str] = {}
+        self.stopped: dict[Pretraining, list[Cell]] = {}
+        self.report: Callable[[str], None] = lambda what: None
 
-def _starts(cells: Sequence[Cell], profile: Profile) -> list[Pretraining]:
-    """Return the pretrainings that some cells start from and what these go on from, each once."""
-    return pretrainings.distinct(cell.pretraining(profile) for cell in cells)
+    def pretrain(self, starts: Sequence[Pretraining]) -> None:
+        """Finish pretrainings, those first that others go on from."""
+        wanted = [each for each in starts if each not in self.outcomes]
+        for _, stage in groupby(sorted(wanted, key=_stage), key=_stage):
+            able: dict[Cell | Pretraining, str] = {}
+            for each in stage:
+                if self._is_there(each.start):
+                    able[each] = each.name
+                elif each.start:  # it has the outcome of what it goes on from
+                    self.outcomes[each] = self.outcomes[each.start]
+            self._all(pretrain, able)
+
+    def compute(self, cells: Sequence[Cell]) -> None:
+        """Compute the cells whose pretraining is there."""
+        ready: dict[Cell | Pretraining, str] = {}
+        for cell in cells:
+            start = cell.pretraining(self.profile)
+            if start is None or self._is_there(start):
+                ready[cell] = identifier(identity(cell, self.profile))
+            elif self.outcomes[start] == BUSY:
+                self.outcomes[cell] = BUSY
+            else:
+                self.stopped.setdefault(start, []).append(cell)
+        self._all(compute_cell, ready)
+
+    def result(self, kept: int) -> RunReport:
+        """Return what became of all; `kept` cells were there before the run."""
+        done, also_kept, busy = (
+            tuple(job for job, outcome in self.outcomes.items() if outcome == kind and isinstance(job, Cell))
+            for kind in (DONE, KEPT, BUSY)
+        )
+        return RunReport(
+            done,
+            kept + len(also_kept),
+            busy,
+            {job: outcome for job, outcome in self.outcomes.items() if outcome not in (DONE, KEPT, BUSY)},
+            {start: tuple(cells) for start, cells in self.stopped.items()},
+            tuple(job for job, outcome in self.outcomes.items() if outcome == DONE and isinstance(job, Pretraining)),
+        )
+
+    def _is_there(self, start: Pretraining | None) -> bool:
+        return start is None or self.outcomes.get(start, KEPT) in (DONE, KEPT)
+
+    def _all(self, function: Callable[..., str], jobs: Mapping[Cell | Pretraining, str]) -> None:
+        """Do jobs, by the names of their folders, on all workers."""
+        named = list(jobs.items())
+        arguments = [(self.supply, job, self.profile, self.device) for job, _ in named]
+        names = [name for _, name in named]
+        with completed(function, arguments, names, workers=self.workers, scheduler=self.scheduler) as results:
+            for position, result in results:
+                job, name = named[position]
+                if isinstance(result, StudyError | OutputError):
+                    raise result
+                if isinstance(result, Exception):  # the worker was killed again and again
+                    last = f"{type(result).__name__}: {result}"
+                    Directory(self.supply.root).fail(name, f"{last}\n")
+                    result = last
+                self.outcomes[job] = result
+                self.report(str(job))
 
 
 def _stage(each: Pretraining) -> int:
     return len(each.stages())
-
-
-def attempt_pretraining(supply: Supply, start: Pretraining, profile: Profile, device: str) -> str:
-    """Finish one pretraining, from its newest state if there is one; result and errors are those of `attempt`."""
-    directory, name = Directory(supply.root), start.name
-    with directory.lock(name) as locked:
-        if not locked:
-            return BUSY
-        if directory.is_pretrained(name):
-            return KEPT
-        try:
-            start.run(directory.pretraining(name), supply.dataset_of(start), _device(device))
-        except OutputError:
-            raise
-        except Exception as error:
-            directory.fail(name, traceback.format_exc())
-            return f"{type(error).__name__}: {error}"
-        directory.traceback(name).unlink(missing_ok=True)
-        return DONE
-
-
-def attempt(supply: Supply, cell: Cell, profile: Profile, device: str) -> str:
-    """Compute and store one cell, unless it is finished or another process computes it.
-
-    Returns:
-        "done", "kept", "busy", or the last line of the traceback that was written.
-
-    Raises:
-        OutputError: the study directory cannot be written.
-    """
-    directory, name = Directory(supply.root), identifier(identity(cell, profile))
-    with directory.lock(name) as locked:
-        if not locked:
-            return BUSY
-        if directory.is_done(name):  # by another process, since the missing cells were listed
-            return KEPT
-        try:
-            statistics = supply.normalizer(cell.system, profile.statistics)
-            start = cell.pretraining(profile)
-            pretrained = [pretrainings.weights(directory.pretraining(start.name))] if start else []
-            files = compute(cell, profile, supply.get, statistics, _device(device), *pretrained)
-        except Exception as error:
-            directory.fail(name, traceback.format_exc())
-            return f"{type(error).__name__}: {error}"
-        directory.finish(name, files)
-        return DONE
-
-
-@dataclass(frozen=True)
-class Status:
-    """Progress of a study.
-
-    Attributes:
-        done: finished cells.
-        running: cells and pretrainings that a process computes.
-        failed: cell or pretraining -> last line of its traceback.
-        waiting: the other cells.
-        seconds: expected of running, failed and waiting cells, divided among the running processes; None before the
-            first cell is finished.
-        stopped: failed pretraining -> the cells that wait for it.
-        pretrained: finished pretrainings.
-        unpretrained: pretrainings that no process computes and that did not fail.
-    """
-
-    done: tuple[Cell, ...]
-    running: tuple[Cell | Pretraining, ...]
-    failed: Mapping[Cell | Pretraining, str]
-    waiting: tuple[Cell, ...]
-    seconds: float | None
-    stopped: Mapping[Pretraining, tuple[Cell, ...]] = field(default_factory=dict)
-    pretrained: tuple[Pretraining, ...] = ()
-    unpretrained: tuple[Pretraining, ...] = ()
-
-
-def status(root: Path | str, plan: Sequence[Cell], profile: Profile) -> Status:
-    """Return the progress of a study, without writing to its directory.
-
-    Raises:
-        StudyError: no study directory, or one of another version.
-    """
-    directory = Directory(root)
-    directory.read()
-    directory.check(profile.name, profile.settings())
-    starts = _needed(directory, plan, profile)
-    names: dict[Cell | Pretraining, str] = {start: start.name for start in starts}
-    names |= {cell: identifier(identity(cell, profile)) for cell in plan}
-    done = [cell for cell in plan if directory.is_done(names[cell])]
-    pretrained = [start for start in starts if directory.is_pretrained(names[start])]
-    finished = {*done, *pretrained}
-    others = [job for job in names if job not in finished]
-    running = {job: None for job in others if directory.is_running(names[job])}
-    failed = {job: line for job in others if job not in running and (line := directory.failure(names[job])) is not None}
-    waiting = [job for job in others if job not in running and job not in failed]
-    records = [read_record(directory.cell(names[cell])) for cell in done] if others else []
-    expected = left([job for job in others if isinstance(job, Cell)], records)
-    starting = left_to_pretrain(
-        [job for job in others if isinstance(job, Pretraining)],
-        [pretrainings.read_record(directory.pretraining(names[start])) for start in pretrained],
-    )
-    stopped = {
-        start: tuple(cell for cell in waiting if isinstance(cell, Cell) and start in _starts([cell], profile))
-        for start in failed
-        if isinstance(start, Pretraining)
-    }
-    return Status(
-        tuple(done),
-        tuple(running),
-        failed,
-        tuple(job for job in waiting if isinstance(job, Cell)),
-        None if expected is None or starting is None else (expected + starting) / max(1, len(running)),
-        stopped,
-        tuple(pretrained),
-        tuple(job for job in waiting if isinstance(job, Pretraining)),
-    )
-
-
-def _device(name: str) -> torch.device:
-    """Return the device of a cell; of several GPUs the one whose number is at the end of the worker's name."""
-    device = device_named(name)
-    if device.type != "cuda" or device.index is not None or torch.cuda.device_count() < 2:
-        return device
-    from distributed import get_worker
-
-    try:
-        number = re.search(r"\d+$", str(get_worker().name))
-    except ValueError:  # computed in this process
-        return device
-    return torch.device("cuda", int(number[0]) % torch.cuda.device_count()) if number else device

@@ -1,0 +1,82 @@
+"""How far a study has come, as its directory tells."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rdjepa.study import pretrainings
+from rdjepa.study.cell import Cell, identity, read_record
+from rdjepa.study.cost import left, left_to_pretrain
+from rdjepa.study.directory import Directory
+from rdjepa.study.fingerprints import identifier
+from rdjepa.study.plan import lacking, starts_of
+from rdjepa.study.pretrainings import Pretraining
+from rdjepa.study.profiles import Profile
+
+
+@dataclass(frozen=True)
+class Status:
+    """Progress of a study.
+
+    Attributes:
+        done: finished cells.
+        running: cells and pretrainings that a process computes.
+        failed: cell or pretraining -> last line of its traceback.
+        waiting: the other cells.
+        seconds: expected of running, failed and waiting cells, divided among the running processes; None before the
+            first cell is finished.
+        stopped: failed pretraining -> the cells that wait for it.
+        pretrained: finished pretrainings.
+        unpretrained: pretrainings that no process computes and that did not fail.
+    """
+
+    done: tuple[Cell, ...]
+    running: tuple[Cell | Pretraining, ...]
+    failed: Mapping[Cell | Pretraining, str]
+    waiting: tuple[Cell, ...]
+    seconds: float | None
+    stopped: Mapping[Pretraining, tuple[Cell, ...]] = field(default_factory=dict)
+    pretrained: tuple[Pretraining, ...] = ()
+    unpretrained: tuple[Pretraining, ...] = ()
+
+
+def status(root: Path | str, plan: Sequence[Cell], profile: Profile) -> Status:
+    """Return the progress of a study, without writing to its directory.
+
+    Raises:
+        StudyError: no study directory, or one of another version.
+    """
+    directory = Directory(root)
+    directory.read()
+    directory.check(profile.name, profile.settings())
+    starts = lacking(directory, plan, profile)
+    names: dict[Cell | Pretraining, str] = {start: start.name for start in starts}
+    names |= {cell: identifier(identity(cell, profile)) for cell in plan}
+    done = [cell for cell in plan if directory.is_done(names[cell])]
+    pretrained = [start for start in starts if directory.is_pretrained(names[start])]
+    finished = {*done, *pretrained}
+    others = [job for job in names if job not in finished]
+    running = {job: None for job in others if directory.is_running(names[job])}
+    failed = {job: line for job in others if job not in running and (line := directory.failure(names[job])) is not None}
+    waiting = [job for job in others if job not in running and job not in failed]
+    records = [read_record(directory.cell(names[cell])) for cell in done] if others else []
+    expected = left([job for job in others if isinstance(job, Cell)], records)
+    starting = left_to_pretrain(
+        [job for job in others if isinstance(job, Pretraining)],
+        [pretrainings.read_record(directory.pretraining(names[start])) for start in pretrained],
+    )
+    stopped = {
+        start: tuple(cell for cell in waiting if isinstance(cell, Cell) and start in starts_of([cell], profile))
+        for start in failed
+        if isinstance(start, Pretraining)
+    }
+    return Status(
+        tuple(done),
+        tuple(running),
+        failed,
+        tuple(job for job in waiting if isinstance(job, Cell)),
+        None if expected is None or starting is None else (expected + starting) / max(1, len(running)),
+        stopped,
+        tuple(pretrained),
+        tuple(job for job in waiting if isinstance(job, Pretraining)),
+    )
