@@ -33,6 +33,8 @@ _WORDS = {
     "float": "a number",
     "str": "a text",
     "array": "several values",
+    "null": "None",
+    "|": "or",
     ">=": "of at least",
     ">": "above",
     "<=": "of at most",

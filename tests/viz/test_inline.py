@@ -59,13 +59,18 @@ def test_figures_are_pictures_and_movies_have_every_frame(tmp_path):
         made.plot(MINE, start=9)
     with pytest.raises(DataError, match="four frames"):
         made.plot(FIELDS[:3])
+    with pytest.raises(DataError, match=r"a trajectory \(T, H, W, C\), got 0 axes"):
+        made.animate(5)
+    with pytest.raises(ArgumentError, match="a component from 0 to 1, got 2"):
+        made.animate(MINE, component=2)
+    with pytest.raises(ArgumentError, match="start to be a whole number or None, got 'last'"):
+        made.plot(MINE, start="last")
 
 
 def test_the_last_window_with_a_reference_is_drawn_unless_another_is_chosen():
-    from rdjepa.adaptation.forecaster import _context
-
+    made = forecaster()
     for given, start, first, known in ((12, None, 3, True), (7, None, 3, False), (12, 8, 8, False), (12, 0, 0, True)):
-        context, future = _context(FIELDS[:given], start)
+        context, future = made._example(FIELDS[:given], start, 0)
         assert np.array_equal(context, FIELDS[first : first + 4])
         assert (future is not None) == known and (
             future is None or np.array_equal(future, FIELDS[first + 4 : first + 9])

@@ -293,17 +293,43 @@ class Forecaster:
         """
         from rdjepa.viz import inline  # matplotlib, which forecasting does not need
 
-        context, reference = _context(fields, start)
+        context, reference = self._example(fields, start, component)
         return inline.forecast(reference, self.forecast(context), component)
 
     def animate(self, fields: Any, start: int | None = None, component: int = 0) -> "Movie":
         """Play the four given frames and the forecast after them, beside the reference if there is one; see `plot`."""
         from rdjepa.viz import inline
 
-        context, reference = _context(fields, start)
+        context, reference = self._example(fields, start, component)
         panels = {} if reference is None else {"reference": np.concatenate([context, reference])[..., component]}
         made = np.concatenate([context, self.forecast(context)])[..., component]
         return inline.movie(panels | {"forecast": made})
+
+    def _example(self, fields: Any, start: int | None, component: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return four frames to forecast from, and the five that follow if they are there.
+
+        Raises:
+            ArgumentError: no component of this number, or a start that is no whole number.
+            DataError: no trajectory (T, H, W, C), or too few frames.
+        """
+        fields = np.asarray(getattr(fields, "fields", fields))
+        if fields.ndim != 4:
+            raise DataError(
+                f"expected a trajectory (T, H, W, C), got {fields.ndim} axes; give one, as an array or as one of those "
+                "that rdjepa.data.readers.load returns of a file"
+            )
+        if component not in range(self.model.components):
+            raise ArgumentError(
+                f"expected a component from 0 to {self.model.components - 1}, got {component!r}; name one of them"
+            )
+        length = CONTEXT + HORIZONS
+        start = checked(start, int | None, "start")
+        if start is None:
+            start = len(fields) - (length if len(fields) >= length else CONTEXT)
+        if not 0 <= start <= len(fields) - CONTEXT:
+            raise DataError(f"expected four frames from start {start}, got {len(fields)} in all; give another start")
+        future = fields[start + CONTEXT : start + length]
+        return fields[start : start + CONTEXT], future if len(future) == HORIZONS else None
 
     def _repr_html_(self) -> str:
         """Show facts and the curve of the training loss in a notebook."""
@@ -330,18 +356,6 @@ class Forecaster:
         from rdjepa.adaptation.saving import save  # which knows this class
 
         return save(self, path)
-
-
-def _context(fields: Any, start: int | None) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return four frames, and the five that follow if they are there."""
-    fields = np.asarray(getattr(fields, "fields", fields))
-    length = CONTEXT + HORIZONS
-    if start is None:
-        start = len(fields) - (length if len(fields) >= length else CONTEXT)
-    if not 0 <= start <= len(fields) - CONTEXT:
-        raise DataError(f"expected four frames from start {start}, got {len(fields)} in all; give another start")
-    future = fields[start + CONTEXT : start + length]
-    return fields[start : start + CONTEXT], future if len(future) == HORIZONS else None
 
 
 def _untiled(model: ForecastModel) -> ForecastModel:

@@ -71,6 +71,8 @@ def test_dimensions_are_known_by_name_and_single_points_are_dropped():
         {"components": (0, 1, 2)},
         {"components": (1, 1)},
         {"components": (0, "0")},
+        {"components": 0},
+        {"components": "vel"},
     ],
 )
 def test_values_that_no_source_has_are_refused(wrong):

@@ -43,7 +43,7 @@ class Reading:
         if self.axes is not None:
             object.__setattr__(self, "axes", order.parse(self.axes))
         if self.components is not None:
-            chosen = tuple(self.components)
+            chosen = tuple(checked(self.components, list[int | str], "components"))
             if len(chosen) not in (1, 2) or len(set(map(str, chosen))) < len(chosen):
                 raise ArgumentError(
                     f"expected one or two different components, got {', '.join(map(str, chosen)) or 'none'}; "
