@@ -19,7 +19,7 @@ from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.evaluation.metrics import METRICS
-from rdjepa.forecasters import combined, equation
+from rdjepa.forecasters import autoregression, combined, equation, linear
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint
@@ -167,7 +167,9 @@ def test_a_cell_that_retains_first_weights_is_named_after_the_share(brief, monke
         cells.compute(cell, brief, lambda key: trajectory, Normalizer((0.0, 0.0), (1.0, 1.0)), torch.device("cpu"))
     assert given == [identity(cell, brief)["retained"]] == [0.5]
     assert identity(replace(cell, forecaster="rd-jepa-auto"), brief)["retained"] == retention.RULE
-    assert identity(replace(cell, forecaster="equation"), brief)["constants"] == equation.CONSTANTS
+    for fit in (equation, autoregression, linear):
+        name = fit.__name__.rpartition(".")[2]
+        assert identity(replace(cell, forecaster=name), brief)["constants"] == fit.CONSTANTS
     assert "retained" not in identity(replace(cell, forecaster="rd-jepa-decoder"), brief)
 
 

@@ -27,7 +27,7 @@ CONSTANTS = {"lags": LAGS, "ridge": RIDGE, "margin": MARGIN}
 class Autoregression(Simple):
     """The forecast of each context by the map that fits it, in standardized units."""
 
-    name = "autoregression"
+    name, constants = "autoregression", CONSTANTS
 
     def predict(self, *features: Tensor) -> Tensor:
         """Forecast (B, 5, C, H, W) from context (B, 4, C, H, W), in float64 within."""

@@ -16,11 +16,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rdjepa.forecasters.around import Around
-from rdjepa.forecasters.autoregression import CONSTANTS, Autoregression
+from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
 from rdjepa.forecasters.cubic import BANDS
 from rdjepa.forecasters.equation import Equation
-from rdjepa.forecasters.linear import RIDGE, Linear
+from rdjepa.forecasters.linear import Linear
 
 COMBINED = 5  # forecasts
 REACH = 4  # points on every side; for each frame ahead, of what is missed
@@ -28,9 +28,9 @@ SMALL = 0.1  # s, of the mean square of the newest frame, which is 1 or more in 
 PARTS = 10  # of the support, at most, each forecast from the others; of no more trajectories each is a part
 EVERY = 2  # windows of the support, of which the first tells the shares: the next has all of its frames but one
 RULE = {
-    "forecasts": COMBINED, "reach": REACH, "small": SMALL, "blend": "jackknife", "bands": BANDS,
-    "one": "halves", "every": EVERY,
-    "parts": PARTS, "equation": dict(Equation.constants), "autoregression": CONSTANTS, "linear": {"ridge": RIDGE},
+    "forecasts": COMBINED, "reach": REACH, "small": SMALL, "blend": "jackknife", "bands": BANDS, "one": "halves",
+    "every": EVERY, "parts": PARTS,
+    **{kind.name: dict(kind.constants) for kind in (Equation, Autoregression, Linear)},
 }  # fmt: skip
 
 

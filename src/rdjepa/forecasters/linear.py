@@ -22,6 +22,7 @@ from rdjepa.forecasters.simple import Simple
 # Weight of ||a||^2 + b^2 against the mean squared error: four frames of slow fields are nearly collinear.
 RIDGE = 1e-6
 SMALLEST_SCALE = 1e-6
+CONSTANTS = {"ridge": RIDGE}
 
 
 class Linear(Simple):
@@ -36,7 +37,7 @@ class Linear(Simple):
         scale: (N, C) root mean square error on the data it was fitted to.
     """
 
-    name = "linear"
+    name, constants = "linear", CONSTANTS
     weights: Tensor
     offset: Tensor
     scale: Tensor
