@@ -18,7 +18,7 @@ Rows have the learning rates themselves, in the order of the parameter groups, t
 frames are further apart. With `--combined` there are two more rows of each, for the same network combined with simple
 forecasts in the shares that the supports tell, and blended with one of them without any
 (`rdjepa.adaptation.combination`).
-`support` is the error on the supports before any update, standardized (`rdjepa.adaptation.retention.unadapted`).
+`support` is the error on the supports before any update, standardized (`rdjepa.adaptation.retention.relative_error`).
 Forecasters that nothing trains have a row after 0 updates; so has `rd-jepa-decoder` with 0 among `--updates`, whose
 `--model` needs a pretrained decoder. Those that rehearse take trajectories that `--model` was pretrained on. No
 held-out system and no test trajectory is used. `run` appends a line per trial, number of updates and kind of weights,
@@ -203,7 +203,7 @@ def trial(
         beside_it["blended"] = combination.blended(model, beside_it["combined"].equation)
 
     def measure(updates: int, weights: str, snapshot: ForecastModel) -> None:
-        on_supports = "" if updates else f"{retention.unadapted(snapshot, data):.6g}"
+        on_supports = "" if updates else f"{retention.relative_error(snapshot, data):.6g}"
         kinds: dict[str, ForecastModel] = {weights: snapshot}
         for how, made in beside_it.items():
             kinds[f"{weights}, {how}"] = Combined(snapshot, made.linear, made.shares, made.equation)

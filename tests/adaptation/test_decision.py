@@ -5,7 +5,7 @@ import torch
 
 from rdjepa.adaptation import combination, retention
 from rdjepa.adaptation.adapt import Windows
-from rdjepa.adaptation.decision import Decision, decide
+from rdjepa.adaptation.decision import Decision, decide, settle
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.persistence import Persistence
@@ -18,7 +18,7 @@ def decided(monkeypatch):
     """Decides for a network of a given error, and of another one beside simple forecasts."""
 
     def make(error, together, count, **options):
-        monkeypatch.setattr(retention, "unadapted", lambda *_: error)
+        monkeypatch.setattr(retention, "relative_error", lambda *_: error)
         monkeypatch.setattr(combination, "combined", lambda network, *_: (Combined(network), together))
         support = count * [torch.zeros(9, 2, 8, 8)]
         return decide(Persistence(), Windows(0, (), NONE, NONE), support, STEPS, **options)
@@ -64,3 +64,23 @@ def test_other_weights_stand_in_the_same_combination():
     assert torch.equal(made.shares, shares)
     again = decision.around(network, other)
     assert isinstance(again, Combined) and again.equation is other
+
+
+@pytest.mark.parametrize("turns", [True, False])
+def test_other_trajectories_say_whether_anything_stands_beside_the_network(turns):
+    fields, shares = torch.full((12, 2, 8, 8), 2.0), torch.zeros(5, 5, 2)
+    if turns:  # which a map of each point knows, and persistence does not
+        angles = 0.3 * torch.arange(12)[:, None, None] + 6 * torch.rand(
+            8, 8, generator=torch.Generator().manual_seed(0)
+        )
+        fields = torch.stack([angles.cos(), angles.sin()], dim=1)
+    shares[3 if turns else 4] = 1  # the autoregression, or a linear forecast that was fitted to nothing
+    decision = Decision(STEPS, combined=Combined(Persistence(), None, shares), told={"together": 0.1, "combined": []})
+    found, network = settle(decision, Persistence(), [fields]), Persistence()
+    errors = found.told["on_others"]
+    if turns:
+        assert errors["combined"] < 0.1 * errors["network"]
+        assert isinstance(found.around(network), Combined) and "combined" in found.told
+    else:
+        assert errors == {"network": 0.0, "combined": 1.0}
+        assert found.around(network) is network and "combined" not in found.told and found.told["together"] == 0.1

@@ -249,7 +249,7 @@ def test_several_trajectories_tune_the_encoder_and_nothing_is_retained(
 ):
     model = rdjepa.build("tiny", seed=0)
     model.pretrained = ("encoder", "predictor", "decoder")
-    monkeypatch.setattr("rdjepa.adaptation.retention.unadapted", lambda *_: 0.1)
+    monkeypatch.setattr("rdjepa.adaptation.retention.relative_error", lambda *_: 0.1)
     made = rdjepa.adapt(model, [trajectory(9, seed) for seed in range(count)], steps=1, device="cpu", **options)
     assert (made.record["encoder"], made.record["retained"]) == (encoder, retained)
     assert made.model.name == ("rd-jepa-tuned" if encoder == "tuned" else "rd-jepa")
@@ -275,7 +275,7 @@ def test_a_forecast_is_combined_with_simple_ones_where_all_weights_were_pretrain
 ):
     model, fields = rdjepa.build("tiny", seed=0), [trajectory(seed=seed) for seed in range(count)]
     model.pretrained = ("encoder", "predictor", "decoder")
-    monkeypatch.setattr("rdjepa.adaptation.retention.unadapted", lambda *_: error)
+    monkeypatch.setattr("rdjepa.adaptation.retention.relative_error", lambda *_: error)
     seen, context = {}, fields[0][1:5]
     made = rdjepa.adapt(
         model,
@@ -304,7 +304,7 @@ def test_what_simple_forecasts_know_is_not_learned_for_long(tiny, monkeypatch):
     model, phase = rdjepa.build("tiny", seed=0), 6 * np.random.default_rng(0).random((64, 64))
     turns = 0.3 * np.arange(20)[:, None, None] + phase
     model.pretrained = ("encoder", "predictor", "decoder")
-    monkeypatch.setattr("rdjepa.adaptation.retention.unadapted", lambda *_: 0.9)
+    monkeypatch.setattr("rdjepa.adaptation.retention.relative_error", lambda *_: 0.9)
     fields = np.stack([np.cos(turns), np.sin(turns)], axis=-1).astype(np.float32)
     made = rdjepa.adapt(model, fields, steps=1, device="cpu")
     assert made.record["together"] < 0.01 and made.record["retained"] == retention.SHARE

@@ -23,6 +23,11 @@ from rdjepa.cli.outlook import say_retention
             {"retained": 0.0, "unadapted": 0.07, "encoder": "tuned"},
             "without an update the error on the data is 0.070: 3 updates, the encoder tuned too\n",
         ),
+        (
+            {"retained": 0.0, "unadapted": 0.6, "on_others": {"network": 0.12, "combined": 0.15}},
+            "without an update the error on the data is 0.600: 3 updates with updates, on data that were not adapted "
+            "to, the network has 0.120 alone and 0.150 beside simple forecasts: it forecasts alone\n",
+        ),
     ],
 )
 def test_what_is_retained_is_said_where_the_data_decided(capsys, monkeypatch, record, said):

@@ -2,17 +2,18 @@
 
 The network as it is before any update tells, by its errors on the support, whether it knows the system
 (`rdjepa.adaptation.retention`) and in which shares it stands beside simple forecasts
-(`rdjepa.adaptation.combination`). Not part of the paper's protocol.
+(`rdjepa.adaptation.combination`). Where other trajectories are at hand, their errors after adaptation have the last
+word on whether anything stands beside it. Not part of the paper's protocol.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import Tensor
 
 from rdjepa.adaptation import combination, retention
-from rdjepa.adaptation.adapt import Windows
+from rdjepa.adaptation.adapt import Windows, windows
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Equation
@@ -64,7 +65,7 @@ def decide(
         shortens: whether there may be fewer updates where they are.
         walls: whether fields end at walls.
     """
-    error, together, made = retention.unadapted(network.eval(), data), None, None
+    error, together, made = retention.relative_error(network.eval(), data), None, None
     told: dict[str, Any] = {"unadapted": error}
     if combines:
         made, together = combination.combined(network, support, walls)
@@ -75,3 +76,19 @@ def decide(
         told["combined"] = made.shares[:2].sum(0).tolist()  # where the context tells nothing of itself
     share = retention.share_for(known, len(support)) if retains else 0.0
     return Decision(min(steps, retention.UPDATES) if share and shortens else steps, share, made, told)
+
+
+def settle(decision: Decision, network: ForecastModel, others: Sequence[Tensor]) -> Decision:
+    """Leave the network alone if it is better so on trajectories that it was not adapted to.
+
+    Args:
+        decision: with a combination.
+        network: after adaptation.
+        others: standardized trajectories (T, C, H, W), on its device.
+    """
+    tried = {"network": network, "combined": decision.around(network)}
+    errors = {name: retention.relative_error(each, windows(each, others)) for name, each in tried.items()}
+    told = {**decision.told, "on_others": errors}
+    if errors["combined"] <= errors["network"]:
+        return replace(decision, told=told)
+    return replace(decision, combined=None, told={name: value for name, value in told.items() if name != "combined"})

@@ -29,7 +29,7 @@ RULE = {"share": SHARE, "updates": UPDATES, "familiar": FAMILIAR, "known": KNOWN
 
 
 def knows(error: float, together: float | None = None) -> bool:
-    """Return whether a system is known without an update, by `unadapted` or by the error together with others."""
+    """Return whether a system is known without an update, by `relative_error` or by the error together with others."""
     return error < FAMILIAR or (together is not None and together < KNOWN)
 
 
@@ -41,7 +41,7 @@ def share_for(known: bool, trajectories: int) -> float:
     return SHARE if known and trajectories < SEVERAL else 0.0
 
 
-def unadapted(model: ForecastModel, data: Windows) -> float:
+def relative_error(model: ForecastModel, data: Windows) -> float:
     """Return the norm of a network's errors on all windows of the support over that of the standardized fields.
 
     Neither the units of fields nor a constant that is added to them change it.

@@ -12,7 +12,7 @@ import torch
 
 from rdjepa.adaptation import combination, intervals, retention
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, standardized, tensors, train, windows
-from rdjepa.adaptation.decision import Decision, decide
+from rdjepa.adaptation.decision import Decision, decide, settle
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.novelty import embed, familiar, summarize
 from rdjepa.adaptation.saving import why_unsavable
@@ -79,7 +79,8 @@ def adapt(
             forecasts the field, and where all weights were pretrained and nothing is tiled, its forecast is then
             combined with what each context tells of itself, and of two trajectories or more, where the error without
             any update is small, with that linear one (`rdjepa.adaptation.combination`). The record has the largest
-            shares of the network as "combined".
+            shares of the network as "combined". With trajectories to calibrate on, or some held out, the one of both
+            that has less error there forecasts in the end; the record has the errors as "on_others".
         resample: bring fields on another grid to the model's (`rdjepa.data.regrid`), instead of refusing them; the
             forecaster then takes and makes fields on its own grid.
         tile: instead, of square fields on a larger grid, adapt to overlapping squares of the model's size; the
@@ -211,6 +212,8 @@ def adapt(
     losses = train(forecaster, data, settings, progress, observed, at)
     retention.retain(forecaster, first, decision.share)
     adapted = time.perf_counter()
+    if support.others and decision.combined:
+        decision = settle(decision, forecaster, standardized(support.others, statistics, torch_device))
     record = {
         "forecaster": forecaster.name,
         "preset": forecaster.preset,
