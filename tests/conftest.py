@@ -19,7 +19,7 @@ install_import_hook(
 
 from rdjepa import systems
 from rdjepa.evaluation import metrics
-from rdjepa.forecasters import equation
+from rdjepa.forecasters import cubic, equation
 from rdjepa.forecasters import registry as forecaster_registry
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.io.sealed import SEAL
@@ -39,10 +39,13 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def short_fits(request, monkeypatch):
-    """One iteration for the equation of a context, but in the tests of forecasters: half a second each otherwise."""
-    if request.path.parent.name != "forecasters":
+    """A rough equation of each context, but in the tests of forecasters: it takes half a second otherwise."""
+    tested = request.path.parent.name
+    if tested != "forecasters":
         monkeypatch.setattr(equation, "ITERATIONS", 1)
         monkeypatch.setattr(equation, "STRETCHES", 4)
+    if tested not in ("forecasters", "adaptation"):
+        monkeypatch.setattr(cubic, "STEPS", 2)
 
 
 @pytest.fixture

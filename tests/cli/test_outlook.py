@@ -2,7 +2,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from rdjepa.cli.outlook import say_retention
+from rdjepa.cli.outlook import say_choice, say_retention
+
+BEGINNING = "on data that were not adapted to, the network has an error of "
 
 
 @pytest.mark.parametrize(
@@ -23,14 +25,22 @@ from rdjepa.cli.outlook import say_retention
             {"retained": 0.0, "unadapted": 0.07, "encoder": "tuned"},
             "without an update the error on the data is 0.070: 3 updates, the encoder tuned too\n",
         ),
-        (
-            {"retained": 0.0, "unadapted": 0.6, "on_others": {"network": 0.12, "combined": 0.15}},
-            "without an update the error on the data is 0.600: 3 updates with updates, on data that were not adapted "
-            "to, the network has 0.120 alone and 0.150 beside simple forecasts: it forecasts alone\n",
-        ),
     ],
 )
 def test_what_is_retained_is_said_where_the_data_decided(capsys, monkeypatch, record, said):
     monkeypatch.setattr("rdjepa.cli.outlook.console.width", 200, raising=False)
     say_retention(SimpleNamespace(record=record, losses=[0.3, 0.2, 0.1]))  # type: ignore[arg-type]
     assert " ".join(capsys.readouterr().out.split()) == said.strip()
+
+
+@pytest.mark.parametrize(
+    ("tried", "said"),
+    [
+        ({"network": 0.12, "combined": 0.15}, "0.120 alone and 0.150 beside simple forecasts: it forecasts alone"),
+        ({"network": 0.2, "combined": 0.2}, "0.200 alone and 0.200 beside simple forecasts: it forecasts beside them"),
+        (None, ""),
+    ],
+)
+def test_what_data_that_were_not_adapted_to_decide_is_said(capsys, tried, said):
+    say_choice(SimpleNamespace(record={"on_others": tried} if tried else {}))  # type: ignore[arg-type]
+    assert " ".join(capsys.readouterr().out.split()).removeprefix(BEGINNING) == said

@@ -33,7 +33,7 @@ from rdjepa.cli.options import (
     share_of,
     stride_of,
 )
-from rdjepa.cli.outlook import say_calibration, say_growth, say_retention, warn_of_novelty
+from rdjepa.cli.outlook import say_calibration, say_choice, say_growth, say_retention, warn_of_novelty
 from rdjepa.cli.outputs import is_forecast, is_forecaster, is_rows, refuse_overwriting
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.io.atomic import write_arrays, write_bytes
@@ -143,6 +143,7 @@ def adapt(
     learned = f"loss {losses[0]:.4f} to {losses[-1]:.4f}" if losses else "no update, only their field statistics"
     console.print(f"{count} {'trajectory' if count == 1 else 'trajectories'}, {learned}; {verb} {forecaster.save(out)}")
     say_retention(forecaster)
+    say_choice(forecaster)
     say_calibration(forecaster)
 
 

@@ -24,7 +24,7 @@ from rdjepa.cli.options import (
     Seed,
     reading_of,
 )
-from rdjepa.cli.outlook import say_calibration, warn_of_novelty
+from rdjepa.cli.outlook import say_calibration, say_choice, warn_of_novelty
 from rdjepa.cli.outputs import is_forecast, is_forecaster, refuse_overwriting
 from rdjepa.io.atomic import write_arrays
 
@@ -75,6 +75,7 @@ def first_look(
         )
     named = {registry.title(name): {"relative_l2": dict(errors)} for name, errors in look.errors.items()}
     console.print(error_table("relative_l2 on what was held out", named, "relative_l2"))
+    say_choice(look.forecaster)
     say_calibration(look.forecaster)
     warn_of_novelty(look.forecaster, look.context)
     look.forecaster.save(forecaster)

@@ -51,10 +51,14 @@ def say_retention(forecaster: "Forecaster") -> None:
     if "together" in record:
         errors += f", {record['together']:.3f} beside simple forecasts"
     console.print(f"without an update the error on the data is {errors}: {kept}")
-    if tried := record.get("on_others"):
+
+
+def say_choice(forecaster: "Forecaster") -> None:
+    """Print whether simple forecasts stand beside the network, if data that were not adapted to decided."""
+    if tried := forecaster.record.get("on_others"):
         left = "alone" if tried["network"] < tried["combined"] else "beside them"
         console.print(
-            f"with updates, on data that were not adapted to, the network has {tried['network']:.3f} alone and "
+            f"on data that were not adapted to, the network has an error of {tried['network']:.3f} alone and "
             f"{tried['combined']:.3f} beside simple forecasts: it forecasts {left}"
         )
 
