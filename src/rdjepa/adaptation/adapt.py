@@ -197,14 +197,14 @@ def train(
         at: numbers of updates.
 
     Returns:
-        The loss of every update; empty for a model without parameters.
+        The loss of every update; empty for a model without parameters, or without updates.
 
     Raises:
         ArgumentError: windows to rehearse and a batch of one.
         DivergenceError: the loss is not finite; the weights are those before that update.
     """
     groups = model.parameter_groups()
-    if not groups:
+    if not groups or not config.steps:
         return []
     optimizer = torch.optim.AdamW(groups, betas=config.betas, weight_decay=config.weight_decay, fused=True)
     trained = [p for group in optimizer.param_groups for p in group["params"]]

@@ -37,7 +37,6 @@ from rdjepa.pretraining.targets import TargetConfig
 from rdjepa.pretraining.tensorboard import Board
 from rdjepa.progress import Progress
 from rdjepa.systems import SOURCES, family_names, get
-from rdjepa.viz import figures
 
 # systems of the error that is recorded with a checkpoint; one trajectory takes a fraction of a second to simulate
 CHECKED = ("gray-scott", "brusselator", "ginzburg-landau", "schnakenberg")
@@ -228,6 +227,8 @@ def _finish(
     start: Start | None,
 ) -> None:
     """Write the folder `model` of a run: weights, configuration, data, curves and card."""
+    from rdjepa.viz import figures  # matplotlib, which adaptation and forecasts do not need
+
     metrics = read_metrics(run / METRICS)
     sources = sealed.read(run / checkpoint.DATA, checkpoint.Sources, "pretrain again")
     objective = objectives.model_class(config.objective)

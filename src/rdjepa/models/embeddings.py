@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from rdjepa.errors import ArgumentError
 from rdjepa.models.attention import mlp
+from rdjepa.models.compiling import constant
 
 MAX_OFFSET = 8  # lead times are scaled by the largest offset of pretraining, tau = h / 8
 OCTAVES = 16
@@ -37,7 +38,7 @@ def _time_embedding(count: int, width: int, device: torch.device) -> Tensor:
     return sinusoid(torch.arange(count), width).to(device)
 
 
-@torch.compiler.assume_constant_result
+@constant
 def time_embedding(count: int, width: int, device: torch.device) -> Tensor:
     """Return embeddings (count, width) of temporal indices 0..count-1; a compiled network holds them as constants."""
     return _time_embedding(count, width, device)

@@ -16,6 +16,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from rdjepa.models.compiling import constant
+
 
 def kept_rows(side: int, modes: int) -> list[int]:
     """Return the kept wavenumbers along the rows, in the order of `torch.fft.fftfreq`: 0, 1, ..., -2, -1."""
@@ -61,7 +63,7 @@ def _matrices_on(side: int, modes: int, device: torch.device) -> tuple[Tensor, T
     return forward.to(device), inverse.to(device)
 
 
-@torch.compiler.assume_constant_result
+@constant
 def matrices_on(side: int, modes: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return `dft_matrices` on a device; a compiled network holds them as constants."""
     return _matrices_on(side, modes, device)
