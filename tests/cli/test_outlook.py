@@ -36,11 +36,13 @@ def test_what_is_retained_is_said_where_the_data_decided(capsys, monkeypatch, re
 @pytest.mark.parametrize(
     ("tried", "said"),
     [
-        ({"network": 0.12, "combined": 0.15}, "0.120 alone and 0.150 beside simple forecasts: it forecasts alone"),
-        ({"network": 0.2, "combined": 0.2}, "0.200 alone and 0.200 beside simple forecasts: it forecasts beside them"),
+        ((0.12, 0.15, "none"), "0.120 alone and 0.150 beside simple forecasts: it forecasts alone"),
+        ((0.2, 0.2, "combined"), "0.200 alone and 0.200 beside simple forecasts: it forecasts beside them"),
         (None, ""),
     ],
 )
 def test_what_data_that_were_not_adapted_to_decide_is_said(capsys, tried, said):
-    say_choice(SimpleNamespace(record={"on_others": tried} if tried else {}))  # type: ignore[arg-type]
+    network, combined, base = tried or (None, None, "combined")
+    record = {"on_others": {"network": network, "combined": combined}} if tried else {}
+    say_choice(SimpleNamespace(record=record, base=base))  # type: ignore[arg-type]
     assert " ".join(capsys.readouterr().out.split()).removeprefix(BEGINNING) == said

@@ -59,10 +59,13 @@ def test_figures_are_pictures_and_movies_have_every_frame(tmp_path):
         made.plot(MINE, start=9)
     with pytest.raises(DataError, match="four frames"):
         made.plot(FIELDS[:3])
-    with pytest.raises(DataError, match=r"a trajectory \(T, H, W, C\), got 0 axes"):
+    with pytest.raises(DataError, match=r"a trajectory \(T, H, W, 2\), got shape \(\)"):
         made.animate(5)
-    with pytest.raises(ArgumentError, match="a component from 0 to 1, got 2"):
-        made.animate(MINE, component=2)
+    with pytest.raises(DataError, match=r"got shape \(12, 16, 16, 1\)"):
+        made.animate(FIELDS[..., :1])
+    for wrong, said in ((2, "a component from 0 to 1, got 2"), (-1, "of at least 0"), (True, "a whole number")):
+        with pytest.raises(ArgumentError, match=said):
+            made.animate(MINE, component=wrong)
     with pytest.raises(ArgumentError, match="start to be a whole number or None, got 'last'"):
         made.plot(MINE, start="last")
 

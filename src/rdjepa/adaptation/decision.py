@@ -6,17 +6,22 @@ The network as it is before any update tells, by its errors on the support, whet
 word on whether anything stands beside it. Not part of the paper's protocol.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from rdjepa.adaptation import combination, retention
-from rdjepa.adaptation.adapt import Windows, windows
+from rdjepa.adaptation.adapt import Windows
+from rdjepa.data.windows import FORECASTING
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Equation
+
+AT_ONCE = 8  # windows in memory
 
 
 @dataclass(frozen=True)
@@ -78,17 +83,28 @@ def decide(
     return Decision(min(steps, retention.UPDATES) if share and shortens else steps, share, made, told)
 
 
-def settle(decision: Decision, network: ForecastModel, others: Sequence[Tensor]) -> Decision:
-    """Leave the network alone if it is better so on trajectories that it was not adapted to.
+@torch.no_grad()
+def settle(
+    decision: Decision, network: ForecastModel, others: Sequence[Tensor], equation: Equation | None = None
+) -> Decision:
+    """Leave the network alone unless it is better combined on trajectories that it was not adapted to.
 
     Args:
         decision: with a combination.
         network: after adaptation.
         others: standardized trajectories (T, C, H, W), on its device.
+        equation: that of the combination, with a memory for those who forecast the same contexts afterwards.
     """
-    tried = {"network": network, "combined": decision.around(network)}
-    errors = {name: retention.relative_error(each, windows(each, others)) for name, each in tried.items()}
-    told = {**decision.told, "on_others": errors}
+    tried = {"network": network.eval(), "combined": decision.around(network, equation).eval()}
+    missed, squares = dict.fromkeys(tried, 0.0), 0.0
+    for fields in others:
+        cut = FORECASTING.stack(fields)
+        for context, targets in zip(cut.context.split(AT_ONCE), cut.targets.split(AT_ONCE), strict=True):
+            squares += float(targets.double().square().sum())
+            for name, each in tried.items():
+                missed[name] += float((each(context) - targets).double().square().sum())
+    errors = {name: math.sqrt(value / squares) if squares else 0.0 for name, value in missed.items()}
+    told = {**decision.told, **({"on_others": errors} if all(map(math.isfinite, errors.values())) else {})}
     if errors["combined"] <= errors["network"]:
         return replace(decision, told=told)
     return replace(decision, combined=None, told={name: value for name, value in told.items() if name != "combined"})

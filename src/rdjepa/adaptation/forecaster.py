@@ -11,7 +11,7 @@ import torch
 from rdjepa.adaptation.intervals import Calibration, Interval, scales
 from rdjepa.adaptation.novelty import Familiar, embed
 from rdjepa.adaptation.rollout import rollout, stable_frames
-from rdjepa.checks import Count, checked
+from rdjepa.checks import Count, Number, checked
 from rdjepa.data.fields import channels_first, channels_last, measured, single
 from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 REMEDY = "give a file that `rdjepa adapt` wrote"
 AROUND: Mapping[str, Callable[[ForecastModel], ForecastModel]] = {"linear": Corrected, "combined": Combined}
-Chosen = list[int | str]  # components, by position or name
 AT_ONCE = {"cpu": 2, "cuda": 64}  # windows per forward pass; on a processor more do not fit into the cache
 
 
@@ -90,7 +89,7 @@ class Forecaster:
         if (chosen := self.record.get("components")) is None:
             return None
         try:
-            return Reading(components=tuple(checked(chosen, Chosen, "components"))).components
+            return Reading(components=chosen).components
         except ArgumentError as error:
             raise CheckpointError(f"{error}; {REMEDY}") from error
 
@@ -312,16 +311,14 @@ class Forecaster:
             ArgumentError: no component of this number, or a start that is no whole number.
             DataError: no trajectory (T, H, W, C), or too few frames.
         """
-        fields = np.asarray(getattr(fields, "fields", fields))
-        if fields.ndim != 4:
+        fields, count = np.asarray(getattr(fields, "fields", fields)), self.model.components
+        if fields.ndim != 4 or fields.shape[-1] != count:
             raise DataError(
-                f"expected a trajectory (T, H, W, C), got {fields.ndim} axes; give one, as an array or as one of those "
-                "that rdjepa.data.readers.load returns of a file"
+                f"expected a trajectory (T, H, W, {count}), got shape {fields.shape}; give one, as an array or as one "
+                "of those that rdjepa.data.readers.load returns of a file"
             )
-        if component not in range(self.model.components):
-            raise ArgumentError(
-                f"expected a component from 0 to {self.model.components - 1}, got {component!r}; name one of them"
-            )
+        if checked(component, Number, "component") >= count:
+            raise ArgumentError(f"expected a component from 0 to {count - 1}, got {component}; name one of them")
         length = CONTEXT + HORIZONS
         start = checked(start, int | None, "start")
         if start is None:

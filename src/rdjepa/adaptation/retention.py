@@ -42,7 +42,7 @@ def share_for(known: bool, trajectories: int) -> float:
 
 
 def relative_error(model: ForecastModel, data: Windows) -> float:
-    """Return the norm of a network's errors on all windows of the support over that of the standardized fields.
+    """Return the norm of a forecaster's errors on all windows of the support over that of the standardized fields.
 
     Neither the units of fields nor a constant that is added to them change it.
     """

@@ -78,9 +78,10 @@ def adapt(
             point from its last four values, fitted to the trajectories: for fields that change slowly; "auto": it
             forecasts the field, and where all weights were pretrained and nothing is tiled, its forecast is then
             combined with what each context tells of itself, and of two trajectories or more, where the error without
-            any update is small, with that linear one (`rdjepa.adaptation.combination`). The record has the largest
-            shares of the network as "combined". With trajectories to calibrate on, or some held out, the one of both
-            that has less error there forecasts in the end; the record has the errors as "on_others".
+            any update is small, with that linear one (`rdjepa.adaptation.combination`). With trajectories to calibrate
+            on, or some held out, the combination is left out in the end if the network alone has less error there; the
+            record has both errors as "on_others". It has the largest shares of the network as "combined", unless that
+            was left out.
         resample: bring fields on another grid to the model's (`rdjepa.data.regrid`), instead of refusing them; the
             forecaster then takes and makes fields on its own grid.
         tile: instead, of square fields on a larger grid, adapt to overlapping squares of the model's size; the
@@ -90,7 +91,7 @@ def adapt(
             is kept in the record, where `evaluate` finds it, and so are chosen components; contexts of
             `Forecaster.forecast` need both.
         calibrate: other trajectories of the same kind, as `trajectories`, from which `Forecaster.interval` learns how
-            wrong forecasts are (`rdjepa.adaptation.intervals`).
+            wrong forecasts are (`rdjepa.adaptation.intervals`), and which decide on the combination, see `base`.
         hold_out: instead of these, the share of the trajectories that is kept from adaptation for that purpose: of
             several the last ones, of a single one its last frames.
         borders: what decoder and predictor see beyond the borders of the fields: "zeros" as in pretraining,
@@ -113,12 +114,13 @@ def adapt(
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
         observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
-            weights are averaged once more, with "averaged". It is valid during the call alone.
+            weights are averaged once more, with "averaged". It is valid during the call alone, and does not know yet
+            what trajectories to calibrate on will decide.
         at: numbers of updates.
 
     Returns:
         A forecaster in physical units. Its record holds the settings, and under "seconds" what computing the constant
-        features took, what the error without an update and the shares took, and the updates.
+        features took, what the error without an update and the shares took, the updates, and the choice on others.
 
     Raises:
         ArgumentError: no update of anything but a model with its pretrained decoder, an unknown base, a linear base and
@@ -202,7 +204,8 @@ def adapt(
 
     settings = dataclasses.replace(settings, steps=decision.steps)
     first = retention.weights(forecaster) if decision.share else {}
-    memory = Remembering.of(decision.combined.equation) if observe and decision.combined else None
+    again = observe or support.others  # some contexts are forecast more than once
+    memory = Remembering.of(decision.combined.equation) if again and decision.combined else None
 
     def observed(updates: int, weights: str, model: ForecastModel) -> None:
         if observe:
@@ -213,7 +216,8 @@ def adapt(
     retention.retain(forecaster, first, decision.share)
     adapted = time.perf_counter()
     if support.others and decision.combined:
-        decision = settle(decision, forecaster, standardized(support.others, statistics, torch_device))
+        decision = settle(decision, forecaster, standardized(support.others, statistics, torch_device), memory)
+    settled = time.perf_counter()
     record = {
         "forecaster": forecaster.name,
         "preset": forecaster.preset,
@@ -229,12 +233,14 @@ def adapt(
             "features": round(prepared - started, 3),
             "decide": round(decided - prepared, 3),
             "adapt": round(adapted - decided, 3),
+            "settle": round(settled - adapted, 3),
         },
         "software": software(),
     }
     result = Forecaster(support.whole(decision.around(forecaster)), statistics, record, losses)
     if support.others:
-        result.calibration = intervals.calibrate(result.forecast, statistics, support.others)
+        measured = Forecaster(support.whole(decision.around(forecaster, memory)), statistics, {})
+        result.calibration = intervals.calibrate(measured.forecast, statistics, support.others)
     known = _described(result, support.fields) if tile else summarize(forecaster, data)
     if known is not None:
         counts = [FORECASTING.count(len(fields)) for fields in support.fields]

@@ -49,7 +49,8 @@ class FirstLook:
         forecaster: adapted to a part of the trajectories and calibrated on the rest.
         errors: "rd-jepa" (or the name of the model), "rd-jepa-zero-shot" where the model has a pretrained decoder,
             "linear" (fitted to what was adapted to), "autoregression" and "equation" (of each context), "persistence"
-            and "extrapolation" -> horizon -> relative L2 error on that rest.
+            and "extrapolation" -> horizon -> relative L2 error on that rest, which has decided whether simple forecasts
+            stand beside the first.
         level: of the intervals, at most what the calibration can give.
         context: (4, H, W, C), the last frames of the last trajectory.
         times: (5,), of the frames that follow it.

@@ -56,7 +56,7 @@ def say_retention(forecaster: "Forecaster") -> None:
 def say_choice(forecaster: "Forecaster") -> None:
     """Print whether simple forecasts stand beside the network, if data that were not adapted to decided."""
     if tried := forecaster.record.get("on_others"):
-        left = "alone" if tried["network"] < tried["combined"] else "beside them"
+        left = "alone" if forecaster.base == "none" else "beside them"
         console.print(
             f"on data that were not adapted to, the network has an error of {tried['network']:.3f} alone and "
             f"{tried['combined']:.3f} beside simple forecasts: it forecasts {left}"

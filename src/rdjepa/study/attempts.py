@@ -19,7 +19,7 @@ DONE, KEPT, BUSY = "done", "kept", "busy"
 
 
 def pretrain(supply: Supply, start: Pretraining, profile: Profile, device: str) -> str:
-    """Finish one pretraining, from its newest state if there is one; result and errors are those of `compute_cell`."""
+    """Finish one pretraining, from its newest state if there is one; the rest is as for `compute_cell`."""
     directory, name = Directory(supply.root), start.name
     with directory.lock(name) as locked:
         if not locked:

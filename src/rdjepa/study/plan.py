@@ -85,11 +85,11 @@ def select(every: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
     return [cell for cell in every if all(str(getattr(cell, key)) in values for key, values in wanted.items())]
 
 
-def lacking(directory: Directory, cells: Sequence[Cell], profile: Profile) -> list[Pretraining]:
-    """Return the pretrainings of some cells; of those that one goes on from no more, once it is finished itself."""
-    last = dict.fromkeys(each for cell in cells if (each := cell.pretraining(profile)))
-    first = pretrainings.distinct(each for each in last if not directory.is_pretrained(each.name))
-    return list(dict.fromkeys([*first, *last]))
+def needed(directory: Directory, cells: Sequence[Cell], profile: Profile) -> list[Pretraining]:
+    """Return the pretrainings that some cells start from, and before each that is not finished what it goes on from."""
+    starts = dict.fromkeys(each for cell in cells if (each := cell.pretraining(profile)))
+    unfinished = pretrainings.distinct(each for each in starts if not directory.is_pretrained(each.name))
+    return list(dict.fromkeys([*unfinished, *starts]))
 
 
 def starts_of(cells: Sequence[Cell], profile: Profile) -> list[Pretraining]:

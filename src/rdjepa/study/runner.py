@@ -19,7 +19,7 @@ from rdjepa.study.cell import Cell, Record, identity
 from rdjepa.study.collect import read_records
 from rdjepa.study.directory import Directory
 from rdjepa.study.fingerprints import but_precision, checkpoint_fingerprint, identifier
-from rdjepa.study.plan import cells, lacking, select, starts_of
+from rdjepa.study.plan import cells, needed, select, starts_of
 from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
 from rdjepa.study.status import Status, status
@@ -58,7 +58,7 @@ def take_statistics(supply: Supply, missing: Sequence[Cell], profile: Profile, k
 def missing_pretrainings(root: Path | str, missing: Sequence[Cell], profile: Profile) -> list[Pretraining]:
     """Return the pretrainings that some cells start from and that are not finished, in the order of their need."""
     directory = Directory(root)
-    return [each for each in lacking(directory, missing, profile) if not directory.is_pretrained(each.name)]
+    return [each for each in needed(directory, missing, profile) if not directory.is_pretrained(each.name)]
 
 
 @dataclass(frozen=True)
@@ -138,10 +138,13 @@ def run(
     starts = missing_pretrainings(root, missing, profile)
     supply.prepare_pretrainings(starts, workers=number, scheduler=scheduler, progress=preparing)
     kept, total = len(plan) - len(missing), len(plan) + len(starts)
-    jobs = _Jobs(supply, profile, device, number, scheduler)
-    if progress:
-        jobs.report = lambda what: progress(kept + len(jobs.outcomes), total, what)
-    jobs.report("cells")
+
+    def report(count: int, what: str) -> None:
+        if progress:
+            progress(kept + count, total, what)
+
+    report(0, "cells")
+    jobs = _Jobs(supply, profile, device, number, scheduler, report)
     for _, members in groupby(missing, key=lambda cell: cell.group):
         wave = list(members)
         jobs.pretrain([each for each in starts_of(wave, profile) if each in starts])
@@ -188,19 +191,26 @@ class _Jobs:
         device: to compute on.
         workers: local processes.
         scheduler: address of a running Dask scheduler, used instead of these.
+        report: called after every job, with their number and the name of this one.
 
     Attributes:
         outcomes: job -> "done", "kept", "busy" or the last line of its traceback.
-        stopped: pretraining that failed or that another process computes -> the cells that it stops.
-        report: called after every job.
+        stopped: pretraining that failed -> the cells that it stops.
     """
 
-    def __init__(self, supply: Supply, profile: Profile, device: str, workers: int, scheduler: str | None) -> None:
+    def __init__(
+        self,
+        supply: Supply,
+        profile: Profile,
+        device: str,
+        workers: int,
+        scheduler: str | None,
+        report: Callable[[int, str], None],
+    ) -> None:
         self.supply, self.profile, self.device = supply, profile, device
-        self.workers, self.scheduler = workers, scheduler
+        self.workers, self.scheduler, self.report = workers, scheduler, report
         self.outcomes: dict[Cell | Pretraining, str] = {}
         self.stopped: dict[Pretraining, list[Cell]] = {}
-        self.report: Callable[[str], None] = lambda what: None
 
     def pretrain(self, starts: Sequence[Pretraining]) -> None:
         """Finish pretrainings, those first that others go on from."""
@@ -212,7 +222,7 @@ class _Jobs:
                     able[each] = each.name
                 elif each.start:  # it has the outcome of what it goes on from
                     self.outcomes[each] = self.outcomes[each.start]
-            self._all(pretrain, able)
+            self._do(pretrain, able)
 
     def compute(self, cells: Sequence[Cell]) -> None:
         """Compute the cells whose pretraining is there."""
@@ -225,7 +235,7 @@ class _Jobs:
                 self.outcomes[cell] = BUSY
             else:
                 self.stopped.setdefault(start, []).append(cell)
-        self._all(compute_cell, ready)
+        self._do(compute_cell, ready)
 
     def result(self, kept: int) -> RunReport:
         """Return what became of all; `kept` cells were there before the run."""
@@ -245,7 +255,7 @@ class _Jobs:
     def _is_there(self, start: Pretraining | None) -> bool:
         return start is None or self.outcomes.get(start, KEPT) in (DONE, KEPT)
 
-    def _all(self, function: Callable[..., str], jobs: Mapping[Cell | Pretraining, str]) -> None:
+    def _do(self, function: Callable[..., str], jobs: Mapping[Cell | Pretraining, str]) -> None:
         """Do jobs, by the names of their folders, on all workers."""
         named = list(jobs.items())
         arguments = [(self.supply, job, self.profile, self.device) for job, _ in named]
@@ -260,7 +270,7 @@ class _Jobs:
                     Directory(self.supply.root).fail(name, f"{last}\n")
                     result = last
                 self.outcomes[job] = result
-                self.report(str(job))
+                self.report(len(self.outcomes), str(job))
 
 
 def _stage(each: Pretraining) -> int:

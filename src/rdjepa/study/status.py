@@ -9,7 +9,7 @@ from rdjepa.study.cell import Cell, identity, read_record
 from rdjepa.study.cost import left, left_to_pretrain
 from rdjepa.study.directory import Directory
 from rdjepa.study.fingerprints import identifier
-from rdjepa.study.plan import lacking, starts_of
+from rdjepa.study.plan import needed, starts_of
 from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
 
@@ -49,7 +49,7 @@ def status(root: Path | str, plan: Sequence[Cell], profile: Profile) -> Status:
     directory = Directory(root)
     directory.read()
     directory.check(profile.name, profile.settings())
-    starts = lacking(directory, plan, profile)
+    starts = needed(directory, plan, profile)
     names: dict[Cell | Pretraining, str] = {start: start.name for start in starts}
     names |= {cell: identifier(identity(cell, profile)) for cell in plan}
     done = [cell for cell in plan if directory.is_done(names[cell])]

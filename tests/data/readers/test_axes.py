@@ -1,5 +1,6 @@
 import itertools
 
+import numpy as np
 import pytest
 
 from rdjepa.data.readers import Reading, axes
@@ -83,6 +84,8 @@ def test_values_that_no_source_has_are_refused(wrong):
 def test_components_are_chosen_by_name_or_position():
     assert Reading(components=("w", "u")).choose(3, ("u", "v", "w"), "here") == (2, 0)
     assert Reading(components=(0, "2")).choose(3, (), "here") == (0, 2)
+    for several in (range(2), np.array([0, 1]), [0, 1]):
+        assert Reading(components=several).components == (0, 1)  # type: ignore[arg-type]
     assert Reading().choose(3, (), "here") is None
     with pytest.raises(ArgumentError, match="expected components among u, v"):
         Reading(components=("q",)).choose(2, ("u", "v"), "here")

@@ -1,7 +1,7 @@
 """What a user may say about data that do not say it themselves."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rdjepa.checks import Count, checked
@@ -43,7 +43,11 @@ class Reading:
         if self.axes is not None:
             object.__setattr__(self, "axes", order.parse(self.axes))
         if self.components is not None:
-            chosen = tuple(checked(self.components, list[int | str], "components"))
+            if isinstance(self.components, str) or not isinstance(self.components, Iterable):
+                raise ArgumentError(
+                    f"expected components as one or two in a tuple, got {self.components!r}; give them as (0, 2)"
+                )
+            chosen = tuple(checked(list(self.components), list[int | str], "components"))
             if len(chosen) not in (1, 2) or len(set(map(str, chosen))) < len(chosen):
                 raise ArgumentError(
                     f"expected one or two different components, got {', '.join(map(str, chosen)) or 'none'}; "
