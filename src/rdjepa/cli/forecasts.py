@@ -62,8 +62,8 @@ def adapt(
     calibrate: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Other trajectories of the same kind, to learn the width of intervals from, and whether the network is "
-            "better alone (base auto); may be repeated."
+            help="Other trajectories of the same kind, to learn the width of intervals from, and whether the network "
+            "is better alone (base auto); may be repeated."
         ),
     ] = None,
     hold_out: Annotated[
