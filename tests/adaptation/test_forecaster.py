@@ -111,6 +111,11 @@ def test_a_forecast_that_is_not_finite_is_said(calibrated):
         assert np.isfinite(calibrated.forecast(movie(9)[:4])).all()
 
 
+def test_trajectories_on_another_grid_are_refused(calibrated):
+    with pytest.raises(DataError, match=r"grid of 16 x 16, got 8 x 8; .*--resample"):
+        rdjepa.evaluate(calibrated, movie(1, side=8))
+
+
 def test_one_measured_component_and_two_are_not_taken_for_each_other(tmp_path):
     one, two = adapt(movie(0)[..., 0]), adapt(movie(0))
     assert (one.record["measured"], two.record["measured"]) == (1, 2)

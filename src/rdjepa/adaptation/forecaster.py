@@ -107,14 +107,21 @@ class Forecaster:
             warn(note, Note)
         return replace(reading, stride=reading.stride or self.stride, components=components)
 
-    def require_measured(self, trajectories: Sequence[Trajectory]) -> None:
-        """Refuse trajectories of another number of measured components than those that it was adapted to.
+    def require_fitting(self, trajectories: Sequence[Trajectory]) -> None:
+        """Refuse trajectories on another grid, or of another number of measured components than it was adapted to.
 
         Where there was one, the second is the same field one frame earlier, and nothing else may stand there.
 
         Raises:
             DataError: there are some.
         """
+        grid = self.model.grid
+        shape = next((each.fields.shape[1:3] for each in trajectories if each.fields.shape[1:3] != (grid, grid)), None)
+        if grid is not None and shape is not None:
+            raise DataError(
+                f"expected trajectories on the forecaster's grid of {grid} x {grid}, got {shape[0]} x {shape[1]}; "
+                "bring them to it with --resample (resample=True)"
+            )
         own = self.record.get("measured")  # None in older files
         others = {measured(each.fields) for each in trajectories} - {own}
         if own is not None and others:

@@ -61,7 +61,7 @@ def forecast_all(
         names: list[str] = []
         forecasts, whose, starts = None, _growing(file, "trajectory"), _growing(file, "start")
         for number, trajectory in enumerate(trajectories):
-            forecaster.require_measured([trajectory])
+            forecaster.require_fitting([trajectory])
             fields = trajectory.fields
             if len(fields) < CONTEXT:
                 raise DataError(

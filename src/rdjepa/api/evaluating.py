@@ -77,7 +77,7 @@ def evaluate(
         reading = forecaster.reading(reading)
     given = readers.load(trajectories, grid=grid, reading=reading)
     if isinstance(forecaster, Forecaster):
-        forecaster.require_measured(given)
+        forecaster.require_fitting(given)
         seen = set(forecaster.record.get("checksums", ()))
         known = sum(checksum(trajectory.fields) in seen for trajectory in given)
         if known:

@@ -257,7 +257,7 @@ def forecast(
     if len(trajectories) > 1:
         given = ", ".join(map(str, data))
         raise DataError(f"expected one trajectory to forecast, got several in {given}; give a file that holds one")
-    adapted.require_measured(trajectories)
+    adapted.require_fitting(trajectories)
     fields = trajectories[0].fields
     first = len(fields) - CONTEXT if start is None else start
     if first + CONTEXT > len(fields):

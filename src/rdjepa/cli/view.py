@@ -43,7 +43,7 @@ def view(
         reading=adapted.reading(reading) if adapted else reading,
     )
     if adapted:
-        adapted.require_measured(trajectories)
+        adapted.require_fitting(trajectories)
     path = write(
         trajectories,
         out,
