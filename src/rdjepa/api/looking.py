@@ -27,7 +27,8 @@ from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import Forecast, evaluate
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import CONTEXT, ForecastModel
-from rdjepa.forecasters.equation import Equation
+from rdjepa.forecasters.combined import Combined
+from rdjepa.forecasters.equation import Equation, Remembering
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import ZeroShot
@@ -157,14 +158,19 @@ def _rivals(
     forecaster: Forecaster, loaded: RDJEPA | ForecastModel, learned: Sequence[np.ndarray], walls: bool
 ) -> dict[str, Forecast]:
     """Return the forecaster and what it is compared with, of which the linear one is fitted to the same fields."""
-    rivals: dict[str, Forecast] = {forecaster.model.name: forecaster.forecast}
+    normalizer, model = forecaster.normalizer, forecaster.model
+    simple = {
+        kind.name: fitted(kind(model.components), learned, normalizer, forecaster.device, walls)
+        for kind in (Linear, Autoregression, Equation)
+    }
+    if isinstance(model, Combined):  # the equation of a context is fitted once, for the forecaster and for itself
+        simple[Equation.name] = equation = Remembering.of(model.equation)
+        model = Combined(model.network, model.linear, model.shares, equation)
+    rivals: dict[str, Forecast] = {model.name: Forecaster(model, normalizer, {}).forecast}
     if isinstance(loaded, RDJEPA) and "decoder" in loaded.pretrained:
-        model = ZeroShot(copy.deepcopy(loaded)).to(forecaster.device)
-        rivals[model.name] = Forecaster(model, forecaster.normalizer, {}).forecast
-    normalizer = forecaster.normalizer
-    for kind in (Linear, Autoregression, Equation):
-        rival = fitted(kind(forecaster.model.components), learned, normalizer, forecaster.device, walls)
-        rivals[rival.name] = Forecaster(rival, normalizer, {}).forecast
+        unadapted = ZeroShot(copy.deepcopy(loaded)).to(forecaster.device)
+        rivals[unadapted.name] = Forecaster(unadapted, normalizer, {}).forecast
+    rivals |= {name: Forecaster(each, normalizer, {}).forecast for name, each in simple.items()}
     return rivals | {"persistence": persistence, "extrapolation": extrapolation}
 
 
