@@ -7,11 +7,13 @@ import pytest
 
 import rdjepa
 from rdjepa import forecasters
+from rdjepa.adaptation.adapt import fitted
 from rdjepa.data import pace
 from rdjepa.data.readers import Reading
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, OutputError
 from rdjepa.evaluation import curve_file
 from rdjepa.evaluation.aggregate import per_horizon
+from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.fno import Config
 from rdjepa.forecasters.persistence import persistence
 
@@ -214,9 +216,16 @@ def test_a_first_look_has_the_pretrained_model_beside_it(tiny):
         "persistence",
         "extrapolation",
     ]
-    zero = rdjepa.Forecaster(forecasters.model_class("rd-jepa-zero-shot")(model), look.forecaster.normalizer, {})
-    rows = rdjepa.evaluate(zero.forecast, fields[-1:], metrics=("relative_l2",))
-    assert look.errors["rd-jepa-zero-shot"] == pytest.approx(per_horizon(rows, "relative_l2"))
+    normalizer = look.forecaster.normalizer
+    expected = {
+        "rd-jepa": look.forecaster,
+        "rd-jepa-zero-shot": rdjepa.Forecaster(forecasters.model_class("rd-jepa-zero-shot")(model), normalizer, {}),
+        "equation": rdjepa.Forecaster(fitted(Equation(), [fields[0]], normalizer), normalizer, {}),
+    }
+    for name, forecaster in expected.items():
+        rows = rdjepa.evaluate(forecaster.forecast, fields[-1:], metrics=("relative_l2",))
+        assert look.errors[name] == pytest.approx(per_horizon(rows, "relative_l2"))
+    assert (look.forecaster.base == "combined") == (np.diff([*look.forecaster.record["on_others"].values()])[0] <= 0)
 
 
 def per_horizon_of(held):
