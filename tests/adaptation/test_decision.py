@@ -1,4 +1,4 @@
-"""What the errors before any update decide."""
+"""What the errors before any update decide, and those on others after them."""
 
 import pytest
 import torch

@@ -16,12 +16,11 @@ from torch import Tensor
 
 from rdjepa.adaptation import combination, retention
 from rdjepa.adaptation.adapt import Windows
+from rdjepa.adaptation.combination import TOGETHER
 from rdjepa.data.windows import FORECASTING
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Equation
-
-AT_ONCE = 8  # windows in memory
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def settle(
     missed, squares = dict.fromkeys(tried, 0.0), 0.0
     for fields in others:
         cut = FORECASTING.stack(fields)
-        for context, targets in zip(cut.context.split(AT_ONCE), cut.targets.split(AT_ONCE), strict=True):
+        for context, targets in zip(cut.context.split(TOGETHER), cut.targets.split(TOGETHER), strict=True):
             squares += float(targets.double().square().sum())
             for name, each in tried.items():
                 missed[name] += float((each(context) - targets).double().square().sum())

@@ -116,12 +116,12 @@ class Forecaster:
             DataError: there are some.
         """
         grid = self.model.grid
-        shape = next((each.fields.shape[1:3] for each in trajectories if each.fields.shape[1:3] != (grid, grid)), None)
-        if grid is not None and shape is not None:
-            raise DataError(
-                f"expected trajectories on the forecaster's grid of {grid} x {grid}, got {shape[0]} x {shape[1]}; "
-                "bring them to it with --resample (resample=True)"
-            )
+        for height, width in (each.fields.shape[1:3] for each in trajectories if grid is not None):
+            if (height, width) != (grid, grid):
+                raise DataError(
+                    f"expected trajectories on the forecaster's grid of {grid} x {grid}, got {height} x {width}; "
+                    "bring them to it with --resample (resample=True)"
+                )
         own = self.record.get("measured")  # None in older files
         others = {measured(each.fields) for each in trajectories} - {own}
         if own is not None and others:

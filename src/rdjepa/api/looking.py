@@ -159,18 +159,22 @@ def _rivals(
 ) -> dict[str, Forecast]:
     """Return the forecaster and what it is compared with, of which the linear one is fitted to the same fields."""
     normalizer, model = forecaster.normalizer, forecaster.model
-    simple = {
-        kind.name: fitted(kind(model.components), learned, normalizer, forecaster.device, walls)
-        for kind in (Linear, Autoregression, Equation)
-    }
+
+    def fit(rival: ForecastModel) -> ForecastModel:
+        return fitted(rival, learned, normalizer, forecaster.device, walls)
+
     if isinstance(model, Combined):  # the equation of a context is fitted once, for the forecaster and for itself
-        simple[Equation.name] = equation = Remembering.of(model.equation)
-        model = Combined(model.network, model.linear, model.shares, equation)
+        model = Combined(model.network, model.linear, model.shares, Remembering.of(model.equation))
+    simple = (
+        fit(Linear(model.components)),
+        fit(Autoregression(model.components)),
+        model.equation if isinstance(model, Combined) else fit(Equation(model.components)),
+    )
     rivals: dict[str, Forecast] = {model.name: Forecaster(model, normalizer, {}).forecast}
     if isinstance(loaded, RDJEPA) and "decoder" in loaded.pretrained:
         unadapted = ZeroShot(copy.deepcopy(loaded)).to(forecaster.device)
         rivals[unadapted.name] = Forecaster(unadapted, normalizer, {}).forecast
-    rivals |= {name: Forecaster(each, normalizer, {}).forecast for name, each in simple.items()}
+    rivals |= {each.name: Forecaster(each, normalizer, {}).forecast for each in simple}
     return rivals | {"persistence": persistence, "extrapolation": extrapolation}
 
 
