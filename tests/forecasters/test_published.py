@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from rdjepa import forecasters
-from rdjepa.forecasters import fno, lno, revit, riesz_no
+from rdjepa.forecasters import cnext_unet, fno, lno, revit, riesz_no
 from rdjepa.forecasters.fourier import DenseSpectralConvolution, real_inverse
 from rdjepa.forecasters.persistence import Extrapolation, Persistence, extrapolation, persistence
 from rdjepa.models.decoder import Decoder
@@ -113,6 +113,30 @@ def test_revit_turns_with_its_input_and_varies_within_a_patch():
         assert (model(x.flip(-1)) - out.flip(-1)).abs().max() > 1e-3 * out.abs().max()  # a mirror is no turn
     within = out[0, 0, 0].reshape(16, 4, 16, 4).std(dim=(1, 3)).mean()
     assert within > 0.1 * out.std()
+
+
+@pytest.mark.parametrize("preset", ["nano", "paper"])
+def test_no_border_of_revits_windows_is_a_border_in_every_block(preset):
+    """At every scale with more than one window some blocks have them shifted by half a window, and some do not."""
+    with torch.device("meta"):
+        model = revit.ReViT(revit.PRESETS[preset])
+    window = model.config.window
+    for number in (0, 1):  # scales; the encoder's stage, then the decoder's
+        assert model.config.grid // model.config.patch >> number > window
+        blocks = [*model.stages[number].children(), *model.stages[4 - number].children()]
+        shifts = {block.shift for block in blocks}
+        assert shifts == {0, window // 2}
+
+
+def test_a_skip_connection_of_cnext_unet_has_what_enters_the_blocks_of_its_scale():
+    model = cnext_unet.CNextUNet(cnext_unet.Config(4, 3, layer_scale=0.1, grid=16))
+    seen = {}
+    for scale in (1, 2):
+        model.encoder[scale].register_forward_pre_hook(lambda _, x, scale=scale: seen.update({scale: x[0]}))
+        model.skip[2 - scale].register_forward_pre_hook(lambda _, x, scale=scale: seen.update({-scale: x[0]}))
+    model(torch.randn(1, 4, 2, 16, 16))
+    for scale in (1, 2):
+        torch.testing.assert_close(seen[-scale].chunk(2, dim=1)[1], seen[scale])
 
 
 def test_frames_are_orthonormal_and_fall_back_to_the_grid():

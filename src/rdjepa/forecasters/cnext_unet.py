@@ -3,8 +3,8 @@
 Source: Ohana et al., The Well, NeurIPS 2024, and its public model (BSD-3-Clause, Polymathic AI), whose defaults the
 paper uses; written anew, with the same 18,574,594 parameters. Kept from there: the channel normalization of the
 resampling layers divides by the Euclidean norm over channels, and its bias is never used (frozen here: it is
-counted among the parameters and gets no gradient); the features of the first scale have no skip connection;
-convolutions pad with zeros; layer scales start at 1e-6.
+counted among the parameters and gets no gradient); a skip connection has what enters the blocks of a scale, not what
+leaves them, and the first scale has none; convolutions pad with zeros; layer scales start at 1e-6.
 """
 
 from dataclasses import dataclass
@@ -111,9 +111,8 @@ class CNextUNet(JointForecaster):
         """Map (B, 4 C, H, W) to (B, 5 C, H, W)."""
         x, kept = self.enter(stacked), []
         for blocks, down in zip(self.encoder, self.down, strict=True):
-            x = blocks(x)
             kept.append(x)
-            x = down(x)
+            x = down(blocks(x))
         x = self.neck(x)
         for number, (blocks, up) in enumerate(zip(self.decoder, self.up, strict=True)):
             if number:

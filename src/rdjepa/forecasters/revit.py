@@ -7,13 +7,15 @@ two tokens enters attention in the frame of the query.
 
 Left open by the paper and chosen here: patches of 4 points (every published configuration); periodic central
 differences of all eight input scalars as vectors, beside the scalars themselves; mean pooling over the points of a
-patch; circular bilinear resampling; no conditioning layers, whose input would be constant; and a decoder that maps a
-token and the position of a point within its patch, in the patch's frame, to the ten outputs, which is equivariant and
-not constant within a patch.
+patch, after attention among them with one head, a normalization and a residual; circular bilinear resampling; no
+conditioning layers, whose input would be constant; windows that are shifted in every second block, counted through all
+stages, so that stages of one block have shifted windows too; and a decoder that maps a token and the position of a
+point within its patch, in the patch's frame, to the ten outputs, which is equivariant and not constant within a patch.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import cycle
 from typing import cast
 
 import torch
@@ -166,13 +168,10 @@ class ReViT(JointForecaster):
         self.attention = Attention(points, 1)
         self.lift = mlp(points, config.width, config.width)
         self.embed = nn.Sequential(nn.LayerNorm(config.width), nn.Linear(config.width, config.width))
-        scale_of_stage = (0, 1, 2, 1, 0)
+        shifts = cycle((0, config.window // 2))  # from block to block, on through all stages
         self.stages = nn.ModuleList(
-            nn.ModuleList(
-                WindowBlock(widths[scale], config.heads, config.window, (i % 2) * (config.window // 2))
-                for i in range(depth)
-            )
-            for scale, depth in zip(scale_of_stage, config.depths, strict=True)
+            nn.ModuleList(WindowBlock(widths[scale], config.heads, config.window, next(shifts)) for _ in range(depth))
+            for scale, depth in zip((0, 1, 2, 1, 0), config.depths, strict=True)
         )
         self.down = nn.ModuleList(nn.Sequential(nn.LayerNorm(w), nn.Linear(w, 2 * w, bias=False)) for w in widths[:2])
         self.up = nn.ModuleList(
