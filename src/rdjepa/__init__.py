@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rdjepa import forecasters, systems
     from rdjepa.adaptation.forecaster import Forecaster
     from rdjepa.adaptation.saving import load_forecaster
-    from rdjepa.api import adapt, evaluate, first_look, inspect, learning_curve, load, pretrain, rehearsal
+    from rdjepa.api import adapt, compare, evaluate, first_look, inspect, learning_curve, load, pretrain, rehearsal
     from rdjepa.data.readers import Reading
     from rdjepa.data.simulate import simulate
     from rdjepa.data.statistics import Normalizer
@@ -35,6 +35,7 @@ __all__ = [
     "__version__",
     "adapt",
     "build",
+    "compare",
     "evaluate",
     "first_look",
     "forecast_loss",
@@ -61,6 +62,7 @@ _LOCATIONS = {
     "forecast_loss": "rdjepa.forecasters.loss:forecast_loss",
     "jepa_loss": "rdjepa.pretraining.loss:jepa_loss",
     "build": "rdjepa.models.rdjepa:build",
+    "compare": "rdjepa.api:compare",
     "evaluate": "rdjepa.api:evaluate",
     "first_look": "rdjepa.api:first_look",
     "forecasters": "rdjepa.forecasters",

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 
 import rdjepa
 from rdjepa import forecasters
@@ -13,6 +14,7 @@ from rdjepa.data.readers import Reading
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, OutputError
 from rdjepa.evaluation import curve_file
 from rdjepa.evaluation.aggregate import per_horizon
+from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.fno import Config
 from rdjepa.forecasters.persistence import persistence
@@ -65,6 +67,54 @@ def test_a_curve_goes_on_from_its_file_unless_the_data_or_settings_changed(tmp_p
         rdjepa.learning_curve(given.pop("trajectories"), draws=1, out=out, **given)
         assert len(fitted) == 4
         del fitted[2:]
+
+
+def test_rivals_see_the_windows_that_the_forecaster_sees():
+    """On its grid, with its stride and components, whatever those of the data are."""
+    fine = slow(40).repeat(2, 1).repeat(2, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Note)
+        forecaster = rdjepa.adapt(small(), fine, steps=1, stride=2, resample=True)
+        seen = []
+
+        def newest(context):
+            seen.append(context.shape)
+            return context[:, -1:].repeat(5, 1)
+
+        rows = rdjepa.compare(forecaster, [fine, slow(30)], {"mine": newest}, resample=True)
+        own = rdjepa.evaluate(forecaster, [fine, slow(30)], resample=True)
+    assert list(rows) == ["fno", "mine", "persistence", "extrapolation"] and rows["fno"] == own
+    assert rows["mine"] == rows["persistence"] and {each[2:] for each in seen} == {(16, 16, 2)}
+    assert sorted({row.trajectory for row in own}) == [0, 1] and sum(each[0] for each in seen) == 12 + 7
+    coarse = slow(40)[1::2]
+    by_hand = rdjepa.evaluate(persistence, coarse)
+    assert [row.value for row in rows["persistence"] if row.trajectory == 0] == [row.value for row in by_hand]
+
+
+def test_a_combination_is_compared_with_its_network_and_its_equation(monkeypatch):
+    network, fitted_contexts = small(), []
+    model = Combined(network, shares=torch.full((5, 5, 2), 0.2))
+    fit = Equation.fitted
+    monkeypatch.setattr(
+        Equation, "fitted", lambda self, context: fitted_contexts.append(len(context)) or fit(self, context)
+    )
+    normalizer = rdjepa.Normalizer.fit(FIELDS)
+    rows = rdjepa.compare(rdjepa.Forecaster(model, normalizer, {}), FIELDS[:2])
+    assert list(rows) == ["fno", "rd-jepa-alone", "equation", "persistence", "extrapolation"]
+    assert sum(fitted_contexts) == 2 * 4  # every context once
+    for name, each in {"fno": model, "rd-jepa-alone": network, "equation": model.equation}.items():
+        expected = rdjepa.evaluate(rdjepa.Forecaster(each, normalizer, {}), FIELDS[:2])
+        assert [row.value for row in rows[name]] == pytest.approx([row.value for row in expected], rel=1e-5)
+
+
+def test_what_cannot_be_compared_is_refused():
+    forecaster = rdjepa.adapt(small(), FIELDS[0], steps=1)
+    with pytest.raises(ArgumentError, match=r"expected rivals with names of their own, got 'fno'; "):
+        rdjepa.compare(forecaster, FIELDS[1], {"fno": persistence})
+    with pytest.raises(ArgumentError, match="expected a forecaster to be a"):
+        rdjepa.compare(persistence, FIELDS[1])  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"expected a forecaster where fields are resampled.*rdjepa.compare"):
+        rdjepa.evaluate(persistence, FIELDS[1], resample=True)
 
 
 def test_a_curve_that_is_ended_early_loses_no_row_of_its_file(tmp_path):
@@ -207,15 +257,9 @@ def test_a_first_look_has_the_pretrained_model_beside_it(tiny):
     model.pretrained = ("encoder", "predictor", "decoder")
     fields = np.random.default_rng(0).standard_normal((2, 12, 64, 64, 2)).astype(np.float32)
     look = rdjepa.first_look(fields, model=model, steps=1)
-    assert list(look.errors) == [
-        "rd-jepa",
-        "rd-jepa-zero-shot",
-        "linear",
-        "autoregression",
-        "equation",
-        "persistence",
-        "extrapolation",
-    ]
+    combined = look.forecaster.base == "combined"
+    others = ["rd-jepa-zero-shot", "linear", "autoregression", "equation", "persistence", "extrapolation"]
+    assert list(look.errors) == ["rd-jepa", *["rd-jepa-alone"][: 1 * combined], *others]
     normalizer = look.forecaster.normalizer
     expected = {
         "rd-jepa": look.forecaster,
@@ -225,7 +269,7 @@ def test_a_first_look_has_the_pretrained_model_beside_it(tiny):
     for name, forecaster in expected.items():
         rows = rdjepa.evaluate(forecaster.forecast, fields[-1:], metrics=("relative_l2",))
         assert look.errors[name] == pytest.approx(per_horizon(rows, "relative_l2"))
-    assert (look.forecaster.base == "combined") == (np.diff([*look.forecaster.record["on_others"].values()])[0] <= 0)
+    assert combined == (np.diff([*look.forecaster.record["on_others"].values()])[0] <= 0)
 
 
 def per_horizon_of(held):

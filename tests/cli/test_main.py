@@ -247,6 +247,13 @@ def test_all_windows_of_several_files_go_into_one_file(monkeypatch, capsys, adap
     assert "7 forecasts of 2 trajectories in all.h5" in capsys.readouterr().out
     assert run(monkeypatch, *command, "--start", 1) == 2
     assert "expected --all alone" in capsys.readouterr().err
+    assert not run(monkeypatch, "forecast", "mine.safetensors", "nine.npy")
+    one = Path("forecast.npz").read_bytes()
+    assert not run(monkeypatch, "forecast", "mine.safetensors", "nine.npy", "--all")  # each has a name of its own
+    assert Path("forecast.npz").read_bytes() == one and Path("forecasts.h5").read_bytes()[1:4] == b"HDF"
+    for arguments in (("--all", "--out", "forecast.npz"), ("--out", "forecasts.h5")):
+        assert run(monkeypatch, "forecast", "mine.safetensors", "nine.npy", *arguments) == 2
+        assert "--force" in capsys.readouterr().err
     assert run(monkeypatch, "forecast", "mine.safetensors", "nine.npy", "--all", "--out", "nine.npy") == 2
 
 

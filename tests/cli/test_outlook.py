@@ -4,31 +4,41 @@ import pytest
 
 from rdjepa.cli.outlook import say_choice, say_retention
 
-BEGINNING = "on data that were not adapted to, the network has an error of "
+BEGINNING = "on data that were not adapted to, the network's standardized error is "
 
 
 @pytest.mark.parametrize(
     ("record", "said"),
     [
         ({"retained": 0.5}, ""),  # not left to the data, so nothing was decided
-        ({"retained": 0.0, "unadapted": 0.7124}, "without an update the error on the data is 0.712: 3 updates\n"),
         (
-            {"retained": 0.5, "unadapted": 0.07},
-            "without an update the error on the data is 0.070: 3 updates and 50 % of the way back to these weights\n",
+            {"retained": 0.0, "unadapted": 0.7124},
+            "without an update the standardized error on the data is 0.712: 3 updates\n",
         ),
         (
-            {"retained": 0.5, "unadapted": 0.6, "together": 0.01, "combined": [[0.02, 0.0], [0.1, 0.0]]},
-            "without an update the error on the data is 0.600, 0.010 beside simple forecasts: 3 updates and 50 % of "
-            "the way back to these weights, the network's share is at most 0 to 10 %\n",
+            {"retained": 0.5, "unadapted": 0.07},
+            "without an update the standardized error on the data is 0.070: 3 updates and 50 % of the way back to "
+            "these weights\n",
+        ),
+        (
+            {"retained": 0.5, "unadapted": 0.6, "together": 0.01, "combined": [[0.02, 0.0], [0.9, 0.8], [0.1, 0.3]]},
+            "without an update the standardized error on the data is 0.600, 0.010 beside simple forecasts: 3 updates "
+            "and 50 % of the way back to these weights, then the network has at most 1 % of the next frame and 20 % of "
+            "the fifth\n",
+        ),
+        (
+            {"retained": 0.0, "unadapted": 0.6, "together": 0.4, "combined": [[1.0, 1.0], [1.0, 1.0]]},
+            "without an update the standardized error on the data is 0.600, 0.400 beside simple forecasts: 3 updates, "
+            "then a blend with the equation of each context\n",
         ),
         (
             {"retained": 0.0, "unadapted": 0.07, "encoder": "tuned"},
-            "without an update the error on the data is 0.070: 3 updates, the encoder tuned too\n",
+            "without an update the standardized error on the data is 0.070: 3 updates, the encoder tuned too\n",
         ),
     ],
 )
 def test_what_is_retained_is_said_where_the_data_decided(capsys, monkeypatch, record, said):
-    monkeypatch.setattr("rdjepa.cli.outlook.console.width", 200, raising=False)
+    monkeypatch.setattr("rdjepa.cli.outlook.console.width", 300, raising=False)
     say_retention(SimpleNamespace(record=record, losses=[0.3, 0.2, 0.1]))  # type: ignore[arg-type]
     assert " ".join(capsys.readouterr().out.split()) == said.strip()
 

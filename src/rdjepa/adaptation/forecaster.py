@@ -19,6 +19,7 @@ from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, warn
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 from rdjepa.forecasters.combined import Combined
+from rdjepa.forecasters.equation import Remembering
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.models.device import device_of
@@ -26,6 +27,7 @@ from rdjepa.models.device import device_of
 if TYPE_CHECKING:
     from rdjepa.viz.inline import Drawing, Movie
 
+ALONE = "rd-jepa-alone"  # name of the network of a combination, as in studies
 REMEDY = "give a file that `rdjepa adapt` wrote"
 AROUND: Mapping[str, Callable[[ForecastModel], ForecastModel]] = {"linear": Corrected, "combined": Combined}
 AT_ONCE = {"cpu": 2, "cuda": 64}  # windows per forward pass; on a processor more do not fit into the cache
@@ -129,6 +131,20 @@ class Forecaster:
                 f"expected trajectories of {own} measured component{'s' * (own > 1)}, as those that the forecaster was "
                 f"adapted to, got {max(others)}; choose what was measured there with --components (components=)"
             )
+
+    def parts(self) -> dict[str, "Forecaster"]:
+        """Return it under its name, and of a combination its network alone and the equation of each context.
+
+        They find the equation of a context once for all of them, and remember those of the first that they are given;
+        so take them anew for every trajectory.
+        """
+        model = self.model
+        if not isinstance(model, Combined):
+            return {model.name: self}
+        equation = Remembering.of(model.equation)
+        together = Combined(model.network, model.linear, model.shares, equation)
+        made = {model.name: together, ALONE: model.network, equation.name: equation}
+        return {name: Forecaster(each, self.normalizer, {}) for name, each in made.items()}
 
     def forecast(self, context: np.ndarray) -> np.ndarray:
         """Forecast the five frames after the context; a warning says when numbers were too large for a finite one.

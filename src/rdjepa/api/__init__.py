@@ -1,7 +1,7 @@
 """The public functions that combine several subpackages: pretrain, load, adapt, evaluate, inspect and others."""
 
 from rdjepa.api.adapting import BASES, DECODERS, ENCODERS, NONE, adapt
-from rdjepa.api.evaluating import CURVE_DRAWS, CURVE_UPDATES, evaluate, inspect, learning_curve
+from rdjepa.api.evaluating import CURVE_DRAWS, CURVE_UPDATES, compare, evaluate, inspect, learning_curve
 from rdjepa.api.looking import LOOK_LEVEL, LOOK_SHARE, LOOK_UPDATES, FirstLook, first_look
 from rdjepa.api.pretraining import CHECKED, latent_error, load, pretrain
 from rdjepa.api.rehearsing import REHEARSED, rehearsal
@@ -23,6 +23,7 @@ __all__ = [
     "FirstLook",
     "adapt",
     "checked_fields",
+    "compare",
     "evaluate",
     "first_look",
     "inspect",

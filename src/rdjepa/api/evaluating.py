@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -67,25 +68,87 @@ def evaluate(
 
     Returns:
         One row per metric, horizon and trajectory: the mean over its windows.
+
+    Raises:
+        ArgumentError: neither a forecaster nor a function, a function with `resample`, or unknown metrics.
+        DataError: trajectories that cannot be used (the message says why).
     """
     if not (isinstance(forecaster, Forecaster) or callable(forecaster)):
         raise ArgumentError(f"expected a forecaster or a function, got {forecaster!r}; give one")
-    function = forecaster.forecast if isinstance(forecaster, Forecaster) else forecaster
     of_class(metrics, list | tuple, "metrics")
-    grid = forecaster.model.grid if resample and isinstance(forecaster, Forecaster) else None
     if isinstance(forecaster, Forecaster):
-        reading = forecaster.reading(reading)
-    given = readers.load(trajectories, grid=grid, reading=reading)
-    if isinstance(forecaster, Forecaster):
-        forecaster.require_fitting(given)
-        seen = set(forecaster.record.get("checksums", ()))
-        known = sum(checksum(trajectory.fields) in seen for trajectory in given)
-        if known:
-            warn(
-                f"expected trajectories that the forecaster has not seen, got {known} of {len(given)} that it was "
-                "adapted to; its errors on those say nothing about new ones",
-            )
-    return _evaluate(function, given, metrics=tuple(metrics), progress=progress)
+        given = _unseen(forecaster, trajectories, resample, reading)
+        return _evaluate(forecaster.forecast, given, metrics=tuple(metrics), progress=progress)
+    if resample:
+        raise ArgumentError(
+            "expected a forecaster where fields are resampled, which has a grid, got a function; compare it with a "
+            "forecaster on what that takes (rdjepa.compare), or resample the fields yourself"
+        )
+    given = readers.load(trajectories, reading=reading)
+    return _evaluate(forecaster, given, metrics=tuple(metrics), progress=progress)
+
+
+def compare(
+    forecaster: Forecaster,
+    trajectories: Any,
+    rivals: Mapping[str, Forecast] | None = None,
+    *,
+    metrics: Sequence[str] = ("relative_l2", "gradient_l1"),
+    resample: bool = False,
+    reading: Reading | None = None,
+    progress: Progress | None = None,
+) -> dict[str, list[Row]]:
+    """Evaluate a forecaster and its rivals on the same windows: on its grid, with its frame stride and components.
+
+    Beside it stand what it is made of, where it is combined with simple forecasts (its network alone,
+    "rd-jepa-alone", and the "equation" of each context), and "persistence" and "extrapolation".
+
+    Args:
+        forecaster: an adapted forecaster.
+        trajectories: as for `evaluate`.
+        rivals: names and functions from (B, 4, H, W, C) to (B, 5, H, W, C), in physical units.
+        metrics: as for `evaluate`.
+        resample: as for `evaluate`.
+        reading: as for `evaluate`.
+        progress: as for `evaluate`.
+
+    Returns:
+        Name -> rows, as those of `evaluate`.
+
+    Raises:
+        ArgumentError, DataError: as for `evaluate`; or a rival with a name that is taken.
+    """
+    of_class(forecaster, Forecaster, "a forecaster")
+    of_class(metrics, list | tuple, "metrics")
+    rivals, simple = dict(rivals or {}), {"persistence": persistence, "extrapolation": extrapolation}
+    if taken := rivals.keys() & {*forecaster.parts(), *simple}:
+        raise ArgumentError(f"expected rivals with names of their own, got {min(taken)!r}; give it another one")
+    given = _unseen(forecaster, trajectories, resample, reading)
+    rows: dict[str, list[Row]] = {}
+    for position, trajectory in enumerate(given):
+        own = {name: part.forecast for name, part in forecaster.parts().items()}
+        for name, forecast in (own | rivals | {name: each for name, each in simple.items() if name not in own}).items():
+            found = _evaluate(forecast, [trajectory], metrics=tuple(metrics))
+            place = {} if trajectory.key else {"trajectory": position}
+            rows.setdefault(name, []).extend(replace(row, **place) for row in found)
+        if progress is not None:
+            progress(position + 1, len(given), str(trajectory.key or ""))
+    return rows
+
+
+def _unseen(forecaster: Forecaster, trajectories: Any, resample: bool, reading: Reading | None) -> list[Trajectory]:
+    """Read trajectories as a forecaster takes them, and warn of those that it was adapted to."""
+    grid = forecaster.model.grid if resample else None
+    given = readers.load(trajectories, grid=grid, reading=forecaster.reading(reading))
+    forecaster.require_fitting(given)
+    seen = set(forecaster.record.get("checksums", ()))
+    known = sum(checksum(trajectory.fields) in seen for trajectory in given)
+    if known:
+        warn(
+            f"expected trajectories that the forecaster has not seen, got {known} of {len(given)} that it was "
+            "adapted to; its errors on those say nothing about new ones",
+        )
+    return given
 
 
 def learning_curve(

@@ -27,8 +27,7 @@ from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import Forecast, evaluate
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import CONTEXT, ForecastModel
-from rdjepa.forecasters.combined import Combined
-from rdjepa.forecasters.equation import Equation, Remembering
+from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import ZeroShot
@@ -48,7 +47,8 @@ class FirstLook:
 
     Attributes:
         forecaster: adapted to a part of the trajectories and calibrated on the rest.
-        errors: "rd-jepa" (or the name of the model), "rd-jepa-zero-shot" where the model has a pretrained decoder,
+        errors: "rd-jepa" (or the name of the model), "rd-jepa-alone", its network, where simple forecasts stand beside
+            that, "rd-jepa-zero-shot" where the model has a pretrained decoder,
             "linear" (fitted to what was adapted to), "autoregression" and "equation" (of each context), "persistence"
             and "extrapolation" -> horizon -> relative L2 error on that rest, which has decided whether simple forecasts
             stand beside the first.
@@ -157,25 +157,20 @@ def first_look(
 def _rivals(
     forecaster: Forecaster, loaded: RDJEPA | ForecastModel, learned: Sequence[np.ndarray], walls: bool
 ) -> dict[str, Forecast]:
-    """Return the forecaster and what it is compared with, of which the linear one is fitted to the same fields."""
+    """Return the forecaster, its parts and their rivals, of which the linear one is fitted to the same fields."""
     normalizer, model = forecaster.normalizer, forecaster.model
 
     def fit(rival: ForecastModel) -> ForecastModel:
         return fitted(rival, learned, normalizer, forecaster.device, walls)
 
-    if isinstance(model, Combined):  # the equation of a context is fitted once, for the forecaster and for itself
-        model = Combined(model.network, model.linear, model.shares, Remembering.of(model.equation))
-    simple = (
-        fit(Linear(model.components)),
-        fit(Autoregression(model.components)),
-        model.equation if isinstance(model, Combined) else fit(Equation(model.components)),
-    )
-    rivals: dict[str, Forecast] = {model.name: Forecaster(model, normalizer, {}).forecast}
+    rivals = {name: part.forecast for name, part in forecaster.parts().items()}
+    equation = rivals.pop(Equation.name, None) or Forecaster(fit(Equation(model.components)), normalizer, {}).forecast
     if isinstance(loaded, RDJEPA) and "decoder" in loaded.pretrained:
         unadapted = ZeroShot(copy.deepcopy(loaded)).to(forecaster.device)
         rivals[unadapted.name] = Forecaster(unadapted, normalizer, {}).forecast
-    rivals |= {each.name: Forecaster(each, normalizer, {}).forecast for each in simple}
-    return rivals | {"persistence": persistence, "extrapolation": extrapolation}
+    for kind in (Linear, Autoregression):
+        rivals[kind.name] = Forecaster(fit(kind(model.components)), normalizer, {}).forecast
+    return rivals | {Equation.name: equation, "persistence": persistence, "extrapolation": extrapolation}
 
 
 def _stride(source: Any, share: float, reading: Reading | None) -> int:

@@ -33,8 +33,8 @@ from rdjepa.cli.options import (
     share_of,
     stride_of,
 )
-from rdjepa.cli.outlook import say_calibration, say_choice, say_growth, say_retention, warn_of_novelty
-from rdjepa.cli.outputs import is_forecast, is_forecaster, is_rows, refuse_overwriting
+from rdjepa.cli.outlook import say_calibration, say_choice, say_growth, say_retention, title_of, warn_of_novelty
+from rdjepa.cli.outputs import is_forecast, is_forecaster, is_forecasts, is_rows, refuse_overwriting
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.io.atomic import write_arrays, write_bytes
 
@@ -160,13 +160,11 @@ def evaluate(
     length: Length = None,
     force: Force = False,
 ) -> None:
-    """Measure a forecaster on unseen trajectories; compare with persistence and extrapolation."""
+    """Measure a forecaster on unseen trajectories, beside what it is made of, persistence and extrapolation."""
     from rdjepa import api
     from rdjepa.adaptation.saving import load_forecaster
     from rdjepa.data import readers
     from rdjepa.evaluation.aggregate import per_horizon
-    from rdjepa.forecasters import registry
-    from rdjepa.forecasters.persistence import extrapolation, persistence
 
     if out is not None:
         refuse_overwriting(out, [forecaster, *data], kind="rows", same_kind=is_rows, force=force)
@@ -178,19 +176,13 @@ def evaluate(
         console.print("some trajectories have the same regime and index; rows number them by position")
         trajectories = [replace(each, key=None) for each in trajectories]
     own = adapted.model.name
-    baselines = {"persistence": persistence, "extrapolation": extrapolation}
-    compared = {own: adapted} | {name: forecast for name, forecast in baselines.items() if name != own}
-    rows = {}
-    for name, forecast in compared.items():
-        with progress(f"evaluate {registry.title(name)}") as update:
-            rows[name] = api.evaluate(
-                forecast, trajectories, metrics=METRICS, reading=readers.Reading(stride=1), progress=update
-            )
+    with progress("evaluate") as update:
+        rows = api.compare(adapted, trajectories, metrics=METRICS, reading=readers.Reading(stride=1), progress=update)
     if out is not None:
         lines = [json.dumps({"forecaster": name} | vars(row)) for name, part in rows.items() for row in part]
         write_bytes(out, ("\n".join(lines) + "\n").encode())
     errors = {name: {metric: per_horizon(part, metric) for metric in METRICS} for name, part in rows.items()}
-    shown = {registry.title(name): found for name, found in errors.items()}
+    shown = {title_of(name, adapted): found for name, found in errors.items()}
     for metric in METRICS:
         console.print(error_table(metric, shown, metric))
     means = {name: sum(found["relative_l2"].values()) for name, found in errors.items()}
@@ -203,7 +195,10 @@ def evaluate(
 def forecast(
     forecaster: File,
     data: Data,
-    out: Annotated[Path, typer.Option(help="File for the forecast (npz), or HDF5 with --all.")] = Path("forecast.npz"),
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File for the forecast, by default forecast.npz; with --all HDF5, by default forecasts.h5."),
+    ] = None,
     start: Annotated[int | None, typer.Option(min=0, help="First context frame; the last four by default.")] = None,
     frames: Annotated[
         int, typer.Option(min=1, help="Frames to forecast; beyond five the last four forecast frames are fed back.")
@@ -236,7 +231,9 @@ def forecast(
     from rdjepa.data.regrid import Regridding, has_walls
     from rdjepa.forecasters.base import CONTEXT
 
-    refuse_overwriting(out, [forecaster, *data], kind="forecast", same_kind=is_forecast, force=force)
+    out = out or Path("forecasts.h5" if every else "forecast.npz")
+    kind, same_kind = ("forecasts", is_forecasts) if every else ("forecast", is_forecast)
+    refuse_overwriting(out, [forecaster, *data], kind=kind, same_kind=same_kind, force=force)
     adapted = load_forecaster(forecaster)
     grid = adapted.model.grid if resample or back else None
     reading = adapted.reading(reading_of(field, axes, components, interval, length))

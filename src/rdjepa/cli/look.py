@@ -24,7 +24,7 @@ from rdjepa.cli.options import (
     Seed,
     reading_of,
 )
-from rdjepa.cli.outlook import say_calibration, say_choice, warn_of_novelty
+from rdjepa.cli.outlook import say_calibration, say_choice, title_of, warn_of_novelty
 from rdjepa.cli.outputs import is_forecast, is_forecaster, refuse_overwriting
 from rdjepa.io.atomic import write_arrays
 
@@ -52,7 +52,6 @@ def first_look(
 ) -> None:
     """Go from a file to a forecast in one step: adapt to a part, measure on the rest, forecast beyond the end."""
     from rdjepa import api
-    from rdjepa.forecasters import registry
 
     forecaster, forecast, figure = out / FORECASTER, out / FORECAST, out / FIGURE
     inputs = [*data, Path(model)]
@@ -73,7 +72,7 @@ def first_look(
             device=device,
             progress=update,
         )
-    named = {registry.title(name): {"relative_l2": dict(errors)} for name, errors in look.errors.items()}
+    named = {title_of(name, look.forecaster): {"relative_l2": dict(errors)} for name, errors in look.errors.items()}
     console.print(error_table("relative_l2 on what was held out", named, "relative_l2"))
     say_choice(look.forecaster)
     say_calibration(look.forecaster)

@@ -43,14 +43,14 @@ def say_retention(forecaster: "Forecaster") -> None:
         kept = f"{kept} and {100 * record['retained']:.0f} % of the way back to these weights"
     if record.get("encoder") == "tuned":
         kept = f"{kept}, the encoder tuned too"
-    if shares := [share for each in record.get("combined", ()) for share in each]:
-        low, high = 100 * min(shares), 100 * max(shares)
-        most = f", the network's share is at most {low:.0f} to {high:.0f} %" if low < 100 else ""
-        kept = f"{kept}{most or ', beside simple forecasts'}"
+    if "combined" in record:
+        next_one, fifth = (100 * sum(each) / len(each) for each in (record["combined"][0], record["combined"][-1]))
+        shares = f"the network has at most {next_one:.0f} % of the next frame and {fifth:.0f} % of the fifth"
+        kept += ", then " + (shares if min(next_one, fifth) < 100 else "a blend with the equation of each context")
     errors = f"{record['unadapted']:.3f}"
     if "together" in record:
         errors += f", {record['together']:.3f} beside simple forecasts"
-    console.print(f"without an update the error on the data is {errors}: {kept}")
+    console.print(f"without an update the standardized error on the data is {errors}: {kept}")
 
 
 def say_choice(forecaster: "Forecaster") -> None:
@@ -58,9 +58,16 @@ def say_choice(forecaster: "Forecaster") -> None:
     if tried := forecaster.record.get("on_others"):
         left = "alone" if forecaster.base == "none" else "beside them"
         console.print(
-            f"on data that were not adapted to, the network has an error of {tried['network']:.3f} alone and "
+            f"on data that were not adapted to, the network's standardized error is {tried['network']:.3f} alone and "
             f"{tried['combined']:.3f} beside simple forecasts: it forecasts {left}"
         )
+
+
+def title_of(name: str, forecaster: "Forecaster") -> str:
+    """Return the title of a row: a network that simple forecasts stand beside is named for that."""
+    from rdjepa.forecasters import registry
+
+    return registry.title("rd-jepa-auto" if name == forecaster.model.name and forecaster.base == "combined" else name)
 
 
 def warn_of_novelty(forecaster: "Forecaster", context: "np.ndarray") -> None:

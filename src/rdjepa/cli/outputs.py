@@ -78,14 +78,20 @@ def is_forecaster(path: Path) -> bool:
         return False
 
 
-def is_forecast(path: Path) -> bool:
-    """Return whether `rdjepa forecast` wrote a file."""
+def is_forecasts(path: Path) -> bool:
+    """Return whether `rdjepa forecast --all` wrote a file."""
     import h5py
 
     try:
-        if h5py.is_hdf5(path):
-            with h5py.File(path) as file:
-                return file.attrs.get("kind") == "rdjepa_forecasts"
+        with h5py.File(path) as file:
+            return file.attrs.get("kind") == "rdjepa_forecasts"
+    except OSError:
+        return False
+
+
+def is_forecast(path: Path) -> bool:
+    """Return whether `rdjepa forecast` wrote a file, of one trajectory."""
+    try:
         with zipfile.ZipFile(path) as archive:
             return {"context.npy", "forecast.npy"} <= set(archive.namelist())
     except (OSError, zipfile.BadZipFile):
