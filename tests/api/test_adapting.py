@@ -1,6 +1,8 @@
 """Adaptation and its forecasters through the public functions."""
 
 import json
+import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,12 +13,19 @@ from rdjepa import forecasters
 from rdjepa.adaptation import retention
 from rdjepa.adaptation.adapt import AdaptConfig, standardized
 from rdjepa.data.statistics import Normalizer
-from rdjepa.errors import ArgumentError, CheckpointError, DataError
+from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note
 from rdjepa.forecasters.rd_jepa import DecoderKept, RDJEPAForecaster
 
 
 def trajectory(frames=10, seed=0):
     return np.random.default_rng(seed).standard_normal((frames, 64, 64, 2)).astype(np.float32) * 3 + 1
+
+
+def pretrained():
+    """A tiny model that passes for one whose weights are all pretrained."""
+    model = rdjepa.build("tiny", seed=0)
+    model.pretrained = ("encoder", "predictor", "decoder")
+    return model
 
 
 @pytest.fixture
@@ -93,6 +102,54 @@ def test_a_tiled_forecaster_takes_whole_fields_and_is_saved_with_its_tiles(tiny,
     assert loaded.novelty(context) == novelty
     with pytest.raises(DataError, match="192, 192"):
         loaded.forecast(context[:, :64, :64])
+
+
+def test_tiles_of_pretrained_weights_are_blended_with_the_equation_of_the_whole_field(tiny, tmp_path):
+    wide = np.random.default_rng(0).standard_normal((2, 10, 80, 80, 2)).astype(np.float32)
+    model = pretrained()
+    adapt = partial(rdjepa.adapt, model, wide[:1], steps=1, tile=True, device="cpu")
+    forecaster, context = adapt(), wide[0, :4]
+    assert forecaster.base == "combined" and np.array(forecaster.record["combined"]).tolist() == [[1, 1]] * 5
+    alone = adapt(base="none").forecast(context)
+    parts = {name: part.forecast(context) for name, part in forecaster.parts().items()}
+    assert np.array_equal(parts["rd-jepa-alone"], alone) and parts["equation"].shape == (5, 80, 80, 2)
+    between = (parts["rd-jepa"] - parts["equation"]) / (alone - parts["equation"])  # the weight of the network
+    assert np.quantile(between, 0.01) > -1e-3 and np.quantile(between, 0.99) < 1 + 1e-3
+    loaded = rdjepa.load_forecaster(forecaster.save(tmp_path / "f.safetensors"))
+    assert loaded.base == "combined" and np.array_equal(loaded.forecast(context), parts["rd-jepa"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert "on_others" in adapt(calibrate=wide[1:]).record
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [({"steps": 0}, "no update is made"), ({"steps": 1, "rehearse": [trajectory(seed=3)]}, "others are rehearsed")],
+)
+def test_that_nothing_stands_beside_a_network_is_said(tiny, options, why):
+    with pytest.warns(Note, match=f"the network forecasts alone, since {why}"):
+        made = rdjepa.adapt(pretrained(), trajectory(), device="cpu", **options)
+    assert made.base == "none"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Note)
+        rdjepa.adapt(pretrained(), trajectory(), device="cpu", base="none", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "walls"),
+    [
+        ({}, False),  # nothing happens at the borders
+        ({"borders": "walls"}, True),
+        ({"reading": rdjepa.Reading(boundary="walls")}, True),
+        ({"reading": rdjepa.Reading(boundary="periodic"), "borders": "walls"}, False),
+        ({"borders": "zeros"}, False),
+    ],
+)
+def test_the_equation_goes_by_what_is_said_of_the_borders(tiny, options, walls):
+    fields = np.zeros((10, 64, 64, 2), np.float32)
+    fields[:, 16:48, 16:48] = np.random.default_rng(0).standard_normal((10, 32, 32, 2))
+    made = rdjepa.adapt(pretrained(), fields, steps=1, device="cpu", **options)
+    assert made.parts()["equation"].model.walls == walls
 
 
 @pytest.mark.parametrize(

@@ -75,11 +75,21 @@ def decide(
         made, together = combination.combined(network, support, walls)
         told["together"] = together
     known = retention.knows(error, together)
-    if made:
-        made = made if known else combination.blended(network, made.equation)
-        told["combined"] = made.shares[:2].sum(0).tolist()  # where the context tells nothing of itself
     share = retention.share_for(known, len(support)) if retains else 0.0
-    return Decision(min(steps, retention.UPDATES) if share and shortens else steps, share, made, told)
+    decision = Decision(min(steps, retention.UPDATES) if share and shortens else steps, share, None, told)
+    if not made:
+        return decision
+    return _with(decision, made) if known else blending(decision, network, made.equation)
+
+
+def blending(decision: Decision, network: ForecastModel, equation: Equation) -> Decision:
+    """Return a decision with the network blended with the equation of each context."""
+    return _with(decision, combination.blended(network, equation))
+
+
+def _with(decision: Decision, made: Combined) -> Decision:
+    """Return a decision with a combination; the record has the shares where a context tells nothing of itself."""
+    return replace(decision, combined=made, told={**decision.told, "combined": made.shares[:2].sum(0).tolist()})
 
 
 @torch.no_grad()

@@ -1,6 +1,6 @@
 """The adapted forecaster in physical units, as `rdjepa.adapt` returns it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 ALONE = "rd-jepa-alone"  # name of the network of a combination, as in studies
 REMEDY = "give a file that `rdjepa adapt` wrote"
-AROUND: Mapping[str, Callable[[ForecastModel], ForecastModel]] = {"linear": Corrected, "combined": Combined}
 AT_ONCE = {"cpu": 2, "cuda": 64}  # windows per forward pass; on a processor more do not fit into the cache
 
 
@@ -66,8 +65,10 @@ class Forecaster:
     @property
     def base(self) -> str:
         """What stands beside the network: "linear", which it corrects, "combined" with simple forecasts, or "none"."""
-        kind = type(_untiled(self.model))
-        return next((name for name, around in AROUND.items() if around is kind), "none")
+        if isinstance(self.model, Combined):
+            return "combined"
+        network = self.model.network if isinstance(self.model, Tiled) else self.model
+        return "linear" if isinstance(network, Corrected) else "none"
 
     @property
     def stride(self) -> int:
@@ -376,8 +377,3 @@ class Forecaster:
         from rdjepa.adaptation.saving import save  # which knows this class
 
         return save(self, path)
-
-
-def _untiled(model: ForecastModel) -> ForecastModel:
-    """Return the forecaster of a single tile."""
-    return model.network if isinstance(model, Tiled) else model

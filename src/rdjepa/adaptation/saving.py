@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from rdjepa import forecasters
-from rdjepa.adaptation.forecaster import AROUND, REMEDY, Forecaster
+from rdjepa.adaptation.forecaster import REMEDY, Forecaster
 from rdjepa.adaptation.intervals import Calibration
 from rdjepa.adaptation.novelty import Familiar
 from rdjepa.checks import Count, checked, of_class
@@ -16,6 +16,7 @@ from rdjepa.errors import ArgumentError, CheckpointError
 from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import RULE, Combined
+from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io.tensors import load_tensors, save_tensors
 
@@ -34,7 +35,8 @@ def save(forecaster: Forecaster, path: str | Path) -> Path:
     refusal = why_unsavable(model)
     if refusal:
         raise ArgumentError(refusal)
-    tiled = model if isinstance(model, Tiled) else None
+    inner = model.network if isinstance(model, Combined) else model
+    tiled = inner if isinstance(inner, Tiled) else None
     record: dict[str, Any] = {
         "kind": "forecaster",
         "forecaster": model.name,
@@ -101,12 +103,14 @@ def load_forecaster(path: str | Path) -> Forecaster:
         familiar = None if latents is None else Familiar(latents.numpy(), header["reach"])
         model = kind.from_settings(header["settings"])
         model.name = header["forecaster"]
-        if around := AROUND.get(header.get("base", "none")):
-            model = around(model)
-        if isinstance(model, Combined):
-            model.equation.walls = bool(header["walls"])
+        base = header.get("base", "none")
+        if base == "linear":
+            model = Corrected(model)
         if "tiles" in header:
             model = Tiled(model, checked(header["tiles"]["grid"], Count, "grid"), bool(header["tiles"]["walls"]))
+        if base == "combined":
+            model = Combined(model)
+            model.equation.walls = bool(header["walls"])
         model.load_state_dict(tensors)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]

@@ -12,18 +12,19 @@ import torch
 
 from rdjepa.adaptation import combination, intervals, retention
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, standardized, tensors, train, windows
-from rdjepa.adaptation.decision import Decision, decide, settle
+from rdjepa.adaptation.decision import Decision, blending, decide, settle
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.novelty import embed, familiar, summarize
 from rdjepa.adaptation.saving import why_unsavable
 from rdjepa.api.support import AUTO, read_support, rehearsed_fields
 from rdjepa.checks import BelowOne, checked, of_class
+from rdjepa.data.borders import PERIODIC, WALLS
 from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
-from rdjepa.errors import ArgumentError, warn
+from rdjepa.errors import ArgumentError, Note, warn
 from rdjepa.forecasters.base import ForecastModel
-from rdjepa.forecasters.equation import Remembering
+from rdjepa.forecasters.equation import Equation, Remembering
 from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.io.provenance import software
@@ -76,12 +77,13 @@ def adapt(
         normalizer: field statistics; taken from the trajectories themselves when None.
         base: "none", the network forecasts the field, as in the paper; "linear", it corrects a linear forecast of every
             point from its last four values, fitted to the trajectories: for fields that change slowly; "auto": it
-            forecasts the field, and where all weights were pretrained and nothing is tiled, its forecast is then
-            combined with what each context tells of itself, and of two trajectories or more, where the error without
-            any update is small, with that linear one (`rdjepa.adaptation.combination`). With trajectories to calibrate
-            on, or some held out, the combination is left out in the end if the network alone has less error there; the
-            record has both errors as "on_others". It has the largest shares of the network as "combined", unless that
-            was left out.
+            forecasts the field, and where all weights were pretrained, some update is made and no others are
+            rehearsed, its forecast is then combined with what each context tells of itself, and of two trajectories or
+            more, where the error without any update is small, with that linear one
+            (`rdjepa.adaptation.combination`); of tiled fields it is always blended with their equation. With
+            trajectories to calibrate on, or some held out, the combination is left out in the end if the network alone
+            has less error there; the record has both errors as "on_others". It has the largest shares of the network as
+            "combined", unless that was left out.
         resample: bring fields on another grid to the model's (`rdjepa.data.regrid`), instead of refusing them; the
             forecaster then takes and makes fields on its own grid.
         tile: instead, of square fields on a larger grid, adapt to overlapping squares of the model's size; the
@@ -95,7 +97,8 @@ def adapt(
         hold_out: instead of these, the share of the trajectories that is kept from adaptation for that purpose: of
             several the last ones, of a single one its last frames.
         borders: what decoder and predictor see beyond the borders of the fields: "zeros" as in pretraining,
-            "periodic", or "walls" (`rdjepa.models.borders`); those of the pretrained model when None.
+            "periodic", or "walls" (`rdjepa.models.borders`); those of the pretrained model when None. The last two also
+            say how the domain ends where `reading` does not, which the equation of each context goes by.
         encoder: "frozen", as in the paper; "tuned" with the predictor's learning rate, for which an update takes a
             fifth longer and more memory; "auto": tuned with five trajectories or more where all weights were
             pretrained, the base is not linear, and no others are rehearsed.
@@ -160,7 +163,9 @@ def adapt(
     require_parts(start, borders, decoder, encoder)
     if isinstance(start, ForecastModel) and (refusal := why_unsavable(start)):
         warn(refusal)
-    side = grid_of(start)
+    side, reading = grid_of(start), reading or Reading()
+    if reading.boundary is None and borders in (PERIODIC, WALLS):
+        reading = dataclasses.replace(reading, boundary=borders)
     support = read_support(
         trajectories,
         side,
@@ -187,19 +192,25 @@ def adapt(
     prepared = time.perf_counter()
 
     decision = Decision(settings.steps, 0.0 if retain == AUTO else float(retain))
-    combines, retains = base == AUTO and not tile, retain == AUTO
+    retains, combines = retain == AUTO, base == AUTO and continues and bool(settings.steps) and not rehearse
+    if base == AUTO and continues and not combines:
+        why = "others are rehearsed" if rehearse else "no update is made"
+        warn(f"the network forecasts alone, since {why}; nothing stands beside it", Note)
     if continues and settings.steps and not rehearse and (combines or retains):
         found = decide(
             forecaster,
             data,
             learned,
             settings.steps,
-            combines=combines,
+            combines=combines and not tile,
             retains=retains,
             shortens=steps is None,
             walls=support.walls,
         )
         decision = found if retains else dataclasses.replace(found, share=decision.share)
+    if combines and tile:  # whole fields have an equation; which shares it takes squares do not tell
+        whole = standardized(support.fields, statistics, torch_device)
+        decision = blending(decision, support.whole(forecaster), Equation.fit(whole, support.walls))
     decided = time.perf_counter()
 
     settings = dataclasses.replace(settings, steps=decision.steps)
@@ -210,13 +221,14 @@ def adapt(
     def observed(updates: int, weights: str, model: ForecastModel) -> None:
         if observe:
             with retention.retaining(model, first, decision.share):
-                observe(updates, weights, Forecaster(support.whole(decision.around(model, memory)), statistics, {}))
+                observe(updates, weights, Forecaster(decision.around(support.whole(model), memory), statistics, {}))
 
     losses = train(forecaster, data, settings, progress, observed, at)
     retention.retain(forecaster, first, decision.share)
     adapted = time.perf_counter()
     if support.others and decision.combined:
-        decision = settle(decision, forecaster, standardized(support.others, statistics, torch_device), memory)
+        unseen = standardized(support.others, statistics, torch_device)
+        decision = settle(decision, support.whole(forecaster), unseen, memory)
     settled = time.perf_counter()
     record = {
         "forecaster": forecaster.name,
@@ -237,9 +249,9 @@ def adapt(
         },
         "software": software(),
     }
-    result = Forecaster(support.whole(decision.around(forecaster)), statistics, record, losses)
+    result = Forecaster(decision.around(support.whole(forecaster)), statistics, record, losses)
     if support.others:
-        measured = Forecaster(support.whole(decision.around(forecaster, memory)), statistics, {})
+        measured = Forecaster(decision.around(support.whole(forecaster), memory), statistics, {})
         result.calibration = intervals.calibrate(measured.forecast, statistics, support.others)
     known = _described(result, support.fields) if tile else summarize(forecaster, data)
     if known is not None:

@@ -129,8 +129,8 @@ def compare(
         own = {name: part.forecast for name, part in forecaster.parts().items()}
         for name, forecast in (own | rivals | {name: each for name, each in simple.items() if name not in own}).items():
             found = _evaluate(forecast, [trajectory], metrics=tuple(metrics))
-            place = {} if trajectory.key else {"trajectory": position}
-            rows.setdefault(name, []).extend(replace(row, **place) for row in found)
+            place = found[0].trajectory if trajectory.key else position
+            rows.setdefault(name, []).extend(replace(row, trajectory=place) for row in found)
         if progress is not None:
             progress(position + 1, len(given), str(trajectory.key or ""))
     return rows
@@ -219,7 +219,7 @@ def learning_curve(
     if isinstance(start, RDJEPA):
         models["scratch"] = forecasters.build("scratch", start.name, seed=seed)
     fits: dict[str, Fit] = {name: partial(_adapted, each, settings, torch_device) for name, each in models.items()}
-    walls = any(has_walls(part) for part in parts)
+    walls = any(has_walls(part, reading.boundary if reading else None) for part in parts)
     for kind in (Linear, Autoregression, Equation):
         fits[kind.name] = partial(_simple, kind(parts[0].fields.shape[-1]), walls, torch_device)
     unfitted: dict[str, Forecast] = {"persistence": persistence, "extrapolation": extrapolation}

@@ -132,6 +132,7 @@ def first_look(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Note)  # said by `adapt`
         given = readers.load(source, grid=forecaster.model.grid, reading=forecaster.reading(reading))
+    walls = any(has_walls(trajectory, reading.boundary if reading else None) for trajectory in given)
     learned, kept = intervals.hold_out([trajectory.fields for trajectory in given], hold_out)
     # trajectories without times of their own
     rest = [Trajectory(fields, np.arange(len(fields), dtype=np.float64)) for fields in kept]
@@ -143,7 +144,7 @@ def first_look(
         forecaster=forecaster,
         errors={
             name: per_horizon(evaluate(forecast, rest, metrics=("relative_l2",)), "relative_l2")
-            for name, forecast in _rivals(forecaster, loaded, learned, any(map(has_walls, given))).items()
+            for name, forecast in _rivals(forecaster, loaded, learned, walls).items()
         },
         level=possible,
         context=last.fields[-CONTEXT:],

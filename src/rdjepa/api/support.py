@@ -113,7 +113,7 @@ def read_support(
         components=list(reading.components) if reading and reading.components else None,
         grid=grid,
         tiled=tile,
-        walls=any(has_walls(trajectory) for trajectory in given),
+        walls=any(has_walls(trajectory, reading.boundary if reading else None) for trajectory in given),
         checksums=checksums,
         held_out={} if hold_out is None else {"trajectories": kept} if kept else {"frames": len(others[0])},
     )

@@ -12,6 +12,7 @@ from rdjepa.cli.options import (
     CURVE_UPDATES,
     MODEL,
     Axes,
+    Boundary,
     Components,
     Data,
     Device,
@@ -53,6 +54,7 @@ def learning_curve(
     components: Components = None,
     interval: Interval = None,
     length: Length = None,
+    boundary: Boundary = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -66,7 +68,7 @@ def learning_curve(
     ours = is_curve(out)
     refuse_overwriting(out, [*data, Path(model)], kind="learning curve", same_kind=is_curve, force=force)
     refuse_overwriting(figure, [*data, Path(model)], kind="figure", same_kind=lambda _: ours, force=force)
-    reading = reading_of(field, axes, components, interval, length)
+    reading = reading_of(field, axes, components, interval, length, boundary)
     with progress("learning curve") as update:
 
         def show(done: int, total: int, text: str) -> None:

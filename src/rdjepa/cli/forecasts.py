@@ -17,6 +17,7 @@ from rdjepa.cli.options import (
     MODEL,
     Axes,
     Borders,
+    Boundary,
     Components,
     Data,
     Device,
@@ -56,7 +57,7 @@ def adapt(
         str,
         typer.Option(
             help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast (slow fields); auto combines "
-            "the network's with simple forecasts, where all its weights were pretrained."
+            "the network's with simple forecasts, where all its weights were pretrained and some update is made."
         ),
     ] = "auto",
     calibrate: Annotated[
@@ -106,6 +107,7 @@ def adapt(
     components: Components = None,
     interval: Interval = None,
     length: Length = None,
+    boundary: Boundary = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -115,7 +117,7 @@ def adapt(
     refuse_overwriting(
         out, [*data, *(calibrate or []), Path(model)], kind="forecaster", same_kind=is_forecaster, force=force
     )
-    reading = reading_of(field, axes, components, interval, length)
+    reading = reading_of(field, axes, components, interval, length, boundary)
     pace, share = stride_of(stride), share_of(retain)
     verb = "replaced" if out.exists() else "saved"
     with progress("adapt") as update:
@@ -158,6 +160,7 @@ def evaluate(
     components: Components = None,
     interval: Interval = None,
     length: Length = None,
+    boundary: Boundary = None,
     force: Force = False,
 ) -> None:
     """Measure a forecaster on unseen trajectories, beside what it is made of, persistence and extrapolation."""
@@ -169,7 +172,7 @@ def evaluate(
     if out is not None:
         refuse_overwriting(out, [forecaster, *data], kind="rows", same_kind=is_rows, force=force)
     adapted = load_forecaster(forecaster)
-    reading = adapted.reading(reading_of(field, axes, components, interval, length))
+    reading = adapted.reading(reading_of(field, axes, components, interval, length, boundary))
     trajectories = readers.load(data, grid=adapted.model.grid if resample else None, reading=reading)
     keys = {(each.key.regime, each.key.index) for each in trajectories if each.key}
     if len(keys) < sum(each.key is not None for each in trajectories):  # several systems or splits
@@ -220,6 +223,7 @@ def forecast(
     components: Components = None,
     interval: Interval = None,
     length: Length = None,
+    boundary: Boundary = None,
     force: Force = False,
 ) -> None:
     """Forecast the next five frames, or more, from four of one trajectory, or five from all windows of many."""
@@ -236,7 +240,7 @@ def forecast(
     refuse_overwriting(out, [forecaster, *data], kind=kind, same_kind=same_kind, force=force)
     adapted = load_forecaster(forecaster)
     grid = adapted.model.grid if resample or back else None
-    reading = adapted.reading(reading_of(field, axes, components, interval, length))
+    reading = adapted.reading(reading_of(field, axes, components, interval, length, boundary))
     if every:
         if start is not None or back or frames != HORIZONS or level is not None:
             raise ArgumentError("expected --all alone, got it with --start, --back, --frames or --level; leave one out")
@@ -270,7 +274,7 @@ def forecast(
     known, reference, made = context, fields[first + CONTEXT :], future
     if back and grid is not None:
         shape = next(readers.recordings(data, reading)).grid
-        way = Regridding(shape, grid, has_walls(trajectories[0]))
+        way = Regridding(shape, grid, has_walls(trajectories[0], reading.boundary))
         context, future = way.back(context), way.back(future)
     later = times[first + CONTEXT - 1] + (times[1] - times[0]) * np.arange(1, frames + 1)
     write_arrays(out, context=context, forecast=future, times=later, **bounds)

@@ -1,7 +1,7 @@
 """The command inspect."""
 
 from rdjepa.cli.console import console
-from rdjepa.cli.options import MODEL, Axes, Components, Data, Field, Interval, Length, Model, reading_of
+from rdjepa.cli.options import MODEL, Axes, Boundary, Components, Data, Field, Interval, Length, Model, reading_of
 
 
 def inspect(
@@ -12,13 +12,14 @@ def inspect(
     components: Components = None,
     interval: Interval = None,
     length: Length = None,
+    boundary: Boundary = None,
 ) -> None:
     """Say what data hold, how they would be read, and what adapt would do with them; nothing is written."""
     from rich.table import Table
 
     from rdjepa import api
 
-    reading = reading_of(field, axes, components, interval, length)
+    reading = reading_of(field, axes, components, interval, length, boundary)
     for source in data:
         table = Table.grid(padding=(0, 2))
         for heading, text in api.inspect(source, model=model, reading=reading).rows():

@@ -13,6 +13,7 @@ from rdjepa.cli.options import (
     LOOK_UPDATES,
     MODEL,
     Axes,
+    Boundary,
     Components,
     Data,
     Device,
@@ -47,6 +48,7 @@ def first_look(
     components: Components = None,
     interval: Interval = None,
     length: Length = None,
+    boundary: Boundary = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -68,7 +70,7 @@ def first_look(
             hold_out=hold_out,
             base=base,
             seed=seed,
-            reading=reading_of(field, axes, components, interval, length),
+            reading=reading_of(field, axes, components, interval, length, boundary),
             device=device,
             progress=update,
         )

@@ -90,6 +90,9 @@ Axes = Annotated[
 Components = Annotated[str | None, typer.Option(help="One or two components, by position or name, as 0,2.")]
 Interval = Annotated[float | None, typer.Option(help="Time between frames, in place of the times in the data.")]
 Length = Annotated[float | None, typer.Option(help="Side length of the domain.")]
+Boundary = Annotated[
+    str | None, typer.Option(help="How the domain ends, periodic or walls; by default as the data say or look.")
+]
 
 Scheduler = Annotated[
     str | None, typer.Option(help="Address of a running Dask scheduler, used instead of local processes.")
@@ -97,13 +100,18 @@ Scheduler = Annotated[
 
 
 def reading_of(
-    field: str | None, axes: str | None, components: str | None, interval: float | None, length: float | None
+    field: str | None,
+    axes: str | None,
+    components: str | None,
+    interval: float | None,
+    length: float | None,
+    boundary: str | None,
 ) -> Any:
     """Return the options about data as the `Reading` that they stand for."""
     from rdjepa.data.readers import Reading
 
     chosen = None if components is None else tuple(names_in(components))
-    return Reading(field, axes, chosen, interval, length)
+    return Reading(field, axes, chosen, interval, length, boundary=boundary)
 
 
 def stride_of(text: str) -> int | str:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from rdjepa.cli.console import console
-from rdjepa.cli.options import Axes, Components, Field, Interval, Length, Resample, reading_of
+from rdjepa.cli.options import Axes, Boundary, Components, Field, Interval, Length, Resample, reading_of
 from rdjepa.cli.outputs import is_forecaster, refuse_overwriting
 from rdjepa.errors import ArgumentError
 
@@ -23,6 +23,7 @@ def view(
     components: Components = None,
     interval: Interval = None,
     length: Length = None,
+    boundary: Boundary = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file in --out that another command made.")] = False,
 ) -> None:
     """Write one page for the browser that plays trajectories and their forecasts; it needs no network."""
@@ -36,7 +37,7 @@ def view(
     data = files[1:] if adapted else files
     if not data:
         raise ArgumentError(f"expected trajectories after the forecaster {files[0]}, got none; name some to forecast")
-    reading = reading_of(field, axes, components, interval, length)
+    reading = reading_of(field, axes, components, interval, length, boundary)
     trajectories = readers.load(
         data,
         grid=adapted.model.grid if adapted and resample else None,

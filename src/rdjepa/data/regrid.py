@@ -70,8 +70,10 @@ class Regridding:
         return f"{' and '.join(sorted(ways))}, {grids}"
 
 
-def has_walls(trajectory: Trajectory) -> bool:
-    """Return whether a trajectory says that it has walls, or its fields do not fit together at opposite borders."""
+def has_walls(trajectory: Trajectory, said: str | None = None) -> bool:
+    """Return whether a trajectory has walls: as is said of it, else by its own word, or by opposite borders."""
+    if said is not None:
+        return said == WALLS
     return trajectory.boundary != "periodic" or WALLS in borders(trajectory.fields)
 
 

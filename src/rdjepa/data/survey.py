@@ -162,9 +162,8 @@ class _Found:
             self.refused[str(error)] = None
             return
         if grid is not None and self.last is not None:
-            way = Regridding(
-                recording.grid, grid, WALLS in self._borders() or recording.boundary not in (None, PERIODIC)
-            )
+            seen = WALLS in self._borders() or recording.boundary not in (None, PERIODIC)
+            way = Regridding(recording.grid, grid, reading.boundary == WALLS if reading.boundary else seen)
             if recording.grid != (grid, grid) and self.last.shape[:2] == recording.grid:
                 self.ways.setdefault(way.method(), []).append(way.loss(self.last))
 

@@ -179,7 +179,7 @@ def _trajectory(
         if grid is not None and recording.grid != side:
             if way is None:
                 known = Trajectory(piece, np.empty(0), **recording.properties(index))
-                way = Regridding(recording.grid, grid, has_walls(known))
+                way = Regridding(recording.grid, grid, has_walls(known, reading.boundary))
                 _say_aspect(recording.grid, notes)
             last, piece = piece[-1], way.there(piece)
         pieces.append(piece)
@@ -224,9 +224,10 @@ def _complete(
     times = whole.times if whole is not None and reading.interval is None else times_of(recording, index, reading)
     times = strided(np.asarray(times), reading.step) if reading.step > 1 else times
     checks.require_times(times, len(fields))
-    length: dict[str, Any] = {} if reading.length is None else {"length": reading.length}
+    said: dict[str, Any] = {name: getattr(reading, name) for name in ("length", "boundary")}
+    said = {name: value for name, value in said.items() if value is not None}
     if whole is None:
-        return Trajectory(fields, np.asarray(times, dtype=np.float64), **(recording.properties(index) | length))
-    if np.may_share_memory(fields, whole.fields) and times is whole.times and not length:
+        return Trajectory(fields, np.asarray(times, dtype=np.float64), **(recording.properties(index) | said))
+    if np.may_share_memory(fields, whole.fields) and times is whole.times and not said:
         return whole
-    return replace(whole, fields=fields, times=times, **length)
+    return replace(whole, fields=fields, times=times, **said)

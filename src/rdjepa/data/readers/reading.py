@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rdjepa.checks import Count, checked
+from rdjepa.data.borders import PERIODIC, WALLS
 from rdjepa.data.readers import axes as order
 from rdjepa.errors import ArgumentError
 
@@ -13,7 +14,8 @@ from rdjepa.errors import ArgumentError
 class Reading:
     """How a source is to be read; everything that is None is found out from the source.
 
-    Trajectories of this package, in memory or in its files, say all but the last four themselves.
+    Trajectories of this package, in memory or in its files, say field and axes themselves, and have an interval, a
+    length and a boundary.
 
     Attributes:
         field: which arrays of a file with several hold the fields: a path in the file, a group or a common beginning of
@@ -25,6 +27,8 @@ class Reading:
         length: side length of the domain.
         stride: take every so many frames, counted back from the last; what lies between is left out. None takes all,
             or for a forecaster as many as it was adapted with.
+        boundary: how the domain ends: "periodic", or "walls" that nothing passes. None takes what the source says, or
+            else what opposite borders look like (`rdjepa.data.borders`), and where these tell nothing, periodic.
 
     Raises:
         ArgumentError: a value that no source could have.
@@ -36,6 +40,7 @@ class Reading:
     interval: float | None = None
     length: float | None = None
     stride: int | None = None
+    boundary: str | None = None
 
     def __post_init__(self) -> None:
         """Check every value and bring the letters of the axes together."""
@@ -54,6 +59,10 @@ class Reading:
                     "choose those of the two fields that are to be forecast, such as 0,2 or u,w"
                 )
             object.__setattr__(self, "components", chosen)
+        if self.boundary not in (None, PERIODIC, WALLS):
+            raise ArgumentError(
+                f"expected a boundary {PERIODIC} or {WALLS}, got {self.boundary!r}; give one, or leave it out"
+            )
         for name in ("interval", "length"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0):
