@@ -23,8 +23,7 @@ BEGINNING = "on data that were not adapted to, the network's standardized error 
         (
             {"retained": 0.5, "unadapted": 0.6, "together": 0.01, "combined": [[0.02, 0.0], [0.9, 0.8], [0.1, 0.3]]},
             "without an update the standardized error on the data is 0.600, 0.010 beside simple forecasts: 3 updates "
-            "and 50 % of the way back to these weights, then the network has at most 1 % of the next frame and 20 % of "
-            "the fifth\n",
+            "and 50 % of the way back to these weights, then the network has at most 85 % of a frame\n",
         ),
         (
             {"retained": 0.0, "unadapted": 0.6, "together": 0.4, "combined": [[1.0, 1.0], [1.0, 1.0]]},

@@ -44,9 +44,9 @@ def say_retention(forecaster: "Forecaster") -> None:
     if record.get("encoder") == "tuned":
         kept = f"{kept}, the encoder tuned too"
     if "combined" in record:
-        next_one, fifth = (100 * sum(each) / len(each) for each in (record["combined"][0], record["combined"][-1]))
-        shares = f"the network has at most {next_one:.0f} % of the next frame and {fifth:.0f} % of the fifth"
-        kept += ", then " + (shares if min(next_one, fifth) < 100 else "a blend with the equation of each context")
+        of_frames = [100 * sum(each) / len(each) for each in record["combined"]]
+        shares = f"the network has at most {max(of_frames):.0f} % of a frame"
+        kept += ", then " + (shares if min(of_frames) < 100 else "a blend with the equation of each context")
     errors = f"{record['unadapted']:.3f}"
     if "together" in record:
         errors += f", {record['together']:.3f} beside simple forecasts"
