@@ -8,6 +8,8 @@
 - components: both were measured, or one, beside which stands the frame before. Errors are those of that one.
 - grid: fields of twice the model's points per side averaged to it and brought back, or cut into overlapping squares.
   Errors are those on the full grid.
+- whole: the same as `adapt` does by default, with the decoder that `--model` has, beside simple forecasts; rows of the
+  network alone and of the equation of each context too.
 
 RD-JEPA is adapted to one pool trajectory with the given number of updates, and measured on others of the validation
 split, with the relative L2 error. `run` appends one line per question, system, choice, support, trajectory, place and
@@ -18,6 +20,8 @@ import argparse
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -43,38 +47,47 @@ QUESTIONS = {
     "borders": ("brusselator", "gray-scott", *WALLS),
     "components": ("gray-scott", "brusselator", "barkley"),
     "grid": ("gray-scott", "barkley"),
+    "whole": ("brusselator", "gray-scott", "barkley"),
 }
 CHOICES = {
     "borders": (*BORDERS, "persistence"),
     "components": ("both", "one", "persistence"),
     "grid": ("averaged", "tiles", "persistence"),
+    "whole": ("averaged", "tiles", "persistence"),
 }
+ON_FULL_GRID = ("grid", "whole")
 Forecast = Callable[[np.ndarray], np.ndarray]
 
 
 def prepared(question: str, choice: str, trajectory: Trajectory, grid: int) -> Trajectory:
     """Return a trajectory as the choice has it."""
-    if question == "grid":
+    if question in ON_FULL_GRID:
         return trajectory
     trajectory = trajectory.coarsened(grid)
     return replace(trajectory, fields=with_second(trajectory.fields[..., :1])) if choice == "one" else trajectory
 
 
-def adapted(question: str, choice: str, learning: Trajectory, grid: int, arguments: argparse.Namespace) -> Forecast:
-    """Return the forecast of RD-JEPA adapted to a trajectory."""
+def adapted(
+    question: str, choice: str, learning: Trajectory, grid: int, arguments: argparse.Namespace
+) -> dict[str, Callable[[], Forecast]]:
+    """Return the forecast of RD-JEPA adapted to a trajectory, and of its parts, by name; each is made when called."""
     if choice == "persistence":
-        return persistence
+        return {choice: lambda: persistence}
     config = replace(PROFILES["nano"], steps=arguments.updates, precision=arguments.precision)
     options: dict = {"borders": choice} if question == "borders" else {}
-    if question == "grid":
+    if question in ON_FULL_GRID:
         options = {"tile": True} if choice == "tiles" else {"resample": True}
-    forecaster = rdjepa.adapt(
-        arguments.model, [learning], config=config, decoder="fresh", retain=0, device="cpu", **options
-    )
-    if choice != "averaged":
-        return forecaster.forecast
+    if question != "whole":
+        options |= {"decoder": "fresh", "retain": 0}
+    forecaster = rdjepa.adapt(arguments.model, [learning], config=config, device="cpu", **options)
     way = Regridding(learning.fields.shape[1:3], grid, has_walls(learning))
-    return lambda context: way.back(forecaster.forecast(way.there(context)))
+
+    def part(name: str) -> Forecast:
+        forecast = forecaster.parts()[name].forecast
+        return forecast if choice != "averaged" else lambda context: way.back(forecast(way.there(context)))
+
+    own = forecaster.model.name
+    return {choice if name == own else f"{choice}, {name}": partial(part, name) for name in forecaster.parts()}
 
 
 def measure(question: str, forecast: Forecast, unseen: Trajectory, stride: int) -> Iterator[tuple[str, int, float]]:
@@ -106,12 +119,13 @@ def run(arguments: argparse.Namespace) -> None:
                     place: tuple[str, ...] = (question, system, choice, str(support), str(updates))
                     if place in done:
                         continue
-                    forecast = adapted(question, choice, prepared(question, choice, known, grid), grid, arguments)
+                    made = adapted(question, choice, prepared(question, choice, known, grid), grid, arguments)
                     rows: list[tuple] = []
-                    for index in range(arguments.tests):
+                    for name, index in product(made, range(arguments.tests)):
                         unseen = prepared(question, choice, acquirer.get(Key(system, "validation", "id", index)), grid)
-                        errors = measure(question, forecast, unseen, arguments.stride)
-                        rows += [(*place, index, where, h, round(error, 5)) for where, h, error in errors]
+                        errors = measure(question, made[name](), unseen, arguments.stride)
+                        of = (question, system, name, str(support), str(updates), index)
+                        rows += [(*of, where, h, round(error, 5)) for where, h, error in errors]
                     append(arguments.out, FIELDS, rows)
                     print(*place, flush=True)
 
