@@ -192,25 +192,26 @@ def adapt(
     prepared = time.perf_counter()
 
     decision = Decision(settings.steps, 0.0 if retain == AUTO else float(retain))
-    retains, combines = retain == AUTO, base == AUTO and continues and bool(settings.steps) and not rehearse
-    if base == AUTO and continues and not combines:
-        why = "others are rehearsed" if rehearse else "no update is made"
-        warn(f"the network forecasts alone, since {why}; nothing stands beside it", Note)
-    if continues and settings.steps and not rehearse and (combines or retains):
+    told = continues and bool(settings.steps) and not rehearse  # the network as it is tells what to do with it
+    if told and AUTO in (base, retain):
+        beside = base == AUTO
         found = decide(
             forecaster,
             data,
             learned,
             settings.steps,
-            combines=combines and not tile,
-            retains=retains,
+            combines=beside and not tile,
+            retains=retain == AUTO,
             shortens=steps is None,
             walls=support.walls,
         )
-        decision = found if retains else dataclasses.replace(found, share=decision.share)
-    if combines and tile:  # whole fields have an equation; which shares it takes squares do not tell
-        whole = standardized(support.fields, statistics, torch_device)
-        decision = blending(decision, support.whole(forecaster), Equation.fit(whole, support.walls))
+        decision = found if retain == AUTO else dataclasses.replace(found, share=decision.share)
+        if beside and tile:  # whole fields have an equation; their squares do not tell in which shares
+            whole = standardized(support.fields, statistics, torch_device)
+            decision = blending(decision, support.whole(forecaster), Equation.fit(whole, support.walls))
+    elif continues and base == AUTO:
+        why = "others are rehearsed" if rehearse else "no update is made"
+        warn(f"the network forecasts alone, since {why}; nothing stands beside it", Note)
     decided = time.perf_counter()
 
     settings = dataclasses.replace(settings, steps=decision.steps)
