@@ -9,7 +9,7 @@ level are then compared with the truth on trajectories of the validation split (
 the out-of-distribution regimes of the test split. `run` appends one line per trajectory and horizon and skips what the
 file has: coverage is the share of points of all windows that lie within, width the mean width in standard deviations of
 the support. `--forecaster linear` is the least-squares forecast of every point from its last four values alone
-(`rdjepa.forecasters.linear`), which takes no training.
+(`rdjepa.forecasters.linear`), which takes no training. With `--base auto` everything is as `rdjepa.adapt` decides.
 """
 
 import argparse
@@ -73,6 +73,7 @@ def calibrated(
     """Return an adapted and calibrated forecaster."""
     if arguments.forecaster != "linear":
         own = arguments.forecaster == "rd-jepa"
+        options: dict = {} if arguments.base == "auto" else {"decoder": "fresh", "retain": 0}
         return rdjepa.adapt(
             model if own else rdjepa.forecasters.build(arguments.forecaster, model.name, seed=777),
             support,
@@ -80,8 +81,7 @@ def calibrated(
             base=arguments.base,
             calibrate=others or None,
             hold_out=None if others else arguments.hold_out,
-            decoder="fresh",
-            retain=0,
+            **options,
         )
     learning, kept = [each.fields for each in support], [each.fields for each in others]
     if not kept:
@@ -147,7 +147,7 @@ def main() -> None:
     go.add_argument("--calibration", type=int, default=4)
     go.add_argument("--hold-out", type=float, default=0.4)
     go.add_argument("--updates", type=int, default=2_000)
-    go.add_argument("--base", choices=("none", "linear"), default="none")
+    go.add_argument("--base", choices=("none", "linear", "auto"), default="none")
     go.add_argument("--level", type=float, default=0.9)
     go.add_argument("--id", type=int, default=30)
     go.add_argument("--ood", type=int, default=30)
