@@ -44,7 +44,7 @@ class Config:
     components: int = 2
 
 
-PRESETS = {"paper": Config(), "nano": Config(width=14, rate=3e-3, grid=64)}
+PRESETS = {"paper": Config(), "nano": Config(width=14, rate=3e-4, grid=64)}
 
 
 class ChannelNorm(nn.Module):

@@ -56,7 +56,7 @@ class Config:
     components: int = 2
 
 
-PRESETS = {"paper": Config(), "nano": Config(width=48, depths=(1, 1, 2, 1, 1), heads=4, patch=2, rate=3e-3, grid=64)}
+PRESETS = {"paper": Config(), "nano": Config(width=48, depths=(1, 1, 2, 1, 1), heads=4, patch=2, rate=3e-4, grid=64)}
 
 
 def frames(reference: Tensor) -> Tensor:

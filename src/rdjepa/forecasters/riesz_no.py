@@ -40,7 +40,7 @@ class Config:
     components: int = 2
 
 
-PRESETS = {"paper": Config(), "nano": Config(rate=3e-3, grid=64)}
+PRESETS = {"paper": Config(), "nano": Config(rate=9e-3, grid=64)}
 
 
 def riesz_multipliers(height: int, width: int) -> Tensor:
