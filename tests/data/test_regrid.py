@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from rdjepa.data.fields import block_means
+from rdjepa.data.readers import Reading, load
 from rdjepa.data.regrid import Regridding, averaging, has_walls, refining
 from rdjepa.data.trajectory import Trajectory
-from rdjepa.errors import DataError
+from rdjepa.errors import ArgumentError, DataError
 
 RNG = np.random.default_rng(0)
 SIZES = [(7, 3), (64, 48), (101, 64), (128, 64), (5, 5), (100, 99)]
@@ -88,3 +89,19 @@ def test_walls_are_what_a_trajectory_says_or_its_fields_show():
     assert not has_walls(trajectory(periodic))
     assert has_walls(trajectory(periodic, boundary="neumann")) and has_walls(trajectory(sloping))
     assert Regridding.of(trajectory(sloping), 48).walls
+
+
+def test_what_is_said_of_the_boundary_comes_before_what_fields_show():
+    x = (np.arange(32) + 0.5) / 32
+    sloping = np.stack([np.sin(1.5 * (x[:, None] + x) + t / 10) for t in range(9)])[..., None].repeat(2, -1)
+    assert not has_walls(trajectory(sloping), "periodic") and has_walls(trajectory(np.ones_like(sloping)), "walls")
+    refined = {}
+    for boundary in ("walls", "periodic"):
+        (read,) = load(sloping, grid=48, reading=Reading(boundary=boundary))
+        assert read.boundary == boundary
+        refined[boundary] = read.fields
+    (guessed,) = load(sloping, grid=48)
+    assert np.array_equal(guessed.fields, refined["walls"])
+    assert not np.array_equal(guessed.fields, refined["periodic"])
+    with pytest.raises(ArgumentError, match="expected a boundary periodic or walls, got 'open'"):
+        Reading(boundary="open")
