@@ -15,12 +15,11 @@ from rdjepa import forecasters
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, fitted
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.api.adapting import adapt, grid_of, require_base
-from rdjepa.api.support import AUTO, checked_fields, read_at_stride
+from rdjepa.api.support import AUTO, any_walls, checked_fields, read_at_stride
 from rdjepa.checks import Count, Few, Seed, checked, of_class
 from rdjepa.data import readers, survey
 from rdjepa.data.inspection import Inspection
 from rdjepa.data.readers import Reading
-from rdjepa.data.regrid import has_walls
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.well import checksum
@@ -219,7 +218,7 @@ def learning_curve(
     if isinstance(start, RDJEPA):
         models["scratch"] = forecasters.build("scratch", start.name, seed=seed)
     fits: dict[str, Fit] = {name: partial(_adapted, each, settings, torch_device) for name, each in models.items()}
-    walls = any(has_walls(part, reading.boundary if reading else None) for part in parts)
+    walls = any_walls(parts, reading)
     for kind in (Linear, Autoregression, Equation):
         fits[kind.name] = partial(_simple, kind(parts[0].fields.shape[-1]), walls, torch_device)
     unfitted: dict[str, Forecast] = {"persistence": persistence, "extrapolation": extrapolation}

@@ -17,9 +17,9 @@ from rdjepa.adaptation.adapt import fitted
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.intervals import Interval
 from rdjepa.api.adapting import AUTO, adapt
+from rdjepa.api.support import any_walls
 from rdjepa.data import readers, survey
 from rdjepa.data.readers import Reading
-from rdjepa.data.regrid import has_walls
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import Note
@@ -132,7 +132,6 @@ def first_look(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Note)  # said by `adapt`
         given = readers.load(source, grid=forecaster.model.grid, reading=forecaster.reading(reading))
-    walls = any(has_walls(trajectory, reading.boundary if reading else None) for trajectory in given)
     learned, kept = intervals.hold_out([trajectory.fields for trajectory in given], hold_out)
     # trajectories without times of their own
     rest = [Trajectory(fields, np.arange(len(fields), dtype=np.float64)) for fields in kept]
@@ -144,7 +143,7 @@ def first_look(
         forecaster=forecaster,
         errors={
             name: per_horizon(evaluate(forecast, rest, metrics=("relative_l2",)), "relative_l2")
-            for name, forecast in _rivals(forecaster, loaded, learned, walls).items()
+            for name, forecast in _rivals(forecaster, loaded, learned, any_walls(given, reading)).items()
         },
         level=possible,
         context=last.fields[-CONTEXT:],

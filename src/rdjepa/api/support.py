@@ -113,10 +113,16 @@ def read_support(
         components=list(reading.components) if reading and reading.components else None,
         grid=grid,
         tiled=tile,
-        walls=any(has_walls(trajectory, reading.boundary if reading else None) for trajectory in given),
+        walls=any_walls(given, reading),
         checksums=checksums,
         held_out={} if hold_out is None else {"trajectories": kept} if kept else {"frames": len(others[0])},
     )
+
+
+def any_walls(trajectories: Sequence[Trajectory], reading: Reading | None) -> bool:
+    """Return whether some trajectory has walls, by what the reading says of the boundary where it does."""
+    said = reading.boundary if reading else None
+    return any(has_walls(trajectory, said) for trajectory in trajectories)
 
 
 def _refuse_mixtures(fields: Sequence[np.ndarray]) -> None:
