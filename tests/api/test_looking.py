@@ -18,6 +18,7 @@ from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.fno import Config
 from rdjepa.forecasters.persistence import persistence
+from rdjepa.forecasters.tiled import Tiled
 
 FIELDS = np.random.default_rng(0).standard_normal((4, 12, 16, 16, 2)).astype(np.float32)
 
@@ -298,7 +299,7 @@ def test_a_first_look_refuses_a_level_before_it_adapts(monkeypatch):
 
 
 def test_a_first_look_takes_fields_to_the_grid_of_the_model_at_the_suggested_stride():
-    fine = slow(60).repeat(2, 1).repeat(2, 2)
+    fine = slow(60).repeat(3, 1).repeat(3, 2)
     with pytest.warns(Note, match="one of every 3 frames"):
         look = rdjepa.first_look(fine, model=small(), steps=1, hold_out=0.5)
     assert look.context.shape == (4, 16, 16, 2) and look.forecaster.stride == 3
@@ -307,6 +308,30 @@ def test_a_first_look_takes_fields_to_the_grid_of_the_model_at_the_suggested_str
         fine, model=small(), steps=1, hold_out=0.5, reading=rdjepa.Reading(stride=2)
     )  # it was asked for
     assert look.forecaster.stride == 2 and np.allclose(np.diff(look.times), 2)
+
+
+@pytest.mark.parametrize("points", [(16, 16), (16, 24), (24, 24), (32, 32), (33, 33)])
+def test_a_first_look_tiles_square_fields_of_up_to_twice_the_points_of_the_model(points):
+    fields = np.random.default_rng(0).standard_normal((2, 12, *points, 2)).astype(np.float32)
+    look = rdjepa.first_look(fields, model=small(), steps=1)
+    tiled = points in ((24, 24), (32, 32))
+    assert isinstance(look.forecaster.model, Tiled) == tiled
+    assert look.reference.shape == look.future.forecast.shape == (5, *(points if tiled else (16, 16)), 2)
+    if tiled:
+        assert np.array_equal(look.reference, fields[-1, -5:])
+
+
+@pytest.mark.parametrize("boundary", ["periodic", "walls"])
+def test_a_tiled_first_look_measures_the_pretrained_model_in_tiles_too(tiny, boundary):
+    model = rdjepa.build("tiny", seed=0)
+    model.pretrained = ("encoder", "predictor", "decoder")
+    fields = np.random.default_rng(0).standard_normal((2, 9, 80, 80, 2)).astype(np.float32)
+    look = rdjepa.first_look(fields, model=model, steps=1, reading=Reading(boundary=boundary))
+    assert look.forecaster.model.grid == 80
+    unadapted = Tiled(forecasters.model_class("rd-jepa-zero-shot")(model), 80, walls=boundary == "walls")
+    forecast = rdjepa.Forecaster(unadapted, look.forecaster.normalizer, {}).forecast
+    rows = rdjepa.evaluate(forecast, fields[-1:], metrics=("relative_l2",))
+    assert look.errors["rd-jepa-zero-shot"] == pytest.approx(per_horizon(rows, "relative_l2"))
 
 
 @pytest.mark.parametrize("stride", [3, "auto"])

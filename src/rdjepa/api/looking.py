@@ -16,9 +16,10 @@ from rdjepa.adaptation import intervals
 from rdjepa.adaptation.adapt import fitted
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.intervals import Interval
-from rdjepa.api.adapting import AUTO, adapt
+from rdjepa.api.adapting import AUTO, adapt, grid_of
 from rdjepa.api.support import any_walls
 from rdjepa.data import readers, survey
+from rdjepa.data.inspection import Inspection
 from rdjepa.data.readers import Reading
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
@@ -31,6 +32,7 @@ from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import ZeroShot
+from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io import checkpoint
 from rdjepa.models.rdjepa import RDJEPA
 from rdjepa.progress import Progress
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from rdjepa.viz.inline import Drawing
 
 LOOK_UPDATES, LOOK_SHARE, LOOK_LEVEL = 100, 0.4, 0.9
+LOOK_TILED = 2  # times the model's points per side, 9 squares of a periodic domain: more would take too long
 
 
 @dataclass(frozen=True)
@@ -94,10 +97,10 @@ def first_look(
 ) -> FirstLook:
     """Adapt briefly to a part of the trajectories, measure on the rest, and forecast beyond their end.
 
-    Everything is decided as `inspect` suggests: fields are brought to the model's grid, and frames are taken at the
-    suggested stride, or a smaller one that leaves enough of them. Of several trajectories the last ones are held out,
-    of a single one its last frames; intervals are calibrated on them too, so what they cover has to be measured on
-    others.
+    Square fields of up to twice the points per side that the model takes are tiled, any others brought to its grid.
+    Frames are taken at the stride that `inspect` suggests, or a smaller one that leaves enough of them. Of several
+    trajectories the last ones are held out, of a single one its last frames; intervals are calibrated on them too, so
+    what they cover has to be measured on others.
 
     Args:
         source: as `trajectories` of `adapt`.
@@ -116,15 +119,18 @@ def first_look(
     """
     intervals.check_level(level)
     loaded = checkpoint.load(model) if isinstance(model, str | Path) else model
+    found = survey.inspect(source, reading or Reading())
+    tile = _tiles(found.grids, grid_of(loaded))
     forecaster = adapt(
         loaded,
         source,
         steps=steps,
         seed=seed,
-        resample=True,
+        resample=not tile,
+        tile=tile,
         hold_out=hold_out,
         base=base,
-        reading=dataclasses.replace(reading or Reading(), stride=_stride(source, hold_out, reading)),
+        reading=dataclasses.replace(reading or Reading(), stride=_stride(found, hold_out, reading)),
         device=device,
         progress=progress,
     )
@@ -166,18 +172,27 @@ def _rivals(
     rivals = {name: part.forecast for name, part in forecaster.parts().items()}
     equation = rivals.pop(Equation.name, None) or Forecaster(fit(Equation(model.components)), normalizer, {}).forecast
     if isinstance(loaded, RDJEPA) and "decoder" in loaded.pretrained:
-        unadapted = ZeroShot(copy.deepcopy(loaded)).to(forecaster.device)
-        rivals[unadapted.name] = Forecaster(unadapted, normalizer, {}).forecast
+        unadapted: ForecastModel = ZeroShot(copy.deepcopy(loaded))
+        if model.grid and model.grid != unadapted.grid:
+            unadapted = Tiled(unadapted, model.grid, walls)
+        rivals[ZeroShot.name] = Forecaster(unadapted.to(forecaster.device), normalizer, {}).forecast
     for kind in (Linear, Autoregression):
         rivals[kind.name] = Forecaster(fit(kind(model.components)), normalizer, {}).forecast
     return rivals | {Equation.name: equation, "persistence": persistence, "extrapolation": extrapolation}
 
 
-def _stride(source: Any, share: float, reading: Reading | None) -> int:
+def _tiles(grids: Sequence[tuple[int, int]], side: int | None) -> bool:
+    """Return whether fields are tiled: all of one square grid that is larger than the model's, and not by far."""
+    if side is None or len(grids) != 1:
+        return False
+    height, width = grids[0]
+    return height == width and side < height <= LOOK_TILED * side
+
+
+def _stride(found: Inspection, share: float, reading: Reading | None) -> int:
     """Return the stride of a reading, or else the suggested one; of a single trajectory one that leaves two windows."""
     if reading and reading.stride:
         return reading.stride
-    found = survey.inspect(source, reading or Reading())
     if found.trajectories > 1 or not 0 < share < 1:  # `adapt` refuses such a share
         return found.stride
     needed = math.ceil(FORECASTING.length / min(share, 1 - share))
