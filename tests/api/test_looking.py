@@ -1,6 +1,7 @@
 """The learning curve, and frame strides and components that a forecaster keeps, through the public functions."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -156,6 +157,17 @@ def test_a_curve_replaces_no_file_but_a_curve_unless_forced(monkeypatch, tmp_pat
     assert data.read_bytes() == before and notes.read_text() == "three years of work"
     curve = rdjepa.learning_curve(data, model=small(), steps=1, draws=1, out=notes, force=True)
     assert curve_file.read(notes) == list(curve.rows)
+
+
+def test_the_control_of_a_curve_has_the_sizes_of_the_model(tiny, tmp_path):
+    """Also where these are no preset; other sizes are measured anew."""
+    fields, out = np.random.default_rng(0).standard_normal((2, 9, 64, 64, 2)).astype(np.float32), tmp_path / "rows.csv"
+    for width in (tiny.width, 2 * tiny.width):
+        own = rdjepa.build(replace(tiny, width=width), seed=0)
+        curve = rdjepa.learning_curve(fields, model=own, steps=1, draws=1, out=out)
+        assert {"rd-jepa", "scratch"} <= {row.forecaster for row in curve.rows}
+    identities = {row.identity for row in curve_file.read(out) if row.forecaster == "scratch"}
+    assert len(identities) == 2
 
 
 def test_one_trajectory_is_cut_into_spans_and_that_is_said():

@@ -72,6 +72,7 @@ def test_what_is_retained_is_decided_by_the_error_without_an_update(tiny, monkey
     assert (len(adapted(4).losses), adapted(4).record["retained"]) == (4, 0.5)  # as many as are asked for
     assert len(adapted(config=AdaptConfig(steps=1)).losses) == 1
     assert "unadapted" not in adapted(rehearse=[fields]).record
+    assert adapted(rehearse=np.stack([fields, 2 * fields])).record["rehearsed"] == 2
     with pytest.raises(ArgumentError, match="retain"):
         adapted(retain="half")
 

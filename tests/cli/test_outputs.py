@@ -146,10 +146,25 @@ def test_trajectories_that_share_their_place_are_numbered_in_their_order(here, c
     assert not run("evaluate", "mine.safetensors", *paths, "--out", "rows")
     rows = [json.loads(line) for line in (here / "rows").read_text().splitlines()]
     assert {(row["regime"], row["trajectory"]) for row in rows} == {("", 0), ("", 1), ("", 2)}
-    assert "rows number them by position" in capsys.readouterr().out
+    assert "rows number them by position" in capsys.readouterr().err
     assert not run("evaluate", "mine.safetensors", *paths[1:], "--out", "rows")
     rows = [json.loads(line) for line in (here / "rows").read_text().splitlines()]
     assert {(row["regime"], row["trajectory"]) for row in rows} == {("id", 0), ("id", 3)}
+
+
+def test_evaluate_takes_the_components_of_a_forecaster_once(here, capsys):
+    fields = np.random.default_rng(2).standard_normal((2, 10, 16, 16, 3)).astype("float32")
+    for name, each in zip(("first.npy", "second.npy"), fields, strict=True):
+        np.save(name, each)
+    model = build("fno", Config(width=4, layers=1, modes=4, readout=4, grid=16))
+    reading = rdjepa.Reading(components=(2, 0))
+    forecaster = rdjepa.adapt(model, "first.npy", steps=1, reading=reading)
+    forecaster.save("chosen.safetensors")
+    assert not run("evaluate", "chosen.safetensors", "second.npy", "--out", "rows")
+    assert capsys.readouterr().err.count("components 2, 0 are taken") == 1
+    rows = [json.loads(line) for line in Path("rows").read_text().splitlines()]
+    own = [row["value"] for row in rows if row["forecaster"] == "fno"]
+    assert own == [row.value for row in rdjepa.evaluate(forecaster.forecast, fields[1][..., [2, 0]])]
 
 
 def test_rows_are_written_before_they_are_summarized(here, monkeypatch):

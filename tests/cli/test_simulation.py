@@ -61,6 +61,7 @@ def test_a_system_that_is_not_worth_an_hour_ends_with_status_1(monkeypatch, caps
     [
         (("my-system",), "no file at my_system.py, got one"),
         (("barkley",), "which is taken"),
+        (("family",), "which is taken"),
         (("a/b",), "letters, digits"),
         (("other", "--out", "other.txt"), "ends in .py"),
     ],

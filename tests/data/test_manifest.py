@@ -176,7 +176,7 @@ def test_reasons_are_counted_without_their_numbers():
         Entry("", "", ("change 0.1 below 0.2", "a value is not finite")),
         Entry("", "", ("change 0.3 below 0.4",)),
     ]
-    assert manifest.reasons(entries) == {"change below": 2, "a value is not finite": 1}
+    assert manifest.reasons(entries) == {"change below its bound": 2, "a value is not finite": 1}
 
 
 @pytest.mark.parametrize("text", ["a/pool/id/00012", "my-system/test/ic-ood/00000"])

@@ -53,7 +53,7 @@ def test_card_states_objective_fresh_networks_and_what_was_left_out():
     measured = {"diagnostics": {"held_out_loss": 0.5, "latent_std": 0.7}}
     card = model_card("nano", record_of_a_run() | told | measured)
     for fact in (
-        "pretrained by reconstructing.",
+        "\nEncoder of RD-JEPA, pretrained by reconstructing.",
         "The predictor has random weights.",
         "Left out of the method: tubes.",
         "| held_out_loss | 0.5 |",
@@ -63,5 +63,6 @@ def test_card_states_objective_fresh_networks_and_what_was_left_out():
     assert "averaging coefficient" not in card and "latent_loss" not in card
     whole = told | {"pretrained": ["encoder", "predictor", "decoder"]}
     assert "The decoder is part of it" in model_card("nano", record_of_a_run() | whole)
+    assert "\nEncoder, predictor and decoder of RD-JEPA, pre" in model_card("nano", record_of_a_run() | whole)
     nothing = model_card("nano", record_of_a_run() | told | {"objective": "random", "pretrained": []})
     assert "The encoder and the predictor have random weights." in nothing

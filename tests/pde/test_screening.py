@@ -98,6 +98,14 @@ def test_structure_is_one_for_a_wave_and_zero_for_a_uniform_oscillation():
 
 def test_reasons_are_counted_without_their_values():
     assert screening.tally(["change 0.1 below 0.2", "a value is not finite", "change 0.3 below 0.2"]) == {
-        "change below": 2,
+        "change below its bound": 2,
         "a value is not finite": 1,
     }
+    ramp = np.linspace(-1, 3, 2 * 8 * 8 * 2).reshape(2, 8, 8, 2)
+    screens = screening.Within(0, -0.5, 1.1), screening.TotalVariationWithin(1e3, 1e4)
+    reasons = [str(screen(ramp)) for screen in screens]
+    assert list(screening.tally([*reasons, "distance to barkley 0.1 below 0.2"])) == [
+        "u outside its bounds",
+        "total variation outside its bounds",
+        "distance to barkley below its bound",
+    ]

@@ -33,7 +33,7 @@ from rdjepa.pretraining.objectives.variance_covariance import (
 from rdjepa.pretraining.processes import Ranks
 from rdjepa.pretraining.schedules import ema_momentum, learning_rate
 from rdjepa.pretraining.state import Pretraining, newest_state
-from rdjepa.pretraining.targets import Queries
+from rdjepa.pretraining.targets import Queries, TargetConfig
 
 TRAINED = [name for name in objectives.names() if objectives.get(name).trained]
 CPU = torch.device("cpu")
@@ -360,6 +360,8 @@ class Nothing:
         ({"objective": "masked-fields", "options": Nothing()}, "expected options to be a MaskOptions"),
         ({"objective": "variance-covariance", "options": VarianceOptions(cells=5)}, "divide 8 tokens"),
         ({"objective": "variance-covariance", "batch": 1}, "batch of at least 2"),
+        ({"objective": "field-forecast", "options": ForecastOptions(leads=9)}, "at most 8 leads"),
+        ({"targets": TargetConfig(sides=(2, 9))}, "sides of at most 8 patches"),
     ],
 )
 def test_unfit_settings_are_refused(tiny, changes, sentence):
@@ -370,7 +372,6 @@ def test_unfit_settings_are_refused(tiny, changes, sentence):
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: ForecastOptions(leads=9), "at most 8 leads"),
         (lambda: ForecastOptions(leads=0), "leads to be"),
         (lambda: MaskOptions(1.0), "share to be"),
         (lambda: VarianceOptions(invariance=-1.0), "invariance to be"),

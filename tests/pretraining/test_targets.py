@@ -92,6 +92,21 @@ def test_extra_masking_hits_a_third_of_samples_with_the_printed_rates():
     assert masked.max() < 0.30
 
 
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"max_offset": 3}, r"tube of at most 3 distinct offsets.* got 4; "),
+        ({"probabilities": (0.5, 0.4, 0.2)}, r"add up to 1, got \(0.5, 0.4, 0.2\); "),
+        ({"rectangles": (4, 1)}, "rectangles from low to high, got 4 to 1; "),
+        ({"sides": (6, 2)}, "sides from low to high"),
+        ({"mask_range": (0.25, 0.05)}, "mask_range from low to high"),
+    ],
+)
+def test_distributions_that_cannot_be_drawn_from_are_refused(settings, sentence):
+    with pytest.raises(ArgumentError, match=sentence):
+        TargetConfig(**settings)
+
+
 @pytest.mark.parametrize("offset", [0, 9])
 def test_offsets_beyond_the_window_are_refused(offset):
     with pytest.raises(ArgumentError, match=r"offset from 1 to 8, got|max_offset to be a whole number of at least 1"):

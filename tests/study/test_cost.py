@@ -5,10 +5,12 @@ from dataclasses import replace
 import pytest
 import torch
 
+from rdjepa.data.build import trajectory_bytes
 from rdjepa.study import cost
 from rdjepa.study import runner as study
 from rdjepa.study.cost import Step
-from rdjepa.study.supply import TRAJECTORY_BYTES, Supply
+from rdjepa.study.supply import Supply
+from rdjepa.systems import get
 
 CPU = torch.device("cpu")
 
@@ -30,7 +32,7 @@ def test_steps_are_measured_once(tmp_path, monkeypatch, brief, two_cells):
     first = cost.cost(two_cells, brief, supply, CPU)
     assert set(first.seconds) == {"riesz-no", "persistence"} and min(first.seconds.values()) > 0
     assert first.seconds["riesz-no"] > first.seconds["persistence"]
-    assert first.data_bytes == 2 * TRAJECTORY_BYTES and first.data_seconds > 0
+    assert first.data_bytes == 2 * trajectory_bytes(get(two_cells[0].system)) and first.data_seconds > 0
 
     def again(*arguments):
         raise AssertionError("measured again")

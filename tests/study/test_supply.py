@@ -7,6 +7,7 @@ import pytest
 
 from rdjepa.data import store
 from rdjepa.data.identity import identity
+from rdjepa.data.build import trajectory_bytes
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.store import checksum
@@ -14,7 +15,7 @@ from rdjepa.data.trajectory import Key
 from rdjepa.errors import DataError
 from rdjepa.io import sealed
 from rdjepa.io.checkpoint import Sources
-from rdjepa.study.supply import TRAJECTORY_BYTES, Supply, keys_of, pool_keys
+from rdjepa.study.supply import Supply, keys_of, pool_keys
 from rdjepa.systems import get
 
 
@@ -67,7 +68,7 @@ def test_a_data_set_is_read_first(tmp_path):
 
 
 def test_no_more_is_kept_than_the_limit(tmp_path, brief, two_cells):
-    supply = Supply(tmp_path, limit=int(1.5 * TRAJECTORY_BYTES))
+    supply = Supply(tmp_path, limit=int(1.5 * trajectory_bytes(get(two_cells[0].system))))
     supply.prepare(two_cells, brief)
     assert len(store.keys(tmp_path / "data")) == 1
     for key in keys_of(two_cells, brief):
@@ -92,4 +93,4 @@ def test_kept_trajectories_of_another_revision_are_refused(tmp_path):
 
 
 def test_a_trajectory_is_as_large_as_supposed():
-    assert simulate("lambda-omega").fields.nbytes == TRAJECTORY_BYTES
+    assert simulate("lambda-omega").fields.nbytes == trajectory_bytes(get("lambda-omega"))

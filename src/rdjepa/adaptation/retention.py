@@ -53,7 +53,7 @@ def relative_error(model: ForecastModel, data: Windows) -> float:
             predicted = model.predict(*(part[index] for part in data.features)).float()
             errors += float((predicted - targets).square().sum())
             fields += float(targets.square().sum())
-    return math.sqrt(errors / fields)
+    return math.sqrt(errors / fields) if fields else 0.0
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:

@@ -135,6 +135,7 @@ def adapt(
         DivergenceError: the loss is not finite.
     """
     require_base(base)
+    rehearses = callable(rehearse) or len(rehearse) > 0
     of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
     of_class(config, AdaptConfig | None, "config")
     of_class(normalizer, Normalizer | None, "normalizer")
@@ -143,7 +144,7 @@ def adapt(
     for both, what in (
         (calibrate is not None and hold_out is not None, "trajectories to calibrate on or a share to hold out"),
         (resample and tile, "fields to be resampled or tiled"),
-        (rehearse and base == LINEAR, "a linear base or others to rehearse"),
+        (rehearses and base == LINEAR, "a linear base or others to rehearse"),
     ):
         if both:
             raise ArgumentError(f"expected {what}, got both; leave one out")
@@ -178,7 +179,7 @@ def adapt(
     )
     if encoder == AUTO:
         several = len(support.fields) >= retention.SEVERAL and settings.steps and isinstance(start, RDJEPA)
-        encoder = TUNED if several and continues and not rehearse else FROZEN
+        encoder = TUNED if several and continues and not rehearses else FROZEN
     network, pretrained = forecaster_of(start, settings.seed, borders, decoder, encoder)
     statistics = normalizer or Normalizer.fit(support.fields, "support")
     learned = standardized(support.squares(side), statistics, torch_device)
@@ -192,7 +193,7 @@ def adapt(
     prepared = time.perf_counter()
 
     decision = Decision(settings.steps, 0.0 if retain == AUTO else float(retain))
-    told = continues and bool(settings.steps) and not rehearse  # the network as it is tells what to do with it
+    told = continues and bool(settings.steps) and not rehearses  # the network as it is tells what to do with it
     if told and AUTO in (base, retain):
         beside = base == AUTO
         found = decide(
@@ -210,7 +211,7 @@ def adapt(
             whole = standardized(support.fields, statistics, torch_device)
             decision = blending(decision, support.whole(forecaster), Equation.fit(whole, support.walls))
     elif continues and base == AUTO:
-        why = "others are rehearsed" if rehearse else "no update is made"
+        why = "others are rehearsed" if rehearses else "no update is made"
         warn(f"the network forecasts alone, since {why}; nothing stands beside it", Note)
     decided = time.perf_counter()
 

@@ -36,7 +36,7 @@ from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint, sealed
 from rdjepa.models.device import device_named
-from rdjepa.models.rdjepa import RDJEPA
+from rdjepa.models.rdjepa import PRESETS, RDJEPA
 from rdjepa.progress import Progress
 from rdjepa.version import __version__
 
@@ -136,7 +136,11 @@ def compare(
 
 
 def _unseen(forecaster: Forecaster, trajectories: Any, resample: bool, reading: Reading | None) -> list[Trajectory]:
-    """Read trajectories as a forecaster takes them, and warn of those that it was adapted to."""
+    """Read trajectories as a forecaster takes them, and warn of those that it was adapted to.
+
+    Of several systems or splits some have the same regime and index, so rows could not be told apart by these; then
+    keys are left out, and rows number all trajectories by their position.
+    """
     grid = forecaster.model.grid if resample else None
     given = readers.load(trajectories, grid=grid, reading=forecaster.reading(reading))
     forecaster.require_fitting(given)
@@ -147,6 +151,10 @@ def _unseen(forecaster: Forecaster, trajectories: Any, resample: bool, reading: 
             f"expected trajectories that the forecaster has not seen, got {known} of {len(given)} that it was "
             "adapted to; its errors on those say nothing about new ones",
         )
+    keys = [(each.key.regime, each.key.index) for each in given if each.key]
+    if len(set(keys)) < len(keys):
+        warn("some trajectories have the same regime and index; rows number them by position", Note)
+        return [replace(each, key=None) for each in given]
     return given
 
 
@@ -215,15 +223,16 @@ def learning_curve(
     settings = {"steps": steps, "seed": seed, "base": base, "encoder": AUTO, "decoder": AUTO, "retain": AUTO}
     subject = start.name if isinstance(start, ForecastModel) else RDJEPAForecaster.name
     models = {subject: start}
+    origin: dict[str, Any] = {subject: _weights(start)}
     if isinstance(start, RDJEPA):
-        models["scratch"] = forecasters.build("scratch", start.name, seed=seed)
+        origin["scratch"] = start.name if start.name in PRESETS else start.config
+        models["scratch"] = forecasters.build("scratch", origin["scratch"], seed=seed)
     fits: dict[str, Fit] = {name: partial(_adapted, each, settings, torch_device) for name, each in models.items()}
     walls = any_walls(parts, reading)
     for kind in (Linear, Autoregression, Equation):
         fits[kind.name] = partial(_simple, kind(parts[0].fields.shape[-1]), walls, torch_device)
     unfitted: dict[str, Forecast] = {"persistence": persistence, "extrapolation": extrapolation}
     sums = [checksum(part.fields) for part in parts]
-    origin = {subject: _weights(start), "scratch": start.name, "version": __version__}
 
     def identity(name: str, support: Sequence[int], left_out: Sequence[int]) -> str:
         of = {"left out": [sums[i] for i in left_out], "support": [sums[i] for i in support], "version": __version__}

@@ -1,7 +1,6 @@
 """The commands adapt, evaluate and forecast."""
 
 import json
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -166,21 +165,15 @@ def evaluate(
     """Measure a forecaster on unseen trajectories, beside what it is made of, persistence and extrapolation."""
     from rdjepa import api
     from rdjepa.adaptation.saving import load_forecaster
-    from rdjepa.data import readers
     from rdjepa.evaluation.aggregate import per_horizon
 
     if out is not None:
         refuse_overwriting(out, [forecaster, *data], kind="rows", same_kind=is_rows, force=force)
     adapted = load_forecaster(forecaster)
-    reading = adapted.reading(reading_of(field, axes, components, interval, length, boundary))
-    trajectories = readers.load(data, grid=adapted.model.grid if resample else None, reading=reading)
-    keys = {(each.key.regime, each.key.index) for each in trajectories if each.key}
-    if len(keys) < sum(each.key is not None for each in trajectories):  # several systems or splits
-        console.print("some trajectories have the same regime and index; rows number them by position")
-        trajectories = [replace(each, key=None) for each in trajectories]
+    reading = reading_of(field, axes, components, interval, length, boundary)
     own = adapted.model.name
     with progress("evaluate") as update:
-        rows = api.compare(adapted, trajectories, metrics=METRICS, reading=readers.Reading(stride=1), progress=update)
+        rows = api.compare(adapted, data, metrics=METRICS, resample=resample, reading=reading, progress=update)
     if out is not None:
         lines = [json.dumps({"forecaster": name} | vars(row)) for name, part in rows.items() for row in part]
         write_bytes(out, ("\n".join(lines) + "\n").encode())

@@ -51,7 +51,7 @@ def new_system(
     content = template(name, str(path))
     if path.suffix != ".py":
         raise ArgumentError(f"expected a file name that ends in .py, got {path}; give it this ending")
-    if name in (*known.names(), *known.wall_names()):
+    if name in known.every_name():
         raise ArgumentError(f"expected a name of its own, got {name!r}, which is taken; choose another")
     if path.exists() and not force:
         raise OutputError(f"expected no file at {path}, got one; choose another --out, or replace it with --force")

@@ -38,16 +38,20 @@ class BuildReport:
     failed: Mapping[Key, str]
 
 
+def trajectory_bytes(system: System) -> int:
+    """Return the size of the saved fields of one trajectory of a system."""
+    numerics = system.numerics
+    return numerics.frames * numerics.stored**2 * COMPONENTS * np.dtype(np.float32).itemsize
+
+
 def require_space(out: Path | str, system: System, count: int) -> None:
     """Refuse more trajectories of a system than the disk has room for, before their keys are listed.
 
     Raises:
         OutputError: their fields, less those that are stored already, take more than is free.
     """
-    numerics = system.numerics
-    size = numerics.frames * numerics.stored**2 * COMPONENTS * np.dtype(np.float32).itemsize
     folder = next(path for path in (Path(out).absolute(), *Path(out).absolute().parents) if path.is_dir())
-    need = (count - len(store.keys(out, system.name))) * size
+    need = (count - len(store.keys(out, system.name))) * trajectory_bytes(system)
     free = shutil.disk_usage(folder).free
     if need > free:
         raise OutputError(
@@ -88,7 +92,7 @@ def build(
         progress: called with the number of trajectories done, their total and the key of the latest.
 
     Raises:
-        DataError: the disk is full or not writable.
+        OutputError: the disk is full or not writable.
         ArgumentError: fewer than one worker, or a scheduler that does not answer.
     """
     acquirer = Acquirer(Path(out).absolute(), sources=dict(sources or {}))

@@ -87,8 +87,9 @@ of complete contexts differ across samples. A collapsed encoder has `latent_std`
 
 
 def _parts(pretrained: Collection[str]) -> str:
-    """Name the networks of a checkpoint."""
-    return "Encoder, predictor and decoder" if "decoder" in pretrained else "Encoder and predictor"
+    """Name the pretrained networks of a checkpoint; encoder and predictor, random ones, where there are none."""
+    *first, last = pretrained or ("encoder", "predictor")
+    return f"{', '.join(first)} and {last}".capitalize() if first else last.capitalize()
 
 
 def runs(record: Mapping) -> list[Mapping]:

@@ -3,6 +3,7 @@
 The paper names the criteria (S1.4) and not their thresholds; the thresholds are in the files of the systems.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -215,9 +216,11 @@ def first_reason(screens: tuple[Screen, ...], fields: np.ndarray) -> str | None:
 
 
 def tally(reasons: Iterable[str]) -> dict[str, int]:
-    """Count reasons without the measured values, most frequent first."""
+    """Count reasons without their values, as "u outside its bounds", most frequent first."""
     found: dict[str, int] = {}
     for reason in reasons:
-        kind = " ".join(word for word in reason.split() if not any(c.isdigit() for c in word))
+        unmeasured = re.sub(r" in \[[^]]*\],", "", reason).split()
+        kind = " ".join(word for word in unmeasured if not any(c.isdigit() for c in word))
+        kind += {"outside": " its bounds", "below": " its bound", "above": " its bound"}.get(kind.split()[-1], "")
         found[kind] = found.get(kind, 0) + 1
     return dict(sorted(found.items(), key=lambda item: -item[1]))

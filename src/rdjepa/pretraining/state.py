@@ -66,6 +66,7 @@ class Pretraining:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             fresh = build(model or preset)
+            config.targets.require_fitting(fresh.config.side)
             check_start(start, fresh.config, config.objective)
             for part in start.pretrained if start else ():
                 getattr(fresh, part).load_state_dict(getattr(start, part).state_dict())

@@ -1,5 +1,6 @@
 """Targets of a pretraining sample: regions, offsets, queries, and the mask of its context (S2.2, S2.3)."""
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,9 +40,32 @@ class TargetConfig:
     def __post_init__(self) -> None:
         """Check the values; refuse offsets whose frames would lie beyond the window, in the next trajectory."""
         check(self)
-        if not 1 <= self.max_offset <= PRETRAINING.max_offset:
+        if self.max_offset > PRETRAINING.max_offset:
             raise ArgumentError(
                 f"expected a largest offset from 1 to {PRETRAINING.max_offset}, got {self.max_offset}; lower it"
+            )
+        if self.tube > self.max_offset:
+            raise ArgumentError(
+                f"expected a tube of at most {self.max_offset} distinct offsets, the largest one, got {self.tube}; "
+                "shorten the tube"
+            )
+        if not math.isclose(sum(self.probabilities), 1.0, abs_tol=1e-8):
+            raise ArgumentError(f"expected probabilities that add up to 1, got {self.probabilities}; correct them")
+        for name in ("rectangles", "sides", "mask_range"):
+            low, high = getattr(self, name)
+            if low > high:
+                raise ArgumentError(f"expected {name} from low to high, got {low} to {high}; exchange the two")
+
+    def require_fitting(self, side: int) -> None:
+        """Refuse rectangles that are longer than the latent grid of `side` tokens a side.
+
+        Raises:
+            ArgumentError: there are some.
+        """
+        if self.sides[1] > side:
+            raise ArgumentError(
+                f"expected targets with sides of at most {side} patches, the latent grid, got {self.sides[1]}; "
+                "lower the sides of the targets"
             )
 
     def sample(self, rng: np.random.Generator, side: int) -> "Queries":

@@ -8,8 +8,9 @@ from functools import partial
 import numpy as np
 import torch
 
-from rdjepa import api
+from rdjepa import api, systems
 from rdjepa.adaptation import retention
+from rdjepa.data.build import trajectory_bytes
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
@@ -31,7 +32,7 @@ from rdjepa.study.contenders import decided, forecaster, untrained
 from rdjepa.study.directory import RECORD
 from rdjepa.study.pretrainings import Pretraining, Record
 from rdjepa.study.profiles import Profile
-from rdjepa.study.supply import TRAJECTORY_BYTES, Supply, keys_of, pool_keys
+from rdjepa.study.supply import Supply, keys_of, pool_keys
 
 TIMINGS = "timings.json"
 Timings = dict[str, dict[str, dict[str, float]]]  # device -> what was timed -> seconds by part
@@ -149,9 +150,13 @@ def cost(
         seconds,
         sum(step_of[_kind(start)] * start.config.steps for start in starts),
         sum(draws[key.system] for key in [*simulated, *own]),
-        min(len(lacking) * TRAJECTORY_BYTES, supply.limit) + len(own) * TRAJECTORY_BYTES,
+        min(_bytes_of(lacking), supply.limit) + _bytes_of(own),
         len(missing) * _bytes_of_a_cell(supply),
     )
+
+
+def _bytes_of(keys: Iterable[Key]) -> int:
+    return sum(trajectory_bytes(systems.get(key.system)) for key in keys)
 
 
 def _contender(cell: Cell) -> tuple[str, int]:

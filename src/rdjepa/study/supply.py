@@ -9,10 +9,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
+
 from rdjepa import systems
 from rdjepa.data import manifest
 from rdjepa.data.acquire import Acquirer
-from rdjepa.data.build import BuildReport, build
+from rdjepa.data.build import BuildReport, build, trajectory_bytes
 from rdjepa.data.parallel import completed
 from rdjepa.data.statistics import Moments, Normalizer, fold
 from rdjepa.data.store import checksum
@@ -27,8 +29,6 @@ from rdjepa.study.contenders import rehearsed_keys
 from rdjepa.study.fingerprints import recipe_fingerprint
 from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
-
-TRAJECTORY_BYTES = 40 * 128 * 128 * 2 * 4  # frames, grid, components, float32
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,9 @@ class Supply:
         jobs = [(self.acquirer, key, self.grid) for keys in pools.values() for key in keys]
         found: dict[Key, Moments] = {}
         # More would be deleted again to keep to the limit; a cell simulates what it does not find.
-        wanted = self.lacks(keys_of(cells, profile))[: self.limit // TRAJECTORY_BYTES]
+        lacking = self.lacks(keys_of(cells, profile))
+        sizes = np.cumsum([trajectory_bytes(systems.get(key.system)) for key in lacking])
+        wanted = lacking[: np.searchsorted(sizes, self.limit, "right")]
         total = len(jobs) + len(wanted)
         if total:
             manifest.claim(self.root / "data", map(systems.get, names))

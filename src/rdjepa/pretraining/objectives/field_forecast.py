@@ -13,7 +13,6 @@ import torch.nn.functional as F
 from torch import nn
 
 from rdjepa.checks import Count, check
-from rdjepa.data.windows import PRETRAINING
 from rdjepa.errors import ArgumentError
 from rdjepa.models.rdjepa import RDJEPA
 from rdjepa.pretraining.config import PretrainConfig
@@ -37,10 +36,8 @@ class ForecastOptions:
     keep_decoder: bool = False
 
     def __post_init__(self) -> None:
-        """Check the values; a window has no more leads than `PRETRAINING`."""
+        """Check the values."""
         check(self)
-        if self.leads > PRETRAINING.max_offset:
-            raise ArgumentError(f"expected at most {PRETRAINING.max_offset} leads, got {self.leads}; lower them")
 
 
 class FieldForecast(ObjectiveModel):
@@ -50,6 +47,11 @@ class FieldForecast(ObjectiveModel):
 
     def __init__(self, model: RDJEPA, config: PretrainConfig) -> None:
         super().__init__(model, config)
+        if config.options.leads > config.targets.max_offset:
+            raise ArgumentError(
+                f"expected at most {config.targets.max_offset} leads, the largest offset of the targets, got "
+                f"{config.options.leads}; lower them"
+            )
         self.predictor, self.decoder = model.predictor, model.decoder
         self.encoder.mask_token.requires_grad_(False)  # no token is hidden
 
