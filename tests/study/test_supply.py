@@ -6,8 +6,8 @@ from dataclasses import asdict, replace
 import pytest
 
 from rdjepa.data import store
-from rdjepa.data.identity import identity
 from rdjepa.data.build import trajectory_bytes
+from rdjepa.data.identity import identity
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.store import checksum
