@@ -53,6 +53,7 @@ SHARD = 15 * 2**20
 PATIENCE = 100  # seconds that one trial may take in the check
 PACKING = 15  # seconds kept for what comes back
 MARGIN = 1.3  # of the seconds of a step on noise: reading, measuring and saving take some too
+ASSUMED = 0.03  # seconds of a step where none was timed
 WARM_UP, TIMED = 12, 20  # steps of a trial; every shape of a batch occurs in the first ones
 RDJEPA = [sys.executable, "-m", "rdjepa"]
 
@@ -294,8 +295,12 @@ def planned(recipe: Recipe, found: Mapping[str, Any], way: str, seconds: float) 
         if not stage.share:
             lengths[stage.name] = stage.config.steps
             continue
-        trial = found.get(f"{recipe.preset} {stage.name} bfloat16 {way}", {"seconds": 0.03})
-        lengths[stage.name] = max(20, round(stage.share * seconds / trial["seconds"] / MARGIN))
+        trials = (found.get(f"{recipe.preset} {kind}bfloat16 {way}", {}) for kind in (f"{stage.name} ", ""))
+        step = next((trial["seconds"] for trial in trials if "seconds" in trial), None)
+        if step is None:
+            step = ASSUMED
+            told(f"WARNING: no step of {stage.name} was timed; {ASSUMED} s are assumed")
+        lengths[stage.name] = max(20, round(stage.share * seconds / step / MARGIN))
     return lengths
 
 

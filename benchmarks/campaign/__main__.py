@@ -3,7 +3,8 @@
     python benchmarks/campaign [--hours 1] [--only kills,damage,hostile,resources,load] [--seed 0] [--out DIR] [--short]
 
 Every part runs once in full (about an hour and a half on one core); all but the load go on with the next seeds until
-the hours are over. DIR receives trials.jsonl, a line for every trial, and table.md. `--short` makes the few trials of
+the hours are over. DIR receives trials.jsonl, a line for every trial, table.md, and outcomes.csv, as
+benchmarks/results/campaign.csv, which joins those of several runs. `--short` makes the few trials of
 the test suite instead. Exit status 1 if a trial did not go well.
 """
 
@@ -19,7 +20,7 @@ from pathlib import Path
 sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from campaign import damage, groups, hostile, kills, load, resources, short, small  # noqa: E402
-from campaign.table import table  # noqa: E402
+from campaign.table import outcomes, table  # noqa: E402
 from campaign.trial import WELL, Log, Trial  # noqa: E402
 
 PARTS: dict[str, Callable[[Path, int], Iterator[Trial]]] = {
@@ -61,6 +62,7 @@ def main() -> None:
                 log.trials, f"python benchmarks/campaign {' '.join(sys.argv[1:])}", (time.time() - began) / 3600
             )
             (arguments.out / "table.md").write_text(text)
+            (arguments.out / "outcomes.csv").write_text(outcomes(log.trials))
         if names in (["load"], ["short"]) or time.time() - began > 3600 * arguments.hours:
             break
     print(text)

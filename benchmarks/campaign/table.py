@@ -1,5 +1,7 @@
 """The table of a campaign: outcomes by part and target, in Markdown."""
 
+import csv
+import io
 import platform
 import sys
 from collections import Counter
@@ -33,6 +35,16 @@ def table(trials: Sequence[Trial], command: str, hours: float) -> str:
     date = datetime.now(UTC).isoformat(timespec="minutes")
     rows += ["", f"`{command}`, {date}, {hours:.2f} h, {len(trials)} trials; {_machine()}"]
     return "\n".join(rows) + "\n"
+
+
+def outcomes(trials: Sequence[Trial]) -> str:
+    """Return how often each outcome came, by part and target, as CSV."""
+    counts = Counter((trial.part, trial.target, trial.outcome) for trial in trials)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(
+        [("part", "target", "outcome", "trials"), *((*key, count) for key, count in counts.items())]
+    )
+    return text.getvalue()
 
 
 def _row(part: str, target: str, counts: Sequence[int]) -> str:

@@ -101,7 +101,8 @@ def test_what_is_said_of_the_boundary_comes_before_what_fields_show():
         assert read.boundary == boundary
         refined[boundary] = read.fields
     (guessed,) = load(sloping, grid=48)
-    assert np.array_equal(guessed.fields, refined["walls"])
+    assert np.array_equal(guessed.fields, refined["walls"]) and guessed.boundary == "walls"
+    assert load(sloping)[0].boundary == "periodic"  # what is not resampled still shows them
     assert not np.array_equal(guessed.fields, refined["periodic"])
     with pytest.raises(ArgumentError, match="expected a boundary periodic or walls, got 'open'"):
         Reading(boundary="open")

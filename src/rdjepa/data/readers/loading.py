@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rdjepa.data import fields as checks
+from rdjepa.data.borders import PERIODIC, WALLS
 from rdjepa.data.fields import COMPONENTS
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import Recording
@@ -193,7 +194,7 @@ def _trajectory(
     for component, each in enumerate(np.moveaxis(fields, -1, 0)):
         if sentence := checks.why_rounded(component, float(abs(each).max()), float(each.std(dtype=np.float64))):
             notes.say(sentence)
-    return _complete(recording, index, reading, whole, fields)
+    return _complete(recording, index, reading, whole, fields, way is not None and way.walls)
 
 
 def times_of(recording: Recording, index: int, reading: Reading) -> np.ndarray:
@@ -218,14 +219,19 @@ def _say_aspect(grid: tuple[int, int], notes: _Notes) -> None:
 
 
 def _complete(
-    recording: Recording, index: int, reading: Reading, whole: Trajectory | None, fields: np.ndarray
+    recording: Recording, index: int, reading: Reading, whole: Trajectory | None, fields: np.ndarray, walls: bool
 ) -> Trajectory:
-    """Return the fields with their times and all that the source or the user says; a given one if unchanged."""
+    """Return the fields with their times and all that the source or the user says; a given one if unchanged.
+
+    Fields that were brought to another grid between walls keep these, whatever is left to be seen of them.
+    """
     times = whole.times if whole is not None and reading.interval is None else times_of(recording, index, reading)
     times = strided(np.asarray(times), reading.step) if reading.step > 1 else times
     checks.require_times(times, len(fields))
     said: dict[str, Any] = {name: getattr(reading, name) for name in ("length", "boundary")}
     said = {name: value for name, value in said.items() if value is not None}
+    if walls and recording.boundary in (None, PERIODIC):
+        said.setdefault("boundary", WALLS)
     if whole is None:
         return Trajectory(fields, np.asarray(times, dtype=np.float64), **(recording.properties(index) | said))
     if np.may_share_memory(fields, whole.fields) and times is whole.times and not said:
