@@ -75,15 +75,16 @@ def adapt(
         seed: of the fresh weights and of the order of windows; that of `config` when None.
         config: all optimization settings; those of the preset when None.
         normalizer: field statistics; taken from the trajectories themselves when None.
-        base: "none", the network forecasts the field, as in the paper; "linear", it corrects a linear forecast of every
-            point from its last four values, fitted to the trajectories: for fields that change slowly; "auto": it
-            forecasts the field, and where all weights were pretrained, some update is made and no others are
-            rehearsed, its forecast is then combined with what each context tells of itself, and of two trajectories or
-            more, where the error without any update is small, with that linear one
-            (`rdjepa.adaptation.combination`); of tiled fields it is always blended with their equation. With
-            trajectories to calibrate on, or some held out, the combination is left out in the end if the network alone
-            has less error there; the record has both errors as "on_others". It has the largest shares of the network as
-            "combined", unless that was left out.
+        base: what the network's forecast is combined with.
+            "none": nothing, as in the paper.
+            "linear": the network corrects a linear forecast of every point from its last four values, fitted to the
+            trajectories; for fields that change slowly.
+            "auto": if all weights were pretrained, there is some update, and nothing is rehearsed, its forecast is
+            combined with an equation and an autoregression that are fitted to each context, and from two trajectories
+            on with that linear forecast (`rdjepa.adaptation.combination`). Where the error without any update is large,
+            and of tiled fields, it is blended with the equation alone. With `calibrate` or `hold_out` the network alone
+            is kept if it has less error on those trajectories (`record["on_others"]`). `record["combined"]` has the
+            largest share that the network may have, by horizon and component.
         resample: bring fields on another grid to the model's (`rdjepa.data.regrid`), instead of refusing them; the
             forecaster then takes and makes fields on its own grid.
         tile: instead, of square fields on a larger grid, adapt to overlapping squares of the model's size; the
@@ -134,8 +135,8 @@ def adapt(
         CheckpointError: a missing or damaged checkpoint.
         DivergenceError: the loss is not finite.
     """
-    require_base(base)
     rehearses = callable(rehearse) or len(rehearse) > 0
+    require_base(base)
     of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
     of_class(config, AdaptConfig | None, "config")
     of_class(normalizer, Normalizer | None, "normalizer")
@@ -153,12 +154,8 @@ def adapt(
     if decoder == AUTO:
         decoder = PRETRAINED if _has_decoder(start) and base != LINEAR else FRESH
     continues = _keeps_all(start, decoder) and base != LINEAR
-    settings = config or PROFILES.get(start.preset, AdaptConfig())
-    settings = dataclasses.replace(
-        settings,
-        steps=settings.steps if steps is None else steps,
-        seed=settings.seed if seed is None else seed,
-    )
+    asked: dict[str, Any] = {name: value for name, value in (("steps", steps), ("seed", seed)) if value is not None}
+    settings = dataclasses.replace(config or PROFILES.get(start.preset, AdaptConfig()), **asked)
     if not continues:
         _require_training(settings, retain)
     require_parts(start, borders, decoder, encoder)
@@ -188,32 +185,30 @@ def adapt(
         forecaster = combination.correcting(forecaster, learned)
 
     others = rehearsed_fields(rehearse() if callable(rehearse) else rehearse, learned[0].shape[-1])
-    started = time.perf_counter()
+    times = [time.perf_counter()]
     data = windows(forecaster, learned, tensors(others, torch_device))
-    prepared = time.perf_counter()
+    times.append(time.perf_counter())
 
     decision = Decision(settings.steps, 0.0 if retain == AUTO else float(retain))
-    told = continues and bool(settings.steps) and not rehearses  # the network as it is tells what to do with it
-    if told and AUTO in (base, retain):
-        beside = base == AUTO
+    if continues and settings.steps and not rehearses and AUTO in (base, retain):  # the network as it is tells
         found = decide(
             forecaster,
             data,
             learned,
             settings.steps,
-            combines=beside and not tile,
+            combines=base == AUTO and not tile,
             retains=retain == AUTO,
             shortens=steps is None,
             walls=support.walls,
         )
         decision = found if retain == AUTO else dataclasses.replace(found, share=decision.share)
-        if beside and tile:  # whole fields have an equation; their squares do not tell in which shares
+        if base == AUTO and tile:  # whole fields have an equation; their squares do not tell in which shares
             whole = standardized(support.fields, statistics, torch_device)
             decision = blending(decision, support.whole(forecaster), Equation.fit(whole, support.walls))
     elif continues and base == AUTO:
         why = "others are rehearsed" if rehearses else "no update is made"
         warn(f"the network forecasts alone, since {why}; nothing stands beside it", Note)
-    decided = time.perf_counter()
+    times.append(time.perf_counter())
 
     settings = dataclasses.replace(settings, steps=decision.steps)
     first = retention.weights(forecaster) if decision.share else {}
@@ -227,11 +222,12 @@ def adapt(
 
     losses = train(forecaster, data, settings, progress, observed, at)
     retention.retain(forecaster, first, decision.share)
-    adapted = time.perf_counter()
+    times.append(time.perf_counter())
     if support.others and decision.combined:
         unseen = standardized(support.others, statistics, torch_device)
         decision = settle(decision, support.whole(forecaster), unseen, memory)
-    settled = time.perf_counter()
+    times.append(time.perf_counter())
+    taken = np.diff(times).round(3).tolist()
     record = {
         "forecaster": forecaster.name,
         "preset": forecaster.preset,
@@ -243,12 +239,7 @@ def adapt(
         "rehearsed": len(others),
         "retained": decision.share,
         **decision.told,
-        "seconds": {
-            "features": round(prepared - started, 3),
-            "decide": round(decided - prepared, 3),
-            "adapt": round(adapted - decided, 3),
-            "settle": round(settled - adapted, 3),
-        },
+        "seconds": dict(zip(("features", "decide", "adapt", "settle"), taken, strict=True)),
         "software": software(),
     }
     result = Forecaster(decision.around(support.whole(forecaster)), statistics, record, losses)
