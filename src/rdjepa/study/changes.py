@@ -11,6 +11,7 @@ from typing import Any, Literal
 from rdjepa.errors import StudyError
 from rdjepa.forecasters import registry as forecasters
 from rdjepa.pretraining.objectives import registry as objectives
+from rdjepa.registry import Registry
 from rdjepa.systems import FAMILIES, SOURCES
 
 FORECASTER = "rd-jepa"  # what a change is a variation of
@@ -78,7 +79,7 @@ class Change:
         return self.sources is None or self.sources < len([name for name in SOURCES if name != system])
 
 
-_REGISTERED: dict[str, Change] = {}
+_REGISTERED = Registry[Change]("a change", "rdjepa.study.changes.register", StudyError)
 
 
 def register(change: Change) -> Change:
@@ -87,17 +88,18 @@ def register(change: Change) -> Change:
     Raises:
         StudyError: the name is taken, by another change or a forecaster, or there is no such group.
     """
-    if change.name in _REGISTERED or change.name in forecasters.names():
-        raise StudyError(f"expected a name of its own, got {change.name!r}, which is taken; give another name")
+    if change.name in forecasters.names():
+        raise StudyError(
+            f"expected a name of its own, got {change.name!r}, which is taken; give another"
+        )
     if change.group not in GROUPS:
         raise StudyError(f"expected a group among {', '.join(GROUPS)}, got {change.group!r}; name one of them")
-    _REGISTERED[change.name] = change
-    return change
+    return _REGISTERED.add(change)
 
 
 def names() -> list[str]:
     """Return the registered names in the order of groups, within one in that of registration."""
-    return sorted(_REGISTERED, key=lambda name: list(GROUPS).index(_REGISTERED[name].group))
+    return [change.name for change in sorted(_REGISTERED, key=lambda change: list(GROUPS).index(change.group))]
 
 
 def get(name: str) -> Change:
@@ -106,17 +108,12 @@ def get(name: str) -> Change:
     Raises:
         StudyError: no change has that name; the registered ones are listed.
     """
-    if name not in _REGISTERED:
-        raise StudyError(
-            f"expected a change among {', '.join(names())}, got {name!r}; "
-            "register it with rdjepa.study.changes.register"
-        )
-    return _REGISTERED[name]
+    return _REGISTERED.get(name)
 
 
 def find(name: str) -> Change | None:
     """Return the change of a name, or None for the name of a forecaster."""
-    return _REGISTERED.get(name)
+    return _REGISTERED.find(name)
 
 
 def baseline(name: str) -> forecasters.Baseline:
@@ -130,7 +127,7 @@ def baseline(name: str) -> forecasters.Baseline:
 
 def group(name: str) -> str:
     """Return the group of a change, or that of all forecasters."""
-    return _REGISTERED[name].group if name in _REGISTERED else UNCHANGED
+    return _REGISTERED.get(name).group if name in _REGISTERED else UNCHANGED
 
 
 # The encoder alone is taken over; without a pretrained predictor there is nothing that a slow rate would keep.
