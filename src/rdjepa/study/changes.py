@@ -89,9 +89,7 @@ def register(change: Change) -> Change:
         StudyError: the name is taken, by another change or a forecaster, or there is no such group.
     """
     if change.name in forecasters.names():
-        raise StudyError(
-            f"expected a name of its own, got {change.name!r}, which is taken; give another"
-        )
+        raise StudyError(f"expected a name of its own, got {change.name!r}, which is taken; give another")
     if change.group not in GROUPS:
         raise StudyError(f"expected a group among {', '.join(GROUPS)}, got {change.group!r}; name one of them")
     return _REGISTERED.add(change)
