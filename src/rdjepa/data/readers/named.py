@@ -68,7 +68,7 @@ class _Values:
     """A variable of xarray as an array: indexing reads, and dates become seconds."""
 
     def __init__(self, variable: Any) -> None:
-        self.variable, self.shape, self.ndim = variable.variable, tuple(variable.shape), variable.ndim
+        self.variable, self.shape = variable.variable, tuple(variable.shape)
         self.dtype = np.dtype(np.float64) if variable.dtype.kind in "mM" else variable.dtype
 
     def __getitem__(self, index: Any) -> np.ndarray:

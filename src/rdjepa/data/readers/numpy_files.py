@@ -68,7 +68,6 @@ class _Member:
 
     def __init__(self, path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
         self.path, self.name, self.shape, self.dtype = path, name, shape, dtype
-        self.ndim = len(shape)
         self._content: np.ndarray | None = None
 
     def __getitem__(self, index: Any) -> np.ndarray:
