@@ -72,14 +72,7 @@ class _Values:
         self.dtype = np.dtype(np.float64) if variable.dtype.kind in "mM" else variable.dtype
 
     def __getitem__(self, index: Any) -> np.ndarray:
-        values = np.asarray(self.variable[index].values)
-        if values.dtype.kind not in "mM":
-            return values
-        missing = np.isnat(values)
-        seconds = (values - (values.flat[0] if values.dtype.kind == "M" else np.timedelta64(0))) / np.timedelta64(
-            1, "s"
-        )
-        return np.where(missing, np.nan, seconds.astype(np.float64))
+        return catalog.in_seconds(np.asarray(self.variable[index].values))
 
 
 def _with_labels(found: Recording, variables: Mapping[str, Any], dimensions: Mapping[str, list[str]]) -> Recording:
