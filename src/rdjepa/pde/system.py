@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rdjepa.pde.distance import Apart
 
 Coefficients = Mapping[str, float]
+REGIMES = ("id", "coeff-ood", "ic-ood")
 
 
 @dataclass(frozen=True)
