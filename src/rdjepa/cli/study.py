@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -219,7 +218,7 @@ def figures(name: Name, profile_name: ProfileName = None, root: Root = ROOT, out
     from rdjepa.study.report import write
 
     rows, records, spectra = _results(name, profile_name, root)
-    write.write_figures(rows, records, spectra, partial(collect.example, root), out, name)
+    write.write_figures(rows, records, spectra, collect.examples(root), out, name)
     console.print(f"figures in {out}")
 
 
@@ -231,7 +230,7 @@ def report(name: Name, profile_name: ProfileName = None, root: Root = ROOT, out:
     from rdjepa.study.report import write
 
     rows, records, spectra = _results(name, profile_name, root)
-    write.write_report(rows, records, spectra, partial(collect.example, root), out, name)
+    write.write_report(rows, records, spectra, collect.examples(root), out, name)
     console.print(f"report in {out}")
 
 

@@ -115,12 +115,12 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
         own["base"] = combined.RULE if found.base == api.AUTO else found.base
     if constants := forecasters.model_class(found.name).constants:
         own["constants"] = dict(constants)
-    if beside := contenders.rehearsed_keys(cell.forecaster, profile):
-        statistics = checkpoint.read_sources(profile.checkpoint).normalizers
+    if beside := contenders.rehearsal(cell.forecaster, profile):
+        sources, keys = beside
         own["rehearsed"] = {
-            "trajectories": [str(key) for key in beside],
-            "data": {key.system: recipe_fingerprint(key.system) for key in beside},
-            "statistics": identifier(statistics),
+            "trajectories": [str(key) for key in keys],
+            "data": {key.system: recipe_fingerprint(key.system) for key in keys},
+            "statistics": identifier(sources.normalizers),
         }
     weights = checkpoint_fingerprint(profile, found.keeps_decoder) if found.pretrained and not change else ""
     return (

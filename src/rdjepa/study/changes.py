@@ -129,15 +129,16 @@ def group(name: str) -> str:
 
 
 # The encoder alone is taken over; without a pretrained predictor there is nothing that a slow rate would keep.
-_ENCODER = {"fresh_predictor": True, "rates": "scratch"}
-_FIELDS = {"objective": "field-forecast", "options": {"keep_decoder": True}}  # one pretraining for both decoders
+_ENCODER: dict[str, Any] = {"fresh_predictor": True, "rates": "scratch"}
+# One pretraining for both decoders.
+_FIELDS: dict[str, Any] = {"objective": "field-forecast", "options": {"keep_decoder": True}}
 for _change in (
     Change(REFERENCE, f"{objectives.get(objectives.DEFAULT).title} (reference)", "objectives"),
-    Change("field-forecast", objectives.get("field-forecast").title, "objectives", **_FIELDS),  # type: ignore[arg-type]
-    Change("reference-encoder", "Predictive latent, its encoder alone", "objectives", **_ENCODER),  # type: ignore[arg-type]
-    Change("field-forecast-encoder", "Direct forecast, its encoder alone", "objectives", **_ENCODER, **_FIELDS),  # type: ignore[arg-type]
+    Change("field-forecast", objectives.get("field-forecast").title, "objectives", **_FIELDS),
+    Change("reference-encoder", "Predictive latent, its encoder alone", "objectives", **_ENCODER),
+    Change("field-forecast-encoder", "Direct forecast, its encoder alone", "objectives", **_ENCODER, **_FIELDS),
     *(
-        Change(name, objectives.get(name).title, "objectives", objective=name, **_ENCODER)  # type: ignore[arg-type]
+        Change(name, objectives.get(name).title, "objectives", objective=name, **_ENCODER)
         for name in objectives.names()
         if name not in (objectives.DEFAULT, "field-forecast") and not objectives.get(name).continues
     ),
@@ -164,8 +165,8 @@ for _change in (
     Change("predictor-slow", "Predictor, a tenth of the rate", "adaptation", predictor=0.1),
     Change("predictor-slower", "Predictor, a hundredth of the rate", "adaptation", predictor=0.01),
     Change("decoder-pretrained", "Decoder pretrained after the rest", "adaptation", keep_decoder=True),
-    Change("decoder-kept", "Direct forecast, decoder kept", "adaptation", keep_decoder=True, **_FIELDS),  # type: ignore[arg-type]
+    Change("decoder-kept", "Direct forecast, decoder kept", "adaptation", keep_decoder=True, **_FIELDS),
     Change("decoder-kept-slow", "Direct forecast, decoder kept, a tenth of both rates", "adaptation", keep_decoder=True,
-           predictor=0.1, decoder=0.1, **_FIELDS),  # type: ignore[arg-type]
+           predictor=0.1, decoder=0.1, **_FIELDS),
 ):  # fmt: skip
     register(_change)

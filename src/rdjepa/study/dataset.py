@@ -12,7 +12,7 @@ from rdjepa.data import manifest, store
 from rdjepa.data.build import BuildReport, build
 from rdjepa.data.parallel import check_workers
 from rdjepa.data.simulate import simulate
-from rdjepa.data.splits import coinciding_seeds, support_set
+from rdjepa.data.splits import coinciding_seeds, support_order
 from rdjepa.data.trajectory import SPLITS, Key, Trajectory
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.evaluation.aggregate import per_horizon
@@ -106,7 +106,7 @@ def write_support(data: Path | str, system: str) -> Path:
     if not pool:
         raise DataError(f"expected pool trajectories of {system} in {data}, got none; build some first")
     seeds, largest = protocol.support_seeds(system), max(protocol.budgets(system))
-    order = {str(seed): tuple(support_set(pool, seed).order[:largest]) for seed in seeds}
+    order = {str(seed): tuple(support_order(pool, seed)[:largest]) for seed in seeds}
     content = Support(pool, order, tuple(coinciding_seeds(pool, 1, seeds)))
     return sealed.write(Path(data) / system / SUPPORT, asdict(content))
 
