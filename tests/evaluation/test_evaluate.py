@@ -100,6 +100,11 @@ def test_forecasts_that_cannot_be_measured_are_refused() -> None:
         evaluate(persistence, [trajectory(frames=8)])
 
 
+def test_complex_forecasts_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="expected real forecasts, got complex"):
+        evaluate(lambda context: persistence(context).astype(np.complex128), [trajectory()])
+
+
 def test_trivial_forecasts_by_hand() -> None:
     context = np.array([[1.0, 2.0, 4.0, 7.0]], dtype=np.float32).reshape(1, 4, 1, 1, 1)
     assert persistence(context).ravel().tolist() == [7, 7, 7, 7, 7]

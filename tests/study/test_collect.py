@@ -231,6 +231,17 @@ def test_cells_of_different_settings_are_not_averaged(copied):
         collect.collect(copied)
 
 
+def test_forecasters_that_were_trained_for_different_times_are_not_compared(copied):
+    trained = next(r for r in collect.read_records(copied) if r["forecaster"] == "riesz-no")
+    content = trained["identity"]
+    longer = content | {"cell": content["cell"] | {"forecaster": "fno"}, "adapt": content["adapt"] | {"steps": 2_000}}
+    twin = copied / "cells" / identifier(longer)
+    shutil.copytree(copied / "cells" / trained["id"], twin)
+    rewrite(twin, id=twin.name, identity=longer, forecaster="fno", updates=2_000)
+    with pytest.raises(StudyError, match="different updates settings"):
+        collect.collect(copied)
+
+
 @pytest.mark.parametrize(("changed", "fits"), [({"precision": "bfloat16"}, True), ({"clip": 2.0}, False)])
 def test_cells_of_a_forecaster_may_differ_in_precision_alone(copied, changed, fits):
     trained = next(r for r in collect.read_records(copied) if r["forecaster"] == "riesz-no")

@@ -25,6 +25,7 @@ class Baseline:
         model: its `rdjepa.forecasters.base.ForecastModel`, as "module:Class" or as the class itself.
         short: shorter title for narrow columns and legends; the title by default.
         trained: whether adaptation trains it.
+        fitted: whether something else in it is fitted to the support, so that its errors depend on the selection.
         pretrained: whether it starts from a pretrained checkpoint; its class then takes the loaded model.
         keeps_decoder: whether it goes on with the checkpoint's pretrained decoder, not with a fresh one.
         rehearses: whether it is adapted with trajectories beside the support that the checkpoint was pretrained on.
@@ -41,6 +42,7 @@ class Baseline:
     model: str | type
     short: str = ""
     trained: bool = True
+    fitted: bool = False
     pretrained: bool = False
     keeps_decoder: bool = False
     rehearses: bool = False
@@ -311,6 +313,7 @@ for _entry in (
         "Linear in four frames",
         f"{_HERE}.linear:Linear",
         trained=False,
+        fitted=True,
         place=11,
         color="#000000",
         marker="_",
@@ -333,6 +336,7 @@ for _entry in (
         f"{_HERE}.equation:Equation",
         short="Equation",
         trained=False,
+        fitted=True,
         place=13,
         color="#CC79A7",
         marker="3",

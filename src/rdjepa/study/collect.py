@@ -348,13 +348,14 @@ def _refuse_mixtures(found: Iterable[Record]) -> None:
                 f"{_differing(first['identity'], second['identity'])}; move one of the two folders away"
             )
         cells[name] = record
-        # What must agree depends on the scope: test set and statistics over all cells of a profile, the recipe over the
-        # cells of a system, sizes and weights over those of a forecaster. Other settings may differ between scopes.
+        # What must agree depends on the scope: test set and statistics over all cells of a profile, the updates over
+        # those that are trained, the recipe over the cells of a system, sizes and weights over those of a forecaster.
         shared = but_precision(content)
         made = ("settings", "adapt", "checkpoint", "source", "retained", "base", "constants")
         trained = tuple(shared.get(name) for name in made)
         for scope, value in (
             (("protocol",), (content["test"], content["statistics"])),
+            (("updates", record["updates"] > 0), record["updates"]),
             (("system", record["system"]), content["data"]),
             (("forecaster", record["forecaster"]), trained),
             (("pretraining", record["system"], record["forecaster"]), content.get("pretraining")),
