@@ -182,7 +182,7 @@ def evaluate(
     for metric in METRICS:
         console.print(error_table(metric, shown, metric))
     means = {name: sum(found["relative_l2"].values()) for name, found in errors.items()}
-    if own != "extrapolation" and means["extrapolation"] < means[own] and adapted.base != "linear":
+    if adapted.record.get("fingerprint") and means["extrapolation"] < means[own] and adapted.base != "linear":
         console.print("continuing the last change is better here; adapt again with --base linear")
     if out is not None:
         console.print(f"rows in {out}")

@@ -285,5 +285,8 @@ def closest(entries: Iterable[Entry]) -> dict[str, float]:
 
 def _read(path: Path, kind: type[T]) -> T:
     if not path.is_file():
-        raise DataError(f"expected {path}, got no file; make the data with: rdjepa data build --out {path.parent}")
+        raise DataError(
+            f"expected {path}, got no file; make the data, or end a build that was stopped, with: rdjepa data build "
+            f"--out {path.parent} and the options of before"
+        )
     return sealed.read(path, kind, "build the data again")
