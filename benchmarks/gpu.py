@@ -46,7 +46,7 @@ from rdjepa.pretraining.engine import MODES, Engine
 from rdjepa.pretraining.frames import Frames
 from rdjepa.pretraining.objectives.adaptation import AdaptationOptions
 from rdjepa.pretraining.processes import joined
-from rdjepa.pretraining.state import NETWORKS, Pretraining, newest_state
+from rdjepa.pretraining.state import NETWORKS, TrainingState, saved_states
 from rdjepa.systems import SOURCES
 
 SHARD = 15 * 2**20
@@ -153,7 +153,7 @@ def steps(arguments: argparse.Namespace) -> None:
         if config.objective != PROFILES["nano"].objective:
             start = build(arguments.preset, seed=0)
             start.pretrained, start.fingerprint = ("encoder", "predictor", "decoder"), "fresh"
-        training = Pretraining(
+        training = TrainingState(
             arguments.preset, config, device, Engine(arguments.compile, 1, "device"), ranks, start=start
         )
         (part,) = ranks.parts(config.batch, 1)
@@ -364,7 +364,7 @@ def pack(recipe: Recipe, work: Path, out: Path) -> None:
     models = [work / stage.name / "model" for stage in recipe.stages if (work / stage.name / "model").exists()]
     kept = [work / "check.json", work / "lengths.json", *work.glob("*.log"), *work.glob("*/metrics.jsonl")]
     kept += [*models[-1:], *work.glob("rows")]
-    unfinished = [newest_state(work / stage.name)[:1] for stage in recipe.stages[len(models) :]]
+    unfinished = [saved_states(work / stage.name)[:1] for stage in recipe.stages[len(models) :]]
     for (state,) in filter(None, unfinished):  # weights alone: what a stage has learned is not lost with the machine
         tensors, record = load_tensors(state)
         weights = {name: value.half() for name, value in tensors.items() if name.startswith(NETWORKS)}

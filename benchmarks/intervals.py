@@ -26,10 +26,11 @@ from rdjepa import systems
 from rdjepa.adaptation.adapt import fitted
 from rdjepa.adaptation.intervals import calibrate, hold_out
 from rdjepa.data.acquire import Acquirer
-from rdjepa.data.trajectory import REGIMES, Key
+from rdjepa.data.trajectory import Key
 from rdjepa.data.windows import FORECASTING
 from rdjepa.forecasters.linear import Linear
 from rdjepa.models.rdjepa import RDJEPA
+from rdjepa.pde.system import REGIMES
 from rows import append, call, commands, read
 
 PLACE = ("forecaster", "system", "support", "calibration", "updates", "base", "level")

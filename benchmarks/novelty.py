@@ -22,9 +22,10 @@ import rdjepa
 from rdjepa import systems
 from rdjepa.adaptation.novelty import embed, familiar
 from rdjepa.data.acquire import Acquirer
-from rdjepa.data.trajectory import REGIMES, Key
+from rdjepa.data.trajectory import Key
 from rdjepa.data.windows import FORECASTING
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.pde.system import REGIMES
 from rows import append, call, commands, read
 
 FIELDS = ("system", "support", "calibration", "regime", "trajectory", "novelty", "alarms", "fingerprint")

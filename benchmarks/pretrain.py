@@ -33,7 +33,7 @@ from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.frames import Frames
 from rdjepa.pretraining.objectives.predictive_latent import PredictiveLatent
 from rdjepa.pretraining.prefetch import Prefetcher
-from rdjepa.pretraining.state import Pretraining
+from rdjepa.pretraining.state import TrainingState
 
 WARM_UP = 3
 OFFSETS = PRETRAINING.max_offset + 1
@@ -87,7 +87,7 @@ def with_every_offset(batch: Batch) -> Batch:
     return replace(batch, futures=futures, frame_of_query=first + batch.offsets)
 
 
-def batches(measure: Measure, source: Dataset, training: Pretraining) -> Generator[tuple[Batch, float], None, None]:
+def batches(measure: Measure, source: Dataset, training: TrainingState) -> Generator[tuple[Batch, float], None, None]:
     """Yield batches on the device without end, and the seconds that the step waited for each."""
     config, device = training.config, training.device
     if measure.prepared:
@@ -101,7 +101,7 @@ def batches(measure: Measure, source: Dataset, training: Pretraining) -> Generat
         yield batch, time.perf_counter() - began
 
 
-def flops(training: Pretraining, batch: Batch) -> float:
+def flops(training: TrainingState, batch: Batch) -> float:
     """Count the FLOPs of targets, forward and backward pass of a batch."""
     with FlopCounterMode(display=False) as counter, training.engine.eager():
         training._outcome(*training._filled(batch))[0].backward()
@@ -139,7 +139,7 @@ def row(
     if device.type == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
-    training = Pretraining(preset, config, device, measure.engine)
+    training = TrainingState(preset, config, device, measure.engine)
     if not measure.fused:
         training.objective.__class__ = PlainObjective
         training.optimizer = torch.optim.AdamW(

@@ -56,6 +56,8 @@ from rdjepa.forecasters.rd_jepa import EncoderTuned
 from rdjepa.io import checkpoint
 from rdjepa.models.decoder import Decoder, normalization
 from rdjepa.models.rdjepa import PRESETS
+from rdjepa.pde.sampling import Box, around
+from rdjepa.pde.system import Regime, System
 from rdjepa.systems import SOURCES
 from rows import append, call, commands, read
 from stride import strided
@@ -134,9 +136,22 @@ def left_out(arguments: argparse.Namespace) -> str:
     name = f"{key.system}-{key.split}-{key.index:05d}-within-{100 * SHARE:.0f}"
     if name not in systems.names():
         found = simulate(key.system, key.index, key.regime, key.split)
-        equation = systems.get(key.system).near(found.coefficients, name, SHARE, found.initial_condition)
-        systems.register(equation, "source")
+        systems.register(near(systems.get(key.system), found, name), "source")
     return name
+
+
+def near(family: System, found: rdjepa.Trajectory, name: str) -> System:
+    """Return the equation of one trajectory of a family as a system with many, as the named ones are.
+
+    Every coefficient is drawn within `SHARE` of its value, with initial states as that of the trajectory. The step is
+    shorter by as much as coefficients may be larger, since diffusivities limit it.
+    """
+    spans = {each.name: around(found.coefficients[each.name], SHARE) for each in family.coefficients}
+    box = Box({each: (min(span), max(span)) for each, span in spans.items()})
+    starts = [each for each in family.regime("id").initial_conditions if each.name == found.initial_condition]
+    numerics = replace(family.numerics, dt=family.numerics.dt / (1 + SHARE))
+    regimes = {"id": Regime((box,), tuple(starts))}
+    return replace(family, name=name, title=name, label="", regimes=regimes, family="", numerics=numerics)
 
 
 def start(

@@ -73,9 +73,9 @@ def registrations():
     """Undoes what a test registers: systems, forecasters, studies, changes and metrics."""
     tables: list[dict] = [
         systems._REGISTERED,
-        forecaster_registry._REGISTERED,
-        study_registry._REGISTERED,
-        changes._REGISTERED,
+        forecaster_registry._REGISTERED.entries,
+        study_registry._REGISTERED.entries,
+        changes._REGISTERED.entries,
         metrics.METRICS,
     ]
     before = [dict(table) for table in tables]

@@ -1,6 +1,7 @@
 """The direction of imports and the absence of effects at import."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -37,10 +38,15 @@ def test_all_but_studies_works_without_the_packages_of_the_extras():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_every_public_name_is_found_where_it_is_said_to_be():
-    for name in rdjepa.__all__:
-        assert getattr(rdjepa, name) is not None
-    assert set(rdjepa.__all__) <= set(dir(rdjepa))
+def test_every_public_name_is_what_a_type_checker_is_told():
+    (told,) = [node for node in ast.parse(Path(rdjepa.__file__).read_text()).body if isinstance(node, ast.If)]
+    seen = {"__version__"}
+    for node in told.body:
+        assert isinstance(node, ast.ImportFrom) and node.module
+        for each in node.names:
+            seen.add(name := each.asname or each.name)
+            assert getattr(rdjepa, name) is getattr(importlib.import_module(node.module), each.name)
+    assert seen == set(rdjepa.__all__) == set(rdjepa._LOCATIONS) | {"__version__"}
     with pytest.raises(AttributeError, match="no attribute 'forecast'"):
         getattr(rdjepa, "forecast")  # noqa: B009
 

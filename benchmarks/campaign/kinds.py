@@ -213,9 +213,9 @@ def _state(folder: Path, path: Path) -> Any:
     import torch
 
     from rdjepa.pretraining.config import PROFILES
-    from rdjepa.pretraining.state import Pretraining
+    from rdjepa.pretraining.state import TrainingState
 
-    training = Pretraining(small.PRESET, PROFILES[small.PRESET], torch.device("cpu"))
+    training = TrainingState(small.PRESET, PROFILES[small.PRESET], torch.device("cpu"))
     training.load(path)
     return [training.step, training.tensors()]
 

@@ -119,7 +119,7 @@ class study:  # noqa: N801 - used as a function
 
         for name in [name for name in systems.names() if name.startswith("turning-")]:
             systems._REGISTERED.pop(name)
-        registry._REGISTERED.pop(STUDY)
+        registry._REGISTERED.entries.pop(STUDY)
 
 
 def empty(cell: Any, profile: Any, *_: Any) -> dict[str, bytes]:

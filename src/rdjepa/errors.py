@@ -11,6 +11,12 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of another library's error, or its kind where it says nothing."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
 class RdjepaError(Exception):
     """Base of every deliberate error; the message is one line and reads "expected ..., got ...; do ..."."""
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import rdjepa
+from rdjepa.adaptation import stream
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.stream import forecast_all
 from rdjepa.data.trajectory import Key, Trajectory
@@ -35,9 +36,10 @@ class Counting(Forecaster):
         return super().forecast(context)
 
 
-def test_every_window_has_the_forecast_that_it_has_alone(tmp_path):
+def test_every_window_has_the_forecast_that_it_has_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(stream, "AT_ONCE", 5)
     forecaster, given = Counting(), [trajectory(0), trajectory(1, 4), trajectory(2, 11)]
-    done = forecast_all(forecaster, given, tmp_path / "all.h5", at_once=5)
+    done = forecast_all(forecaster, given, tmp_path / "all.h5")
     assert (done.trajectories, done.forecasts) == (3, 17 + 1 + 8) and max(forecaster.sizes) == 5
     with h5py.File(tmp_path / "all.h5") as file:
         assert [name.decode() for name in file["name"]] == [str(each.key) for each in given]
@@ -51,7 +53,7 @@ def test_every_window_has_the_forecast_that_it_has_alone(tmp_path):
 def test_memory_is_bounded_by_one_trajectory_and_one_batch(tmp_path):
     arrays, forecaster = [], Counting()
 
-    def stream():
+    def arriving():
         for seed in range(200):
             made = trajectory(seed)
             arrays.append(weakref.ref(made.fields))
@@ -59,7 +61,7 @@ def test_memory_is_bounded_by_one_trajectory_and_one_batch(tmp_path):
             assert sum(array() is not None for array in arrays) <= 2  # this one, and the one before
             yield made
 
-    done = forecast_all(forecaster, stream(), tmp_path / "all.h5")
+    done = forecast_all(forecaster, arriving(), tmp_path / "all.h5")
     assert done.forecasts == 3400 and max(forecaster.sizes) == 16
 
 

@@ -13,6 +13,7 @@ from rdjepa.evaluation.probe import ProbeConfig
 from rdjepa.io import checkpoint
 from rdjepa.models import borders
 from rdjepa.models import rdjepa as models
+from rdjepa.pde import system
 from rdjepa.pretraining import engine, objectives, parts
 from rdjepa.study import profiles, registry
 from rdjepa.study.supply import Supply
@@ -22,7 +23,7 @@ from rdjepa.study.supply import Supply
     ("shown", "known"),
     [
         (options.SPLITS, trajectory.SPLITS),
-        (options.REGIMES, trajectory.REGIMES),
+        (options.REGIMES, system.REGIMES),
         (options.PRESETS, models.PRESETS),
         (options.BASES, api.BASES),
         (options.BORDERS, borders.BORDERS),

@@ -41,6 +41,12 @@ def test_plan_run_status_export(monkeypatch, capsys, tmp_path, brief_nano):
     assert "1 done, 0 running, 0 failed, 0 waiting" in capsys.readouterr().out
     assert not run(monkeypatch, "export", "--root", tmp_path / "root", "--out", tmp_path / "out")
     assert len(json.loads((tmp_path / "out" / "records.json").read_text())["records"]) == 1
+    another = ("heldout", "--root", tmp_path / "other", "--only", ONLY.replace("persistence", "extrapolation"))
+    assert not run(monkeypatch, "run", *another)
+    both = ("--root", tmp_path / "root", "--root", tmp_path / "other")
+    assert not run(monkeypatch, "tables", "heldout", *both, "--out", tmp_path / "report")
+    rows = (tmp_path / "report" / "all-forecasters.csv").read_text()
+    assert "persistence" in rows and "extrapolation" in rows
 
 
 def test_a_failed_cell_is_status_1(monkeypatch, capsys, tmp_path, brief_nano):

@@ -33,7 +33,7 @@ def test_channels_move_and_come_back() -> None:
 
 
 def test_good_fields_pass_as_they_are() -> None:
-    assert validate(GOOD, multiple_of=8) is GOOD
+    assert validate(GOOD) is GOOD
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float16, ">f4"])
@@ -65,11 +65,6 @@ def test_each_unfit_input_has_its_sentence(fields: np.ndarray, sentence: str) ->
         validate(fields)
     message = str(caught.value)
     assert ", got " in message and "; " in message and "\n" not in message
-
-
-def test_the_grid_rule_is_the_callers() -> None:
-    with pytest.raises(DataError, match="expected a grid whose sides are multiples of 16, got 16 x 24"):
-        validate(GOOD, multiple_of=16)
 
 
 def test_the_number_of_frames_is_the_callers() -> None:

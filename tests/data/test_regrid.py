@@ -88,7 +88,6 @@ def test_walls_are_what_a_trajectory_says_or_its_fields_show():
     sloping = np.stack([np.sin(1.5 * (x[:, None] + x) + t / 10) for t in range(9)])[..., None]
     assert not has_walls(trajectory(periodic))
     assert has_walls(trajectory(periodic, boundary="neumann")) and has_walls(trajectory(sloping))
-    assert Regridding.of(trajectory(sloping), 48).walls
 
 
 def test_what_is_said_of_the_boundary_comes_before_what_fields_show():

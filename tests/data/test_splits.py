@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from rdjepa.data.splits import SupportSet, coinciding_seeds, support, support_set
+from rdjepa.data.splits import coinciding_seeds, support, support_order
 from rdjepa.errors import DataError
 
 SEEDS = (777, 778, 779)
@@ -18,7 +18,7 @@ def test_smaller_support_sets_are_part_of_larger_ones(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_order_is_a_permutation_of_the_pool(seed: int) -> None:
-    assert sorted(support_set(50, seed).order) == list(range(50))
+    assert sorted(support_order(50, seed)) == list(range(50))
 
 
 def test_the_selection_is_the_same_everywhere() -> None:
@@ -41,9 +41,9 @@ def test_coinciding_selections_are_found() -> None:
 @pytest.mark.parametrize("k", [0, 4])
 def test_a_size_beyond_the_pool_is_refused(k: int) -> None:
     with pytest.raises(DataError, match="expected from 1 to 3 support trajectories"):
-        SupportSet(777, (2, 0, 1)).first(k)
+        support(3, k, 777)
 
 
 def test_an_empty_pool_is_refused() -> None:
     with pytest.raises(DataError, match="at least one trajectory"):
-        support_set(0, 777)
+        support_order(0, 777)

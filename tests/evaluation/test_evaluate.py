@@ -3,7 +3,7 @@ import pytest
 
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import ArgumentError, DataError
-from rdjepa.evaluation.evaluate import Row, evaluate
+from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.evaluation.metrics import METRICS, Metric, register
 from rdjepa.forecasters.persistence import extrapolation, persistence
 
@@ -100,6 +100,11 @@ def test_forecasts_that_cannot_be_measured_are_refused() -> None:
         evaluate(persistence, [trajectory(frames=8)])
 
 
+def test_complex_forecasts_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="expected real forecasts, got complex"):
+        evaluate(lambda context: persistence(context).astype(np.complex128), [trajectory()])
+
+
 def test_trivial_forecasts_by_hand() -> None:
     context = np.array([[1.0, 2.0, 4.0, 7.0]], dtype=np.float32).reshape(1, 4, 1, 1, 1)
     assert persistence(context).ravel().tolist() == [7, 7, 7, 7, 7]
@@ -107,10 +112,6 @@ def test_trivial_forecasts_by_hand() -> None:
     assert extrapolation(context).dtype == np.float32 and extrapolation(context).shape == (1, 5, 1, 1, 1)
     with pytest.raises(ValueError, match="at least 2 frames"):
         extrapolation(context[:, :1])
-
-
-def test_rows_are_values() -> None:
-    assert Row("mse", 1, "id", 0, 0.5) == Row("mse", 1, "id", 0, 0.5)
 
 
 @pytest.mark.parametrize("which", [0, 1])

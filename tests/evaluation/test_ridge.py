@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rdjepa.evaluation.ridge import PENALTIES, fit, fit_cross_validated, r_squared
+from rdjepa.evaluation.ridge import PENALTIES, fit_cross_validated, r_squared
 
 
 def data(n=60, p=20, q=3, noise=0.0, seed=0):
@@ -11,10 +11,11 @@ def data(n=60, p=20, q=3, noise=0.0, seed=0):
 
 
 def test_ridge_solves_its_normal_equations():
-    x, y = data(noise=1.0)
-    ridge = fit(x, y, 0.3)
+    x, y = data(q=1, noise=30.0)
+    ridge = fit_cross_validated(x, y, np.arange(len(x)))
     z, centered = (x - x.mean(0)) / x.std(0), y - y.mean(0)
-    wanted = np.linalg.solve(z.T @ z + 0.3 * len(x) * np.eye(20), z.T @ centered)
+    assert PENALTIES[0] < ridge.penalty.item() < PENALTIES[-1]
+    wanted = np.linalg.solve(z.T @ z + ridge.penalty * len(x) * np.eye(20), z.T @ centered)
     assert np.allclose(ridge.weights, wanted)
     assert np.allclose(ridge.predict(x), z @ wanted + y.mean(0))
 

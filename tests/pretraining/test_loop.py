@@ -19,7 +19,7 @@ from rdjepa.pretraining.config import PROFILES, PretrainConfig, scaled
 from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.frames import Frames
 from rdjepa.pretraining.loop import pretrain
-from rdjepa.pretraining.state import Pretraining, newest_state, state_name
+from rdjepa.pretraining.state import TrainingState, saved_states, state_name
 from rdjepa.pretraining.targets import TargetConfig
 
 pytestmark = pytest.mark.usefixtures("few")
@@ -111,7 +111,7 @@ def test_resumed_run_ends_with_the_same_bits(tiny, tmp_path):
     lines = [json.loads(x) for x in (tmp_path / "parts" / "metrics.jsonl").read_text().splitlines()]
     assert [x["step"] for x in lines] == [1, 2, 3, 4, 5, 6]
     assert {"latent_loss", "mean_loss", "persistence_loss", "target_std", "target_rank"} <= lines[2].keys()
-    assert len(newest_state(tmp_path / "parts")) == 2
+    assert len(saved_states(tmp_path / "parts")) == 2
 
 
 def test_a_run_of_an_earlier_version_is_resumed_by_the_systems_of_its_statistics(tiny, tmp_path, edit_json):
@@ -134,10 +134,10 @@ def test_a_run_with_other_field_statistics_is_not_resumed(tiny, tmp_path):
 def test_damaged_newest_state_gives_way_to_the_one_before(tiny, tmp_path):
     whole = pretrain("tiny", source(), tmp_path / "whole", CONFIG)
     pretrain("tiny", source(), tmp_path / "run", CONFIG, stop_at=4)
-    newest, older = newest_state(tmp_path / "run")
+    newest, older = saved_states(tmp_path / "run")
     newest.write_bytes(newest.read_bytes()[:-9])
     assert equal(whole, pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True))
-    for path in newest_state(tmp_path / "run"):
+    for path in saved_states(tmp_path / "run"):
         path.write_bytes(b"")
     with pytest.raises(CheckpointError, match="only damaged"):
         pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
@@ -201,7 +201,7 @@ def test_every_diagnostic_is_in_the_lines_and_the_warnings_wait_for_the_warm_up(
 
 
 def test_a_gradient_that_is_not_finite_leaves_the_weights_alone(tiny):
-    training = Pretraining("tiny", CONFIG, torch.device("cpu"))
+    training = TrainingState("tiny", CONFIG, torch.device("cpu"))
     objective: Any = training.objective
     before = {name: value.clone() for name, value in objective.state_dict().items()}
     objective.predictor.embedding.register_hook(lambda gradient: gradient * torch.inf)
@@ -212,7 +212,7 @@ def test_a_gradient_that_is_not_finite_leaves_the_weights_alone(tiny):
 
 def test_target_encoder_has_no_gradient_and_no_optimizer_state_and_moves_after_the_step(tiny):
     config = replace(CONFIG, ema=(0.75, 0.75))
-    training = Pretraining("tiny", config, torch.device("cpu"))
+    training = TrainingState("tiny", config, torch.device("cpu"))
     objective: Any = training.objective
     before = [p.clone() for p in objective.target_encoder.parameters()]
     training.update([source().batch(0, 0, 2, 16, config.targets)])
@@ -244,9 +244,9 @@ def test_killed_process_resumes_to_the_same_bits(tiny, tmp_path):
     moments = np.random.default_rng(0).uniform(0.0, 0.4, size=4)
     for number, moment in enumerate(moments):
         process = subprocess.Popen(command, env=one_thread)
-        saved = max(newest_state(run), default=None)
+        saved = max(saved_states(run), default=None)
         deadline = time.monotonic() + 120
-        while process.poll() is None and max(newest_state(run), default=None) == saved:
+        while process.poll() is None and max(saved_states(run), default=None) == saved:
             assert time.monotonic() < deadline, f"no state was saved before kill {number}"
             time.sleep(0.01)
         time.sleep(moment)
@@ -254,7 +254,7 @@ def test_killed_process_resumes_to_the_same_bits(tiny, tmp_path):
         process.wait()
     assert subprocess.run(command, check=False, env=one_thread, timeout=300).returncode == 0
     assert subprocess.run([*command[:-1], str(tmp_path / "whole")], check=False, env=one_thread).returncode == 0
-    states = [newest_state(tmp_path / name)[0] for name in ("killed", "whole")]
+    states = [saved_states(tmp_path / name)[0] for name in ("killed", "whole")]
     assert [path.name for path in states] == ["step-00000024.safetensors"] * 2
     records = [load_tensors(path)[1] for path in states]
     # The digest of all tensors is in a record; curves name seconds, which are another run's own.
@@ -277,7 +277,7 @@ def test_a_run_directory_in_use_is_refused(tiny, tmp_path):
 
 def test_a_state_under_the_name_of_another_step_is_refused(tiny, tmp_path):
     pretrain("tiny", source(), tmp_path / "run", CONFIG, stop_at=2)
-    newest = newest_state(tmp_path / "run")
+    newest = saved_states(tmp_path / "run")
     for path in newest:
         path.rename(path.with_name(state_name(4)))
     with pytest.raises(CheckpointError, match="got one of step 2"):

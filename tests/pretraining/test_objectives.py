@@ -32,7 +32,7 @@ from rdjepa.pretraining.objectives.variance_covariance import (
 )
 from rdjepa.pretraining.processes import Ranks
 from rdjepa.pretraining.schedules import ema_momentum, learning_rate
-from rdjepa.pretraining.state import Pretraining, newest_state
+from rdjepa.pretraining.state import TrainingState, saved_states
 from rdjepa.pretraining.targets import Queries, TargetConfig
 
 TRAINED = [name for name in objectives.names() if objectives.get(name).trained]
@@ -59,7 +59,7 @@ def needed(name):
 
 def started(name, **changes):
     """Begin a run, and draw a batch for it from smooth waves instead of noise."""
-    training = Pretraining("tiny", replace(CONFIG, objective=name, **changes), CPU, start=needed(name))
+    training = TrainingState("tiny", replace(CONFIG, objective=name, **changes), CPU, start=needed(name))
     data, time = source(), torch.arange(28.0)[:, None, None]
     wave = torch.sin(2 * torch.pi * (torch.arange(64) / 32 - time / 10)).expand(-1, 64, -1)
     data.frames.table[:] = torch.stack([wave, wave.transpose(1, 2)], 1)
@@ -98,7 +98,7 @@ def test_stopped_and_resumed_run_ends_with_the_same_bits(tiny, tmp_path, name):
     for run, stops in (("whole", (3,)), ("parts", (1, 3))):
         for stop in stops:
             model = pretrain("tiny", source(), tmp_path / run, config, resuming=True, stop_at=stop, start=needed(name))
-        states.append(load_tensors(newest_state(tmp_path / run)[0]))
+        states.append(load_tensors(saved_states(tmp_path / run)[0]))
     (whole, _), (parts, record) = states
     assert record["config"]["objective"] == name
     assert whole.keys() == parts.keys() and all(torch.equal(whole[key], parts[key]) for key in whole)
@@ -113,7 +113,7 @@ def test_stopped_and_resumed_run_ends_with_the_same_bits(tiny, tmp_path, name):
 
 
 def test_predictive_latent_is_the_plain_formula_to_the_bit(tiny):
-    training = Pretraining("tiny", CONFIG, CPU)
+    training = TrainingState("tiny", CONFIG, CPU)
     model = build("tiny", seed=CONFIG.seed)
     jepa = JEPA(model.encoder, model.predictor)
     trained = [*jepa.encoder.parameters(), *jepa.predictor.parameters()]
@@ -138,7 +138,7 @@ def test_predictive_latent_is_the_plain_formula_to_the_bit(tiny):
 
 def test_a_state_from_before_there_were_objectives_weights_or_strides_has_the_usual_ones(tiny, tmp_path, monkeypatch):
     whole = pretrain("tiny", source(), tmp_path / "whole", CONFIG)
-    settings = Pretraining._settings
+    settings = TrainingState._settings
 
     def earlier(self):
         found = settings(self)
@@ -146,7 +146,7 @@ def test_a_state_from_before_there_were_objectives_weights_or_strides_has_the_us
         return found | {"config": {k: v for k, v in found["config"].items() if k not in missing}}
 
     with monkeypatch.context() as patch:
-        patch.setattr(Pretraining, "_settings", earlier)
+        patch.setattr(TrainingState, "_settings", earlier)
         pretrain("tiny", source(), tmp_path / "run", CONFIG, stop_at=2)
     with pytest.raises(ArgumentError, match="objective, options, strides"):
         other = replace(CONFIG, objective="masked-fields", strides=(1, 2))
@@ -158,7 +158,7 @@ def test_a_state_from_before_there_were_objectives_weights_or_strides_has_the_us
 def test_every_objective_sees_the_same_windows(tiny):
     data, seen = source(), []
     for name in objectives.names():
-        objective = Pretraining("tiny", replace(CONFIG, objective=name), CPU, start=needed(name)).objective
+        objective = TrainingState("tiny", replace(CONFIG, objective=name), CPU, start=needed(name)).objective
         batch = data.batch(5, 3, 2, 8, objective)
         seen.append(batch)
     assert all(torch.equal(batch.context, seen[0].context) and batch.systems == seen[0].systems for batch in seen)
@@ -169,7 +169,7 @@ def test_forecast_of_fields_is_compared_with_the_frames_at_its_leads(tiny):
     data = source()
     data.frames.table[:] = torch.from_numpy(frames.copy())
     options = ForecastOptions(leads=3)
-    training = Pretraining("tiny", replace(CONFIG, objective="field-forecast", options=options), CPU)
+    training = TrainingState("tiny", replace(CONFIG, objective="field-forecast", options=options), CPU)
     batch = data.batch(0, 0, 2, 8, training.objective)
     assert batch.offsets.shape == (2, 3) and batch.offsets.min() >= 1 and batch.offsets.diff(dim=1).min() >= 1
     answered = batch.futures[batch.frame_of_query]
@@ -216,7 +216,7 @@ def beginning(start, seed):
 
 def test_a_run_goes_on_from_the_weights_of_a_model_and_is_resumed_with_the_same_ones_only(tiny, tmp_path):
     start = pretrained()
-    training = Pretraining("tiny", CONFIG, CPU, start=start)
+    training = TrainingState("tiny", CONFIG, CPU, start=start)
     objective: Any = training.objective
     for online in (objective.encoder, objective.target_encoder):
         assert all(map(torch.equal, online.parameters(), start.encoder.parameters()))
@@ -235,7 +235,7 @@ def test_a_start_that_is_missing_of_other_sizes_or_half_pretrained_is_refused(ti
         build(replace(PRESETS["tiny"], decoder_groups=0)),
     )
     other.pretrained = fresh.pretrained = ("encoder", "predictor")
-    Pretraining("tiny", config, CPU, start=fresh)  # its decoder, which is not pretrained, is not taken over
+    TrainingState("tiny", config, CPU, start=fresh)  # its decoder, which is not pretrained, is not taken over
     for start, sentence in (
         (None, "expected a pretrained model to start the objective decoder from, got none"),
         (
@@ -245,7 +245,7 @@ def test_a_start_that_is_missing_of_other_sizes_or_half_pretrained_is_refused(ti
         (other, "the sizes and parts of the run, got another predictor_blocks"),
     ):
         with pytest.raises(ArgumentError, match=sentence):
-            Pretraining("tiny", config, CPU, start=start)
+            TrainingState("tiny", config, CPU, start=start)
 
 
 def test_reconstruction_counts_hidden_patches_alone(tiny):
@@ -319,7 +319,7 @@ def test_a_loss_that_compares_samples_is_that_of_its_terms_and_is_not_divided(ti
     config = replace(CONFIG, objective="variance-covariance")
     for engine, ranks in ((Engine(accumulate=2), Ranks()), (Engine(), Ranks(0, 2))):
         with pytest.raises(ArgumentError, match="one process and one pass"):
-            Pretraining("tiny", config, CPU, engine, ranks)
+            TrainingState("tiny", config, CPU, engine, ranks)
 
 
 def test_random_weights_are_those_of_the_seed_and_are_measured(tiny, few, tmp_path):
@@ -330,7 +330,7 @@ def test_random_weights_are_those_of_the_seed_and_are_measured(tiny, few, tmp_pa
     assert all(map(torch.equal, model.state_dict().values(), fresh.state_dict().values()))
     (line,) = (json.loads(text) for text in (tmp_path / "metrics.jsonl").read_text().splitlines())
     assert line["step"] == 0 and line["latent_std"] > 0 and "held_out_loss" not in line
-    assert [path.name for path in newest_state(tmp_path)] == ["step-00000000.safetensors"]
+    assert [path.name for path in saved_states(tmp_path)] == ["step-00000000.safetensors"]
 
 
 @pytest.mark.parametrize("name", TRAINED)
@@ -366,7 +366,7 @@ class Nothing:
 )
 def test_unfit_settings_are_refused(tiny, changes, sentence):
     with pytest.raises(ArgumentError, match=sentence):
-        Pretraining("tiny", replace(CONFIG, **changes), CPU)
+        TrainingState("tiny", replace(CONFIG, **changes), CPU)
 
 
 @pytest.mark.parametrize(

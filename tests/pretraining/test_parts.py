@@ -9,7 +9,7 @@ from rdjepa.errors import ArgumentError
 from rdjepa.models.rdjepa import PRESETS, ModelConfig, build
 from rdjepa.pretraining.loop import pretrain
 from rdjepa.pretraining.parts import PARTS, without
-from rdjepa.pretraining.state import Pretraining
+from rdjepa.pretraining.state import TrainingState
 from rdjepa.pretraining.targets import BLOCK, SAME_TIME, TUBE
 
 CPU = torch.device("cpu")
@@ -74,7 +74,7 @@ def test_unknown_repeated_and_too_many_parts_are_refused(tiny, names, sentence):
 
 
 def test_parts_are_settings_of_the_state(tiny, tmp_path):
-    Pretraining("tiny", CONFIG, CPU).save(tmp_path / "step-00000000.safetensors")
+    TrainingState("tiny", CONFIG, CPU).save(tmp_path / "step-00000000.safetensors")
     _, config = without(["tubes"], tiny, CONFIG)
     with pytest.raises(ArgumentError, match="other values of targets"):
-        Pretraining("tiny", config, CPU).load(tmp_path / "step-00000000.safetensors")
+        TrainingState("tiny", config, CPU).load(tmp_path / "step-00000000.safetensors")

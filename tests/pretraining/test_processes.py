@@ -15,7 +15,7 @@ from rdjepa.io.tensors import load_tensors
 from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.loop import pretrain
 from rdjepa.pretraining.processes import Ranks, environment
-from rdjepa.pretraining.state import Pretraining, newest_state
+from rdjepa.pretraining.state import TrainingState, saved_states
 
 SCRIPT = """
 import sys; sys.path[:0] = sys.argv[1].split(':')
@@ -48,7 +48,7 @@ def launch(folder, run, stop_at, *more):
 
 
 def weights(run):
-    tensors, record = load_tensors(newest_state(run)[0])
+    tensors, record = load_tensors(saved_states(run)[0])
     return {name: tensor for name, tensor in tensors.items() if name.startswith("jepa.")}, record
 
 
@@ -92,7 +92,9 @@ def test_environment_of_torchrun_is_read(monkeypatch):
 
 
 def test_accumulated_passes_make_the_step_of_the_whole_batch(tiny):
-    whole, divided = (Pretraining("tiny", CONFIG, torch.device("cpu"), Engine(accumulate=passes)) for passes in (1, 2))
+    whole, divided = (
+        TrainingState("tiny", CONFIG, torch.device("cpu"), Engine(accumulate=passes)) for passes in (1, 2)
+    )
     data, plan = source(), (1, 0, 2, 16, CONFIG.targets)
     a = whole.update([data.batch(*plan)])
     b = divided.update([data.cut(data.plan(*plan, part)) for part in Ranks().parts(2, 2)])
@@ -122,7 +124,7 @@ def test_two_processes_do_what_one_does_and_one_goes_on_where_two_stopped(tiny, 
 
 
 def weights_at_start():
-    training = Pretraining("tiny", CONFIG, torch.device("cpu"))
+    training = TrainingState("tiny", CONFIG, torch.device("cpu"))
     return {name: value.clone() for name, value in training.tensors().items() if name.startswith("jepa.")}
 
 
@@ -131,7 +133,7 @@ def test_what_fails_in_one_process_ends_all(tmp_path):
     done = launch(tmp_path, tmp_path / "run", 6, "poisoned")
     assert done.returncode != 0
     assert "expected a finite loss" in done.stderr
-    assert not newest_state(tmp_path / "run")
+    assert not saved_states(tmp_path / "run")
 
 
 LOST = """

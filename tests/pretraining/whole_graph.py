@@ -13,7 +13,7 @@ from torch import nn
 from rdjepa.models.rdjepa import PRESETS, build
 from rdjepa.pretraining import objectives
 from rdjepa.pretraining.engine import Engine
-from rdjepa.pretraining.state import Pretraining
+from rdjepa.pretraining.state import TrainingState
 
 sys.path.append(str(Path(__file__).parent.parent))
 from tiny import TINY
@@ -35,7 +35,7 @@ def main() -> None:
         start = build("tiny", seed=0)
         start.pretrained, start.fingerprint = ("encoder", "predictor"), "fresh"
     for engine in (Engine(), Engine("yes")):
-        training = Pretraining("tiny", config, torch.device("cpu"), engine, start=start)
+        training = TrainingState("tiny", config, torch.device("cpu"), engine, start=start)
         batch = source().batch(0, 0, 2, 16, training.objective)
         found.append(training.update([batch]) | {"tensors": sorted(training.tensors())})
     print(json.dumps(found))

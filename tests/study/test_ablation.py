@@ -19,14 +19,13 @@ from rdjepa.io import checkpoint
 from rdjepa.models.rdjepa import PRESETS, build
 from rdjepa.pretraining import config as configs
 from rdjepa.pretraining import loop
-from rdjepa.pretraining.state import Pretraining as Run
+from rdjepa.pretraining.state import TrainingState
 from rdjepa.study import changes, collect, contenders, cost, pretrainings
 from rdjepa.study import runner as study
 from rdjepa.study.changes import Change
 from rdjepa.study.directory import Directory
 from rdjepa.study.pretrainings import Pretraining
-from rdjepa.study.profiles import Pretraining as Sizes
-from rdjepa.study.profiles import profile
+from rdjepa.study.profiles import PretrainingSizes, profile
 from rdjepa.study.report import write
 from rdjepa.study.supply import Supply
 
@@ -45,7 +44,9 @@ def brief(tiny, monkeypatch, registrations):
     changes.register(Change("random-one", "Random weights, one source", "objectives", objective="random", sources=1))
     changes.register(Change("decoder-one", "Decoder, one source", "equations", sources=1, keep_decoder=True))
     adapt = replace(ABLATION.adapt, steps=1)
-    return replace(ABLATION, preset="tiny", adapt=adapt, test=1, statistics=1, curve=(), pretraining=Sizes(4, 1, 1, 1))
+    return replace(
+        ABLATION, preset="tiny", adapt=adapt, test=1, statistics=1, curve=(), pretraining=PretrainingSizes(4, 1, 1, 1)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +111,7 @@ def test_from_the_plan_to_the_tables(root, brief, tmp_path):
 
 def test_a_pretraining_that_was_stopped_goes_on_from_its_state(root, brief, monkeypatch, tmp_path):
     shutil.copytree(root, tmp_path / "whole")
-    plan, real, made_steps = cells(), Run.update, []
+    plan, real, made_steps = cells(), TrainingState.update, []
 
     def update(self, parts):
         made_steps.append(self.step)
@@ -119,7 +120,7 @@ def test_a_pretraining_that_was_stopped_goes_on_from_its_state(root, brief, monk
         return real(self, parts)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Run, "update", update)
+        patch.setattr(TrainingState, "update", update)
         with pytest.raises(KeyboardInterrupt):
             study.run(root, plan, brief)
         [start] = study.missing_pretrainings(root, plan, brief)
@@ -266,7 +267,7 @@ from dataclasses import replace
 from rdjepa.models.rdjepa import PRESETS, ModelConfig
 from rdjepa.pretraining import config as configs
 from rdjepa.study import runner as study
-from rdjepa.study.profiles import Pretraining, profile
+from rdjepa.study.profiles import PretrainingSizes, profile
 
 sizes = dict(temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=32, patch=4)
 PRESETS["tiny"] = ModelConfig(32, 1, (1, 1, 1, 1, 1), **sizes)
@@ -274,7 +275,7 @@ configs.PROFILES["tiny"] = replace(configs.PROFILES["nano"], steps=60, batch=2, 
 if __name__ == "__main__":
     root, workers, *only = sys.argv[1:]
     whole = profile("ablation", precision="float32")
-    adapt, runs = replace(whole.adapt, steps=1), Pretraining(60, 1, 1, 1)
+    adapt, runs = replace(whole.adapt, steps=1), PretrainingSizes(60, 1, 1, 1)
     brief = replace(whole, preset="tiny", adapt=adapt, test=1, statistics=1, curve=(), pretraining=runs)
     ran = study.run(root, study.cells("ablation", only, phase="final"), brief, workers=int(workers))
     print(*ran.done, *ran.pretrained, sep="\\n")

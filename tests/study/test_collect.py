@@ -90,8 +90,9 @@ def test_a_study_that_names_no_forecasters_has_every_one_but_those_that_keep_a_p
 
 def test_exported_examples_are_those_of_the_cells_in_half_precision(tmp_path, finished):
     collect.export(finished, tmp_path)
+    examples = [collect.examples(root) for root in (finished, tmp_path)]
     for record in collect.read_records(finished):
-        kept, small = (collect.example(root, record["id"]) for root in (finished, tmp_path))
+        kept, small = (example(record["id"]) for example in examples)
         assert kept is not None and small is not None and kept.keys() == small.keys()
         for name, fields in kept.items():
             assert small[name].dtype == np.float32
@@ -227,6 +228,17 @@ def test_cells_of_different_settings_are_not_averaged(copied):
         collect.collect(copied)
     shutil.rmtree(first)
     with pytest.raises(StudyError, match="different protocol settings"):
+        collect.collect(copied)
+
+
+def test_forecasters_that_were_trained_for_different_times_are_not_compared(copied):
+    trained = next(r for r in collect.read_records(copied) if r["forecaster"] == "riesz-no")
+    content = trained["identity"]
+    longer = content | {"cell": content["cell"] | {"forecaster": "fno"}, "adapt": content["adapt"] | {"steps": 2_000}}
+    twin = copied / "cells" / identifier(longer)
+    shutil.copytree(copied / "cells" / trained["id"], twin)
+    rewrite(twin, id=twin.name, identity=longer, forecaster="fno", updates=2_000)
+    with pytest.raises(StudyError, match="different updates settings"):
         collect.collect(copied)
 
 

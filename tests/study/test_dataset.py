@@ -2,13 +2,17 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 
+from rdjepa import systems
 from rdjepa.cli import main as cli
 from rdjepa.data import manifest, store
 from rdjepa.io import sealed
 from rdjepa.study import dataset
+from rdjepa.study.cell import Cell
+from rdjepa.systems import get, register
 
 
 def run(monkeypatch, *arguments):
@@ -31,7 +35,10 @@ def test_a_build_leaves_everything_a_reader_needs(base):
     assert set(sealed.read(base / manifest.RECIPE, dict, "")) == {"schnakenberg", "barkley-robin"}
     assert (base / "schnakenberg" / "stats.yaml").is_file()
     support = json.loads((base / "schnakenberg" / "support.json").read_text())
-    assert support["pool"] == 2 and set(support["order"]) == {"777", "778", "779"}
+    assert support["pool"] == 1000 and set(support["order"]) == {"777", "778", "779"}
+    for seed, order in support["order"].items():  # whatever part of the pool is stored, as a study takes it
+        taken = [key.index for key in Cell("source", "schnakenberg", 20, int(seed), "fno").support()]
+        assert order == taken
     assert set(json.loads((base / "barkley-robin" / "support.json").read_text())["order"]) == {"777", "778", "780"}
     assert manifest.verify(base).good
 
@@ -78,6 +85,24 @@ def test_a_family_is_built_continued_verified_and_described(monkeypatch, capsys,
         assert part in card, part
     assert (tmp_path / "family" / "contact.png").stat().st_size > 10_000
     assert len(dataset.sample(tmp_path, tmp_path / "sample", 0.5)) == 1
+
+
+def test_a_users_system_has_tests_of_every_regime_that_it_defines():
+    own = replace(get("schnakenberg"), name="mine")  # unlike a source it has no place in the paper's lists
+    keys = dataset._keys(own, ("pool", "test"), 1.0, 2)
+    assert {(key.split, key.regime, key.index) for key in keys} == {
+        *(("pool", "id", i) for i in range(2)),
+        *(("test", regime, i) for regime in ("id", "coeff-ood", "ic-ood") for i in range(2)),
+    }
+    assert {key.regime for key in dataset._keys(get("barkley"), ("test",), 1.0, 2)} == {"id"}
+
+
+def test_a_card_that_needs_a_file_says_so(tmp_path, monkeypatch, capsys, registrations):
+    register(replace(get("schnakenberg"), name="mine"))
+    dataset.build_dataset(tmp_path, systems_=("mine",), splits=("pool",), count=1)
+    systems._REGISTERED.pop("mine")
+    assert run(monkeypatch, "card", tmp_path) == 0
+    assert "no card of mine, whose equation is in a file; name it with --systems" in capsys.readouterr().err
 
 
 def test_a_sample_is_a_small_data_set_of_its_own(base, tmp_path):

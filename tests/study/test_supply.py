@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from rdjepa import systems
 from rdjepa.data import store
 from rdjepa.data.build import trajectory_bytes
 from rdjepa.data.identity import identity
@@ -15,8 +16,9 @@ from rdjepa.data.trajectory import Key
 from rdjepa.errors import DataError
 from rdjepa.io import sealed
 from rdjepa.io.checkpoint import Sources
+from rdjepa.study.fingerprints import recipe_fingerprint
 from rdjepa.study.supply import Supply, keys_of, pool_keys
-from rdjepa.systems import get
+from rdjepa.systems import get, register
 
 
 def test_statistics_are_those_of_the_first_pool_trajectories(tmp_path, brief, two_cells):
@@ -65,6 +67,19 @@ def test_a_data_set_is_read_first(tmp_path):
     assert supply.lacks([key, other]) == [other]
     assert (supply.get(other).fields == marked.fields).all()
     assert store.keys(tmp_path / "root" / "data") == [other]
+
+
+def test_data_of_another_recipe_have_statistics_of_their_own(tmp_path, registrations):
+    """A user edits an equation, deletes the data as the refusal says, and runs the study again."""
+    register(replace(get("lambda-omega"), name="mine"))
+    supply = Supply(tmp_path)
+    supply._write_statistics("mine", 1, Normalizer((1.0, 2.0), (3.0, 4.0), "pool"))
+    assert supply.has_statistics("mine", 1)
+    systems._REGISTERED.pop("mine")
+    recipe_fingerprint.cache_clear()  # as a new process
+    register(replace(get("lambda-omega"), name="mine", revision=7))
+    assert not supply.has_statistics("mine", 1)
+    recipe_fingerprint.cache_clear()
 
 
 def test_no_more_is_kept_than_the_limit(tmp_path, brief, two_cells):

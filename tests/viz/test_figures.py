@@ -96,7 +96,7 @@ def test_drawing_leaves_the_backend_the_settings_and_no_figure(tmp_path):
 
 def test_a_mosaic_holds_any_number_of_trajectories(tmp_path):
     groups = {name: RNG.standard_normal((count, 3, 16, 16)) for name, count in (("many", 30), ("one", 1))}
-    path = figures.mosaic(groups, tmp_path / "m.png", title="t", across=7)
+    path = figures.mosaic(groups, tmp_path / "m.png", title="t")
     with Image.open(path) as image:
         assert min(image.size) > 400
         assert len(image.convert("RGB").getcolors(10**7) or []) > 100

@@ -159,15 +159,19 @@ class Forecaster:
         Raises:
             DataError: wrong shape, or values that are not finite.
         """
-        context = self._checked(context)
-        made = self._forecast(context if context.ndim == 5 else context[None])
+        given, asked = self._batched(context)
+        return self._told(given)[asked]
+
+    def _told(self, context: np.ndarray) -> np.ndarray:
+        """Forecast from contexts (B, 4, H, W, C) that were checked, with a warning where that is not finite."""
+        made = self._forecast(context)
         if not np.isfinite(made).all():
             warn(
                 f"expected a context near the support, got values up to {np.abs(context).max():.3g} whose forecast is "
                 f"not finite (mean of the support {', '.join(f'{mean:.3g}' for mean in self.normalizer.mean)}); give "
                 "it in the units of the support",
             )
-        return made if context.ndim == 5 else made[0]
+        return made
 
     @torch.no_grad()
     def _forecast(self, context: np.ndarray) -> np.ndarray:
@@ -195,16 +199,15 @@ class Forecaster:
             ArgumentError: no whole number of frames.
             DataError: as for `forecast`.
         """
-        given = self._checked(context)
+        given, asked = self._batched(context)
         made = rollout(self._forecast, given, length)
-        pairs = zip(given, made, strict=True) if given.ndim == 5 else [(given, made)]
-        stable = min(self.stable_frames(*pair) for pair in pairs)
+        stable = min(self.stable_frames(*pair) for pair in zip(given, made, strict=True))
         if stable < length:
             warn(
                 f"expected a stable rollout, got one that is not stable from frame {stable + 1} of {length}: it is not "
                 "finite there, or leaves the range of the support by more than its width; use the frames before",
             )
-        return made
+        return made[asked]
 
     def stable_frames(self, context: np.ndarray, made: np.ndarray) -> int:
         """Return how many frames of a rollout (N, H, W, C) from a context (4, H, W, C) are stable, from the first.
@@ -245,12 +248,11 @@ class Forecaster:
                 "(calibrate=) or --hold-out 0.4 (hold_out=)"
             )
         factors = self.calibration.factors(level)[:, None, None, :]
-        given = self._checked(context)
-        batched = given if given.ndim == 5 else given[None]
-        made = self.forecast(batched)
-        half = factors * scales(made, batched[:, -1], self.normalizer)
+        given, asked = self._batched(context)
+        made = self._told(given)
+        half = factors * scales(made, given[:, -1], self.normalizer)
         parts = (made, (made - half).astype(np.float32), (made + half).astype(np.float32))
-        return Interval(*(part if given.ndim == 5 else part[0] for part in parts))
+        return Interval(*(part[asked] for part in parts))
 
     @torch.no_grad()
     def novelty(self, context: np.ndarray) -> np.ndarray | None:
@@ -268,17 +270,15 @@ class Forecaster:
         Raises:
             DataError: as for `forecast`.
         """
-        given = self._checked(context)
+        given, asked = self._batched(context)
         if self.familiar is None:
             return None
-        batched = given if given.ndim == 5 else given[None]
-        latents = embed(self.model, batched, self.normalizer)
+        latents = embed(self.model, given, self.normalizer)
         assert latents is not None  # the model that the support was described with
-        found = self.familiar.novelty(latents)
-        return found if given.ndim == 5 else found[0]
+        return self.familiar.novelty(latents)[asked]
 
-    def _checked(self, context: np.ndarray) -> np.ndarray:
-        """Return a context as an array, after a look at its shape and values.
+    def _batched(self, context: np.ndarray) -> tuple[np.ndarray, Any]:
+        """Return contexts (B, 4, H, W, C) after a look at shape and values, and which of the answers is asked for.
 
         Raises:
             DataError: wrong shape, or values that are not finite.
@@ -301,7 +301,8 @@ class Forecaster:
             )
         if not np.isfinite(context).all():
             raise DataError("expected a finite context, got NaN or infinite values; clean the frames first")
-        return single(context)
+        context = single(context)
+        return (context, ...) if context.ndim == 5 else (context[None], 0)
 
     def plot(self, fields: Any, start: int | None = None, component: int = 0) -> "Drawing":
         """Draw the forecast from four frames, with reference and error if five follow, as a figure for a notebook.

@@ -19,6 +19,7 @@ from rdjepa.forecasters.combined import RULE, Combined
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io.tensors import load_tensors, save_tensors
+from rdjepa.registry import import_class
 
 _SCORES, _LATENTS = "calibration/scores", "familiar/latents"  # tensors beside the weights
 
@@ -84,7 +85,7 @@ def load_forecaster(path: str | Path) -> Forecaster:
     header = _upgraded(header)
     try:
         kind = (
-            forecasters.import_class(header["class"])
+            import_class(header["class"], ForecastModel)
             if "class" in header
             else forecasters.model_class(header["forecaster"])
         )

@@ -9,6 +9,7 @@ import numpy as np
 
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data.trajectory import Trajectory
+from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError
 from rdjepa.forecasters.base import CONTEXT, HORIZONS
 from rdjepa.io.atomic import replacing
@@ -30,7 +31,6 @@ def forecast_all(
     trajectories: Iterable[Trajectory],
     path: str | Path,
     *,
-    at_once: int = AT_ONCE,
     progress: Progress | None = None,
 ) -> Streamed:
     """Forecast from every four consecutive frames of every trajectory, the newest included, and write HDF5.
@@ -48,7 +48,6 @@ def forecast_all(
         forecaster: adapted forecaster.
         trajectories: on one grid; those shorter than a context are refused.
         path: file to write.
-        at_once: contexts that are forecast together.
         progress: called after each trajectory with its number twice, as their total is unknown, and its key.
 
     Raises:
@@ -77,10 +76,10 @@ def forecast_all(
                     f"expected trajectories on one grid, got {fields.shape[1:]} after {forecasts.shape[2:]} in "
                     f"trajectory {number}; forecast them one grid at a time"
                 )
-            count = len(fields) - CONTEXT + 1
-            for first in range(0, count, at_once):
-                some = np.arange(first, min(first + at_once, count))
-                _append(forecasts, forecaster.forecast(fields[some[:, None] + np.arange(CONTEXT)]))
+            contexts = np.arange(len(fields) - CONTEXT + 1)  # those that too few frames follow too
+            for first in range(0, len(contexts), AT_ONCE):
+                some = contexts[first : first + AT_ONCE]
+                _append(forecasts, forecaster.forecast(fields[FORECASTING.given(some)]))
                 _append(starts, some)
                 _append(whose, np.full(len(some), number))
             names.append(str(trajectory.key or ""))

@@ -1,5 +1,6 @@
 """Trajectories of the systems that a model was pretrained on, to be rehearsed in adaptation."""
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,12 +40,12 @@ def rehearsal(
         DataError: a trajectory that `data` lacks, or a damaged one.
     """
     (_, record), sources = checkpoint.read_config(model), checkpoint.read_sources(model)
-    keys = rehearsed_keys(sources, checked(count, Count, "count"))
+    keys, numbers = rehearsed_keys(sources, checked(count, Count, "count")), itertools.count(1)
 
     def get(key: Key) -> Trajectory:
         found = simulate(key.system, key.index, key.regime, key.split) if data is None else store.get(data, key)
         if progress:
-            progress(keys.index(key) + 1, len(keys), str(key))
+            progress(next(numbers), len(keys), str(key))
         return found.coarsened(record.model["grid"])
 
     return standardized(sources, keys, get)

@@ -1,10 +1,11 @@
 """The commands for the paper's studies: run, plan, status, export, tables, figures, report."""
 
 import math
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +22,9 @@ NEEDED = ("pandas", "pyarrow", "jinja2")  # the extra `study`
 
 Name = Annotated[str, typer.Argument(help=f"Study: {', '.join(STUDIES)}.", metavar="STUDY")]
 Root = Annotated[Path, typer.Option(help="Study directory.")]
+Roots = Annotated[
+    list[Path] | None, typer.Option("--root", help="Study directory or export; several are joined. [default: study]")
+]
 ProfileName = Annotated[
     str | None,
     typer.Option("--profile", help=f"Size of the study: {', '.join(PROFILES)}; the study's own by default."),
@@ -184,54 +188,53 @@ def status(
 
 
 @app.command()
-def export(
-    root: Annotated[list[Path] | None, typer.Option(help="Study directory or export; several are joined.")] = None,
-    out: Out = Path("results"),
-    only: Only = None,
-) -> None:
+def export(roots: Roots = None, out: Out = Path("results"), only: Only = None) -> None:
     """Write all rows, curves, spectra, records and example fields of study directories as a few small files."""
     _need_packages()
     from rdjepa.study import collect
 
-    collect.export(root or [ROOT], out, _conditions(only))
+    collect.export(roots or [ROOT], out, _conditions(only))
     names = (collect.ROWS, collect.CURVE, collect.SPECTRA, collect.RECORDS, collect.EXAMPLES)
     console.print(f"{', '.join(names)} in {out}")
 
 
 @app.command()
-def tables(name: Name, profile_name: ProfileName = None, root: Root = ROOT, out: Out = Path("report")) -> None:
+def tables(name: Name, profile_name: ProfileName = None, roots: Roots = None, out: Out = Path("report")) -> None:
     """Write the paper's tables from the rows, with the published values: Markdown, LaTeX and CSV."""
     _need_packages()
     from rdjepa.study import collect, registry
     from rdjepa.study.report import learning, write
 
-    rows, records, spectra = _results(name, profile_name, root)
-    write.write_tables(rows, records, spectra, out, name)
-    learning.write_curve(collect.curve(root, name, rows["profile"].iloc[0]), out, registry.get(name).title)
+    with _joined(roots) as root:
+        rows, records, spectra = _results(name, profile_name, root)
+        write.write_tables(rows, records, spectra, out, name)
+        learning.write_curve(collect.curve(root, name, rows["profile"].iloc[0]), out, registry.get(name).title)
     console.print(f"tables in {out}")
 
 
 @app.command()
-def figures(name: Name, profile_name: ProfileName = None, root: Root = ROOT, out: Out = Path("report")) -> None:
+def figures(name: Name, profile_name: ProfileName = None, roots: Roots = None, out: Out = Path("report")) -> None:
     """Draw the paper's figures from the rows, as PDF and PNG."""
     _need_packages()
     from rdjepa.study import collect
     from rdjepa.study.report import write
 
-    rows, records, spectra = _results(name, profile_name, root)
-    write.write_figures(rows, records, spectra, partial(collect.example, root), out, name)
+    with _joined(roots) as root:
+        rows, records, spectra = _results(name, profile_name, root)
+        write.write_figures(rows, records, spectra, collect.examples(root), out, name)
     console.print(f"figures in {out}")
 
 
 @app.command()
-def report(name: Name, profile_name: ProfileName = None, root: Root = ROOT, out: Out = Path("report")) -> None:
+def report(name: Name, profile_name: ProfileName = None, roots: Roots = None, out: Out = Path("report")) -> None:
     """Write one HTML page with tables, figures, animations and provenance."""
     _need_packages()
     from rdjepa.study import collect
     from rdjepa.study.report import write
 
-    rows, records, spectra = _results(name, profile_name, root)
-    write.write_report(rows, records, spectra, partial(collect.example, root), out, name)
+    with _joined(roots) as root:
+        rows, records, spectra = _results(name, profile_name, root)
+        write.write_report(rows, records, spectra, collect.examples(root), out, name)
     console.print(f"report in {out}")
 
 
@@ -257,6 +260,19 @@ def _print_failures(failed: Mapping[Any, str], stopped: Mapping[Any, Sequence[An
         console.print(f"failed: {job}: {reason}", markup=False)
         if stopped.get(job):
             console.print(f"stops {len(stopped[job])} cells: {', '.join(map(str, stopped[job]))}", markup=False)
+
+
+@contextmanager
+def _joined(roots: Sequence[Path] | None) -> Iterator[Path]:
+    """Yield a study directory or export; of several, one that joins them, for the time of a block."""
+    if not roots or len(roots) == 1:
+        yield roots[0] if roots else ROOT
+        return
+    from rdjepa.study import collect
+
+    with TemporaryDirectory() as folder:
+        collect.export(roots, folder)
+        yield Path(folder)
 
 
 def _results(name: str, profile_name: str | None, root: Path) -> tuple[Any, Any, Any]:

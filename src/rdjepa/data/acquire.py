@@ -90,10 +90,6 @@ class Acquirer:
         """Return whether the data set `data` has a file of this key."""
         return self.data is not None and store.path_of(self.data, key).is_file()
 
-    def size(self) -> int:
-        """Return the total size of the trajectory files in `out`, in bytes."""
-        return sum(size for _, size, _ in self._files())
-
     def _simulate(self, key: Key) -> Trajectory:
         source = self.sources.get(key.system, key.system)
         return simulate(source, seed=key.index, regime=key.regime, split=key.split)

@@ -67,13 +67,12 @@ def block_means(fields: np.ndarray, size: int) -> np.ndarray:
     return (total / (rows * columns)).astype(fields.dtype if fields.dtype.kind == "f" else np.float32)
 
 
-def validate(fields: np.ndarray, minimum_frames: int = FORECASTING.length, multiple_of: int = 1) -> np.ndarray:
+def validate(fields: np.ndarray, minimum_frames: int = FORECASTING.length) -> np.ndarray:
     """Check the fields of one trajectory and return them as float32.
 
     Args:
         fields: (T, H, W, 2) of a floating dtype; anything but float32 is cast to it.
         minimum_frames: smallest number of frames: one forecasting window by default.
-        multiple_of: H and W have to be multiples of this; each model has its own value.
 
     Returns:
         (T, H, W, 2) float32, contiguous; the given array itself if it was so already.
@@ -82,11 +81,7 @@ def validate(fields: np.ndarray, minimum_frames: int = FORECASTING.length, multi
         DataError: the number of axes, components, dtype, frames or grid is unfit, or a value is not finite.
     """
     fields = np.asarray(fields)
-    if fields.ndim != 4:
-        raise DataError(
-            f"expected fields with four axes (frames, height, width, components), got shape {fields.shape}; "
-            "reorder or split the array, for example with numpy.moveaxis"
-        )
+    require_axes(fields)
     if not np.issubdtype(fields.dtype, np.floating):
         raise DataError(
             f"expected fields of a floating dtype, got {fields.dtype}; "
@@ -103,10 +98,31 @@ def validate(fields: np.ndarray, minimum_frames: int = FORECASTING.length, multi
             f"expected at least {minimum_frames} frames on the first axis, got {frames}; "
             "save more frames of each trajectory"
         )
-    if min(height, width) < 2 or height % multiple_of or width % multiple_of:
-        rule = f"a grid whose sides are multiples of {multiple_of}" if multiple_of > 1 else "a grid of at least 2 x 2"
-        raise DataError(f"expected {rule}, got {height} x {width}; resample or crop the fields")
+    require_grid(height, width)
     return single(fields)
+
+
+def require_axes(fields: np.ndarray) -> None:
+    """Refuse an array that is not (T, H, W, C).
+
+    Raises:
+        DataError: another number of axes.
+    """
+    if fields.ndim != 4:
+        raise DataError(
+            f"expected fields with four axes (frames, height, width, components), got shape {fields.shape}; "
+            "reorder or split the array, for example with numpy.moveaxis"
+        )
+
+
+def require_grid(height: int, width: int) -> None:
+    """Refuse a line of points.
+
+    Raises:
+        DataError: a side of one point.
+    """
+    if min(height, width) < 2:
+        raise DataError(f"expected a grid of at least 2 x 2, got {height} x {width}; resample or crop the fields")
 
 
 def single(fields: np.ndarray) -> np.ndarray:

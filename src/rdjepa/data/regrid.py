@@ -31,12 +31,6 @@ class Regridding:
     size: int
     walls: bool = False
 
-    @classmethod
-    def of(cls, trajectory: Trajectory, size: int) -> "Regridding":
-        """Return the way of a trajectory; walls are what it says, or what its fields show at their borders."""
-        height, width = trajectory.fields.shape[1:3]
-        return cls((height, width), size, has_walls(trajectory))
-
     def there(self, fields: np.ndarray) -> np.ndarray:
         """Bring fields (..., H, W, C) to the grid of `size` x `size` cells."""
         return _between(fields, self.shape, (self.size, self.size), self.walls)

@@ -1,7 +1,6 @@
 """Support sets: which K trajectories of a pool adaptation uses (S3.1)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -9,31 +8,8 @@ import numpy as np
 from rdjepa.errors import DataError
 
 
-@dataclass(frozen=True)
-class SupportSet:
-    """The pool's indices in the order of one seed; each smaller support set is contained in the larger ones.
-
-    Attributes:
-        seed: the support seed: 777, 778 or 779 in the main study.
-        order: a permutation of 0 .. pool size - 1.
-    """
-
-    seed: int
-    order: tuple[int, ...]
-
-    def first(self, k: int) -> tuple[int, ...]:
-        """Return the indices of the support set of k trajectories.
-
-        Raises:
-            DataError: k is below 1 or above the size of the pool.
-        """
-        if not 1 <= k <= len(self.order):
-            raise DataError(f"expected from 1 to {len(self.order)} support trajectories, got {k}; ask for fewer")
-        return self.order[:k]
-
-
-def support_set(pool_size: int, seed: int) -> SupportSet:
-    """Permute the indices of a pool by a seed.
+def support_order(pool_size: int, seed: int) -> tuple[int, ...]:
+    """Permute the indices of a pool by a support seed: 777, 778 or 779 in the main study.
 
     The permutation is that of NumPy's RandomState, whose stream is frozen: it is the same in every version.
 
@@ -42,13 +18,21 @@ def support_set(pool_size: int, seed: int) -> SupportSet:
     """
     if pool_size < 1:
         raise DataError(f"expected a pool of at least one trajectory, got {pool_size}; simulate or load some")
-    order = np.random.RandomState(seed).permutation(pool_size)
-    return SupportSet(seed, tuple(order.tolist()))
+    return tuple(np.random.RandomState(seed).permutation(pool_size).tolist())
 
 
 def support(pool_size: int, k: int, seed: int) -> tuple[int, ...]:
-    """Return the indices of the k support trajectories that a seed selects from a pool."""
-    return support_set(pool_size, seed).first(k)
+    """Return the k support trajectories that a seed selects from a pool: the first k indices of its order.
+
+    Each smaller support set is contained in the larger ones.
+
+    Raises:
+        DataError: k is below 1 or above the size of the pool, or the pool is empty.
+    """
+    order = support_order(pool_size, seed)
+    if not 1 <= k <= len(order):
+        raise DataError(f"expected from 1 to {len(order)} support trajectories, got {k}; ask for fewer")
+    return order[:k]
 
 
 def coinciding_seeds(pool_size: int, k: int, seeds: Sequence[int]) -> tuple[tuple[int, int], ...]:

@@ -17,11 +17,12 @@ import yaml
 from rdjepa.data import well
 from rdjepa.data.fields import COMPONENTS
 from rdjepa.data.statistics import summarize
-from rdjepa.data.trajectory import REGIMES, SPLITS, Key, Trajectory
+from rdjepa.data.trajectory import SPLITS, Key, Trajectory
 from rdjepa.data.well import Record
 from rdjepa.data.well import checksum as checksum  # exported: the checksum in the record of a file
 from rdjepa.errors import DataError
 from rdjepa.io.atomic import write_bytes
+from rdjepa.pde.system import REGIMES
 
 FOLDERS = dict(zip(SPLITS, ("train", "valid", "test"), strict=True))
 R = TypeVar("R", Trajectory, Record)

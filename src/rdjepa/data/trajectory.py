@@ -10,12 +10,12 @@ from rdjepa.checks import Size, checked
 from rdjepa.data.fields import block_means
 from rdjepa.errors import ArgumentError
 from rdjepa.pde.distance import Nearest
+from rdjepa.pde.system import REGIMES
 
 if TYPE_CHECKING:
     from rdjepa.viz.inline import Drawing, Movie
 
 SPLITS = ("pool", "validation", "test")
-REGIMES = ("id", "coeff-ood", "ic-ood")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import numpy as np
 from rdjepa.data import well_version_1
 from rdjepa.data.fields import COMPONENTS
 from rdjepa.data.trajectory import Key, Trajectory
-from rdjepa.errors import DataError
+from rdjepa.errors import DataError, first_line
 from rdjepa.io import sealed
 from rdjepa.pde.distance import Nearest
 
@@ -190,10 +190,9 @@ def opened(path: Path) -> Iterator[h5py.File]:
     except DataError:
         raise
     except (OSError, KeyError, RuntimeError, TypeError, ValueError, AttributeError, IndexError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(
-            f"expected a whole trajectory file, got a truncated, damaged or foreign one at {path} ({reason}); "
-            "delete it and make it again"
+            f"expected a whole trajectory file, got a truncated, damaged or foreign one at {path} "
+            f"({first_line(error)}); delete it and make it again"
         ) from error
 
 
@@ -273,6 +272,7 @@ def record(path: Path, file: h5py.File) -> Record:
         require_own(file[RECORD], path)
         found = sealed.decode(bytes(file[RECORD][()]), Record, f"in {path}", "make it again", unsealed=False)
     else:
+        require_own(file[well_version_1.TIMES], path)
         found = Record(shape=(length, height, width), **well_version_1.described(path, file, (length, height, width)))
     if found.shape != (length, height, width):
         raise DataError(

@@ -16,6 +16,7 @@ from rdjepa.io import sealed
 from rdjepa.pde.distance import Nearest
 
 FORMAT_VERSION = 1
+TIMES = "rdjepa_times"
 
 
 def described(path: Path, file: h5py.File, shape: tuple[int, int, int]) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def described(path: Path, file: h5py.File, shape: tuple[int, int, int]) -> dict[
         index=int(attributes["rdjepa_index"]),
     )
     found = {
-        "times": _times(path, file),
+        "times": tuple(np.asarray(file[TIMES], dtype=np.float64).tolist()),
         "coefficients": {str(name): float(attributes[name]) for name in attributes["simulation_parameters"]},
         "attempt": int(attributes["rdjepa_attempt"]),
         "rejected": _json(path, attributes["rdjepa_rejected"], tuple[str, ...]),
@@ -52,13 +53,6 @@ def described(path: Path, file: h5py.File, shape: tuple[int, int, int]) -> dict[
         if seal != sealed.seal(sealed.plain(values)):
             raise DataError(f"expected a description that matches its seal, got a changed one in {path}; make it again")
     return found | {"key": key, "checksum": digest}
-
-
-def _times(path: Path, file: h5py.File) -> tuple[float, ...]:
-    times = file["rdjepa_times"]
-    if times.file.filename != str(path) or times.external or times.is_virtual:
-        raise DataError(f"expected the times in {path} itself, got those of another file; copy them")
-    return tuple(np.asarray(times, dtype=np.float64).tolist())
 
 
 def _json(path: Path, text: str, kind: Any) -> Any:

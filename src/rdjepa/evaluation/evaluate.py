@@ -60,8 +60,8 @@ def evaluate(
         One row per metric, horizon and trajectory.
 
     Raises:
-        ArgumentError: an unknown metric, no trajectory, or forecasts of a wrong shape or that are not finite, or a
-            metric that gives no usable errors.
+        ArgumentError: an unknown metric, no trajectory, or forecasts of a wrong shape or that are not real or not
+            finite, or a metric that gives no usable errors.
     """
     unknown = [name for name in metrics if name not in METRICS]
     if unknown or not metrics:
@@ -104,6 +104,10 @@ def _errors(
             raise ArgumentError(
                 f"expected forecasts {targets.shape} (windows, horizons, H, W, C), got {predicted.shape}; "
                 "return one field per window and horizon, components last"
+            )
+        if predicted.dtype.kind not in "biuf":
+            raise ArgumentError(
+                f"expected real forecasts, got {predicted.dtype}; return numbers, and the real part of complex ones"
             )
         if not np.isfinite(predicted).all():
             raise ArgumentError(

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rdjepa.io.markdown import pipe_table
+
 HEADINGS = ("system", "target", "regime")
 
 
@@ -29,5 +31,4 @@ def probe_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
         rows: as for `probe_table`.
     """
     heading, *cells = probe_table(rows)
-    lines = [heading, ["---"] * len(heading), *cells]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+    return pipe_table(heading, cells) + "\n"

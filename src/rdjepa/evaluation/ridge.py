@@ -32,13 +32,10 @@ class Ridge:
         return (features - self.mean) / self.scale @ self.weights + self.offset
 
 
-def fit(features: np.ndarray, targets: np.ndarray, penalty: float) -> Ridge:
-    """Minimize ||Y - X W||^2 + n penalty ||W||^2 for standardized features X (n, p) and centered targets Y (n, q)."""
-    return _fits(features, targets, (penalty,))[0]
-
-
 def fit_cross_validated(features: np.ndarray, targets: np.ndarray, groups: np.ndarray) -> Ridge:
     """Fit each target with the penalty of `PENALTIES` that predicts it best in groups that were left out.
+
+    It minimizes ||Y - X W||^2 + n penalty ||W||^2 for standardized features X and centered targets Y.
 
     Args:
         features: (n, p).

@@ -93,12 +93,12 @@ def _windows(label: str, fields: np.ndarray, forecast: Forecast) -> list[Clip]:
     return clips
 
 
-def thinned(fields: np.ndarray, side: int = SIDE) -> np.ndarray:
-    """Return square fields (..., n, n, C) on at most `side` points per side: block means, or else every k-th point.
+def thinned(fields: np.ndarray) -> np.ndarray:
+    """Return square fields (..., n, n, C) on at most `SIDE` points per side: block means, or else every k-th point.
 
     Fields that are not square are cut to the shorter side.
     """
     n = min(fields.shape[-3:-1])
     fields = fields[..., :n, :n, :]
-    k = -(-n // side)
+    k = -(-n // SIDE)
     return block_means(fields, n // k) if n % k == 0 else fields[..., ::k, ::k, :]

@@ -3,11 +3,10 @@
 Their names, titles and classes are in `rdjepa.forecasters.registry`, which is all that importing this package loads.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.registry import Baseline, get, names, register, usual
+from rdjepa.registry import import_class
 
 if TYPE_CHECKING:
     from rdjepa.forecasters.base import ForecastModel
@@ -48,33 +47,7 @@ def model_class(name: str) -> "type[ForecastModel]":
     Raises:
         ArgumentError: unknown name, or a class that cannot be imported.
     """
-    model = get(name).model
-    return model if isinstance(model, type) else import_class(model)
-
-
-def import_class(path: str) -> "type[ForecastModel]":
-    """Import the forecaster class that "module:Class" names.
-
-    Raises:
-        ArgumentError: no such module, no such class in it, or a class of another kind.
-    """
     from rdjepa.forecasters.base import ForecastModel
 
-    module, _, qualified = path.partition(":")
-    try:
-        found: Any = import_module(module)
-    except ImportError as error:
-        missing = error.name or module
-        raise ArgumentError(
-            f"expected to import {path}, got no module {missing}; install it or put its folder on PYTHONPATH"
-        ) from error
-    for part in qualified.split("."):
-        if not hasattr(found, part):
-            raise ArgumentError(
-                f"expected to import {path}, got no {part} in {module} ({getattr(found, '__file__', module)}); "
-                "define it there, or use the version of the file that has it"
-            )
-        found = getattr(found, part)
-    if not (isinstance(found, type) and issubclass(found, ForecastModel)):
-        raise ArgumentError(f"expected {path} to be a subclass of ForecastModel, got {found!r}; name another class")
-    return found
+    model = get(name).model
+    return model if isinstance(model, type) else import_class(model, ForecastModel)

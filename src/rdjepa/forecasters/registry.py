@@ -6,8 +6,8 @@ Nothing here imports a network, so that reports can ask for names and titles wit
 import zlib
 from dataclasses import dataclass
 
-from rdjepa.checks import of_class
 from rdjepa.errors import ArgumentError
+from rdjepa.registry import Registry, path_of
 
 LAST = 1_000  # place of an entry without one
 SPARE_COLORS = ("#DDCC77", "#44AA99", "#6699CC", "#AA4466", "#4477AA")
@@ -25,6 +25,7 @@ class Baseline:
         model: its `rdjepa.forecasters.base.ForecastModel`, as "module:Class" or as the class itself.
         short: shorter title for narrow columns and legends; the title by default.
         trained: whether adaptation trains it.
+        fitted: whether something else in it is fitted to the support, so that its errors depend on the selection.
         pretrained: whether it starts from a pretrained checkpoint; its class then takes the loaded model.
         keeps_decoder: whether it goes on with the checkpoint's pretrained decoder, not with a fresh one.
         rehearses: whether it is adapted with trajectories beside the support that the checkpoint was pretrained on.
@@ -41,6 +42,7 @@ class Baseline:
     model: str | type
     short: str = ""
     trained: bool = True
+    fitted: bool = False
     pretrained: bool = False
     keeps_decoder: bool = False
     rehearses: bool = False
@@ -59,10 +61,10 @@ class Baseline:
     @property
     def path(self) -> str:
         """Location of its class, "module:Class"."""
-        return self.model if isinstance(self.model, str) else f"{self.model.__module__}:{self.model.__qualname__}"
+        return path_of(self.model)
 
 
-_REGISTERED: dict[str, Baseline] = {}
+_REGISTERED = Registry[Baseline]("a forecaster", "rdjepa.forecasters.register")
 
 
 def register(baseline: Baseline) -> Baseline:
@@ -71,17 +73,14 @@ def register(baseline: Baseline) -> Baseline:
     Raises:
         ArgumentError: the name is taken, or has a slash or a comma ("/" separates two forecasters in tables).
     """
-    if baseline.name in _REGISTERED:
-        raise ArgumentError(f"expected a name of its own, got {baseline.name!r}, which is taken; give another name")
     if not baseline.name or "/" in baseline.name or "," in baseline.name:
         raise ArgumentError(f"expected a name without slash and comma, got {baseline.name!r}; give another name")
-    _REGISTERED[baseline.name] = baseline
-    return baseline
+    return _REGISTERED.add(baseline)
 
 
 def names() -> list[str]:
     """Return the registered names: those of the benchmark, then those that users registered."""
-    return list(_REGISTERED)
+    return _REGISTERED.names()
 
 
 def get(name: str) -> Baseline:
@@ -90,12 +89,7 @@ def get(name: str) -> Baseline:
     Raises:
         ArgumentError: no forecaster has that name; the registered ones are listed.
     """
-    if of_class(name, str, "a forecaster") not in _REGISTERED:
-        raise ArgumentError(
-            f"expected a forecaster among {', '.join(names())}, got {name!r}; "
-            "register it with rdjepa.forecasters.register"
-        )
-    return _REGISTERED[name]
+    return _REGISTERED.get(name)
 
 
 def usual() -> list[str]:
@@ -104,22 +98,23 @@ def usual() -> list[str]:
     Forecasters that keep a pretrained decoder or rehearse are not among them: the paper has none, and not every
     checkpoint has what they need.
     """
-    return [name for name, entry in _REGISTERED.items() if not (entry.keeps_decoder or entry.rehearses)]
+    return [entry.name for entry in _REGISTERED if not (entry.keeps_decoder or entry.rehearses)]
 
 
 def title(name: str) -> str:
     """Return the title of a forecaster; for a name that is not registered, the name."""
-    return _REGISTERED[name].title if name in _REGISTERED else name
+    known = _REGISTERED.find(name)
+    return known.title if known else name
 
 
 def in_print() -> list[str]:
     """Return the registered names in the order of tables and legends."""
-    return sorted(_REGISTERED, key=lambda name: (not _REGISTERED[name].trained, _REGISTERED[name].place))
+    return [entry.name for entry in sorted(_REGISTERED, key=lambda entry: (not entry.trained, entry.place))]
 
 
 def line_style(name: str) -> dict[str, str]:
     """Return color, marker and line style of a forecaster, also of one that is not registered here."""
-    known = _REGISTERED.get(name)
+    known = _REGISTERED.find(name)
     # A checksum of the name, unlike `hash`, gives the same style in every process.
     number = names().index(name) if known else zlib.crc32(name.encode())
     color, marker, line = (known.color, known.marker, known.line) if known else ("", "", "")
@@ -318,6 +313,7 @@ for _entry in (
         "Linear in four frames",
         f"{_HERE}.linear:Linear",
         trained=False,
+        fitted=True,
         place=11,
         color="#000000",
         marker="_",
@@ -340,6 +336,7 @@ for _entry in (
         f"{_HERE}.equation:Equation",
         short="Equation",
         trained=False,
+        fitted=True,
         place=13,
         color="#CC79A7",
         marker="3",

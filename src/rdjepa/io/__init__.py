@@ -1,1 +1,1 @@
-"""File input and output: atomic writing, tensors, checkpoints, the hub, provenance and model cards."""
+"""File input and output: atomic writing, tensors, checkpoints, the hub, provenance, model cards, Markdown tables."""

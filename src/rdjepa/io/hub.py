@@ -8,7 +8,7 @@ import importlib.util
 import re
 from pathlib import Path
 
-from rdjepa.errors import CheckpointError
+from rdjepa.errors import CheckpointError, first_line
 
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 NEEDED = ("model.safetensors", "config.json", "data.json", "README.md")
@@ -32,9 +32,9 @@ def fetch(repository: str) -> Path:
     try:
         return Path(huggingface_hub.snapshot_download(repository, allow_patterns=list(FILES)))
     except (OSError, ValueError, RuntimeError) as error:  # what the hub raises derives from these
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise CheckpointError(
-            f"expected a directory or a checkpoint of the hub, got {repository!r} ({reason}); check name and connection"
+            f"expected a directory or a checkpoint of the hub, got {repository!r} ({first_line(error)}); "
+            "check name and connection"
         ) from error
 
 

@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from rdjepa.models.attention import mlp
+
 
 class Tokenizer(nn.Module):
     """Map fields (..., C, H, W) to one token per non-overlapping patch, (..., S, d), row-major over patches.
@@ -23,7 +25,7 @@ class Tokenizer(nn.Module):
         self.project = nn.ModuleList(nn.Linear(patch * patch, width) for _ in range(components))
         self.identity = nn.Parameter(torch.randn(components, width) * 0.02)
         self.norm = nn.LayerNorm(width)
-        self.mix = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, width))
+        self.mix = mlp(width, width, width)
 
     def patches(self, fields: Float[Tensor, "*B C H W"]) -> Float[Tensor, "*B C S {self.patch*self.patch}"]:
         """Cut fields (..., C, H, W) into the values of each patch, (..., C, S, patch * patch)."""

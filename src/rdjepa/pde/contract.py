@@ -13,10 +13,9 @@ from rdjepa.pde.kinetics import check_kinetics, said
 from rdjepa.pde.rollout import block_mean
 from rdjepa.pde.sampling import stream
 from rdjepa.pde.stability import check_step
-from rdjepa.pde.system import Numerics, Regime, System
+from rdjepa.pde.system import REGIMES, Numerics, Regime, System
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")  # a part of keys and of paths
-REGIMES = ("id", "coeff-ood", "ic-ood")
 LEAST_SIZE = 8
 
 

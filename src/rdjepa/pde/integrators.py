@@ -111,8 +111,11 @@ def _rk4(kinetics: Callable, stencil: Stencil) -> Advance:
     return _on_padded(run, halo)
 
 
-def _on_padded(run: Callable, halo: int) -> Advance:
-    """Wrap a kernel that works in place on fields with ghost cells as a function of a state without them."""
+def _on_padded(run: Callable, halo: int, boundary: Boundary = PERIODIC) -> Advance:
+    """Wrap a kernel that works in place on fields with ghost cells as a function of a state without them.
+
+    One between walls is told the factor of the ghost cells.
+    """
 
     def advance(
         state: np.ndarray,
@@ -126,7 +129,8 @@ def _on_padded(run: Callable, halo: int) -> Advance:
         u, v = np.pad(state, ((0, 0), (halo, halo), (halo, halo)))
         # The stencils return spacing^2 times the Laplacian, so the diffusivities are divided by spacing^2 once.
         scaled = (diffusivities[0] / spacing**2, diffusivities[1] / spacing**2)
-        u, v = run(u, v, coefficients, *scaled, dt, steps)
+        factor = (boundary.ghost_factor(spacing),) if boundary.walls else ()
+        u, v = run(u, v, coefficients, *scaled, *factor, dt, steps)
         return np.stack([u, v])[:, halo:-halo, halo:-halo]
 
     return advance
@@ -206,21 +210,7 @@ def _strang_between_walls(kinetics: Callable, boundary: Boundary) -> Advance:
             react(u, v, coefficients, 0.5 * dt)
         return u, v
 
-    def advance(
-        state: np.ndarray,
-        coefficients: tuple[float, ...],
-        diffusivities: tuple[float, float],
-        length: float,
-        dt: float,
-        steps: int,
-    ) -> np.ndarray:
-        spacing = length / state.shape[-1]
-        u, v = np.pad(state, ((0, 0), (1, 1), (1, 1)))
-        scaled = (diffusivities[0] / spacing**2, diffusivities[1] / spacing**2)
-        u, v = run(u, v, coefficients, *scaled, boundary.ghost_factor(spacing), dt, steps)
-        return np.stack([u, v])[:, 1:-1, 1:-1]
-
-    return advance
+    return _on_padded(run, 1, boundary)
 
 
 def _diffuse(field: np.ndarray, decay: np.ndarray, diffusivity: float) -> np.ndarray:

@@ -38,18 +38,6 @@ class Box:
         drawn = {name: float(low + (high - low) * rng.random()) for name, (low, high) in self.ranges.items()}
         return self.derive(drawn) if self.derive else drawn
 
-    def contains(self, p: Mapping[str, float]) -> bool:
-        """Return whether every coefficient lies in its range."""
-        return all(low <= p[name] <= high for name, (low, high) in self.ranges.items())
-
-    def overlaps(self, other: "Box") -> bool:
-        """Return whether the two boxes share more than a boundary."""
-        shared = (
-            (name, max(r[0], other.ranges[name][0]), min(r[1], other.ranges[name][1]))
-            for name, r in self.ranges.items()
-        )
-        return all(low < high or self.ranges[name] == other.ranges[name] for name, low, high in shared)
-
 
 def around(value: float, share: float) -> tuple[float, float]:
     """Return the range (low, high) of values that differ from `value` by up to the fraction `share`."""

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,13 +12,14 @@ from rdjepa.pde.boundary import PERIODIC, Boundary
 from rdjepa.pde.grid import Grid
 from rdjepa.pde.kinetics import on_symbols
 from rdjepa.pde.laplacian import Laplacian
-from rdjepa.pde.sampling import Box, around, stream
+from rdjepa.pde.sampling import Box, stream
 from rdjepa.pde.screening import Screen
 
 if TYPE_CHECKING:
     from rdjepa.pde.distance import Apart
 
 Coefficients = Mapping[str, float]
+REGIMES = ("id", "coeff-ood", "ic-ood")
 
 
 @dataclass(frozen=True)
@@ -200,39 +201,6 @@ class System:
     def diffusivities(self, p: Coefficients) -> tuple[float, float]:
         """Return the diffusivities of u and v, in length^2/time."""
         return p[self.diffusivity_names[0]], p[self.diffusivity_names[1]]
-
-    def near(self, p: Coefficients, name: str, share: float, initial_condition: str = "") -> "System":
-        """Return a system of this form whose coefficients are drawn around given ones.
-
-        One random equation of a family becomes a system with many trajectories, as the named ones are. Its step is
-        shorter by as much as coefficients may be larger, since diffusivities limit it.
-
-        Args:
-            p: the coefficients, such as those of a trajectory.
-            name: of the new system.
-            share: every coefficient differs by up to this fraction of its value.
-            initial_condition: the only one of regime "id" that is kept; all of them by default.
-
-        Raises:
-            ArgumentError: a coefficient without a value, a share outside [0, 1), or an unknown initial condition.
-        """
-        if lacking := [each.name for each in self.coefficients if each.name not in p]:
-            raise ArgumentError(
-                f"expected a value of every coefficient of {self.name}, got none of {lacking[0]}; add it"
-            )
-        if not 0 <= share < 1:
-            raise ArgumentError(f"expected a share from 0 to below 1, got {share}; 0.1 is 10 % up or down")
-        known = self.regime("id").initial_conditions
-        kept = tuple(each for each in known if initial_condition in ("", each.name))
-        if not kept:
-            raise ArgumentError(
-                f"expected an initial condition of {self.name}, got {initial_condition!r}; "
-                f"known: {', '.join(each.name for each in known)}"
-            )
-        spans = {each.name: around(p[each.name], share) for each in self.coefficients}
-        regimes = {"id": Regime((Box({each: (min(span), max(span)) for each, span in spans.items()}),), kept)}
-        numerics = replace(self.numerics, dt=self.numerics.dt / (1 + share))
-        return replace(self, name=name, title=name, label="", regimes=regimes, family="", numerics=numerics)
 
     def latex(self) -> tuple[str, str]:
         """Return the two equations in LaTeX, rendered from the code of the kinetics."""

@@ -26,7 +26,7 @@ from rdjepa.pretraining.engine import Engine, explain_out_of_memory
 from rdjepa.pretraining.monitor import gradient_norms, short_line
 from rdjepa.pretraining.prefetch import Prefetcher
 from rdjepa.pretraining.processes import Ranks
-from rdjepa.pretraining.state import Pretraining, newest_state, resume, state_name
+from rdjepa.pretraining.state import TrainingState, resume, saved_states, state_name
 from rdjepa.progress import Progress
 
 VALIDATION_SEED = 4321
@@ -90,7 +90,7 @@ def pretrain(
     device, engine, ranks = device or torch.device("cpu"), engine or Engine(), ranks or Ranks()
     parts = ranks.parts(config.batch, engine.accumulate)
     with explain_out_of_memory(), _alone(run) if ranks.leads else contextlib.nullcontext():
-        training = Pretraining(preset, config, device, engine, ranks, model, start)
+        training = TrainingState(preset, config, device, engine, ranks, model, start)
         if ranks.leads:
             _claim(run, dataset, resuming)
         if resuming:
@@ -109,7 +109,7 @@ def pretrain(
 
 
 def _loop(
-    training: Pretraining,
+    training: TrainingState,
     dataset: Dataset,
     parts: list[slice],
     held_out: list[Batch],
@@ -147,7 +147,7 @@ def _loop(
             if save:
                 training.save(run / "state" / state_name(step), _checksum(run / METRICS))
                 # Two states are kept: if the newest is damaged, a resumed run starts from the one before.
-                for old in newest_state(run)[2:]:
+                for old in saved_states(run)[2:]:
                     old.unlink()
             if measure:
                 latest.pop("warnings", None)
@@ -156,7 +156,7 @@ def _loop(
                 progress(step, config.steps, short_line(latest))
 
 
-def _held_out(validation: Dataset, training: Pretraining) -> list[Batch]:
+def _held_out(validation: Dataset, training: TrainingState) -> list[Batch]:
     """Return the fixed batches of the diagnostics."""
     return [
         validation.batch(VALIDATION_SEED, i, VALIDATION_BATCH, training.side, training.objective).to(training.device)
@@ -164,7 +164,7 @@ def _held_out(validation: Dataset, training: Pretraining) -> list[Batch]:
     ]
 
 
-def _stay(training: Pretraining, held_out: list[Batch], run: Path, line: Line | None) -> None:
+def _stay(training: TrainingState, held_out: list[Batch], run: Path, line: Line | None) -> None:
     """Measure and save weights that no step changes, as step 0; a resumed run does it again."""
     metrics = {"step": 0} | _measure(training, {}, held_out)
     (run / METRICS).unlink(missing_ok=True)
@@ -174,7 +174,7 @@ def _stay(training: Pretraining, held_out: list[Batch], run: Path, line: Line | 
     training.save(run / "state" / state_name(0), _checksum(run / METRICS))
 
 
-def _measure(training: Pretraining, norms: Mapping, held_out: list[Batch] | None) -> dict:
+def _measure(training: TrainingState, norms: Mapping, held_out: list[Batch] | None) -> dict:
     """Measure the state without changing it: cheap quantities always, the rest if `held_out` is a list, even empty.
 
     Args:

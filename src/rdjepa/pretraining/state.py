@@ -30,7 +30,7 @@ FREE = ("save_every", "log_every", "diagnose_every")  # settings that a resumed 
 NETWORKS = "jepa."  # begins the names of weights in a state, whatever the objective
 
 
-class Pretraining:
+class TrainingState:
     """Networks, optimizer and step count; each step is a pure function of (state, step index).
 
     Args:
@@ -221,19 +221,19 @@ def state_name(step: int) -> str:
     return f"step-{step:08d}.safetensors"
 
 
-def newest_state(run: Path) -> list[Path]:
+def saved_states(run: Path) -> list[Path]:
     """List the saved states of a run directory, newest first."""
     return sorted((run / "state").glob("step-*.safetensors"), reverse=True)
 
 
-def resume(training: Pretraining, run: Path) -> None:
+def resume(training: TrainingState, run: Path) -> None:
     """Restore the newest valid state of a run; a damaged file is passed over for the one before it.
 
     Raises:
         CheckpointError: there are states, and every one is damaged.
     """
     damaged: list[str] = []
-    for path in newest_state(run):
+    for path in saved_states(run):
         try:
             return training.load(path)
         except CheckpointError as error:

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ from rdjepa.data.splits import support
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import FORECASTING
-from rdjepa.errors import StudyError
+from rdjepa.errors import Note, StudyError
 from rdjepa.evaluation.evaluate import Forecast, evaluate
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.evaluation.spectra import RadialSpectra
@@ -115,12 +116,12 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
         own["base"] = combined.RULE if found.base == api.AUTO else found.base
     if constants := forecasters.model_class(found.name).constants:
         own["constants"] = dict(constants)
-    if beside := contenders.rehearsed_keys(cell.forecaster, profile):
-        statistics = checkpoint.read_sources(profile.checkpoint).normalizers
+    if beside := contenders.rehearsal(cell.forecaster, profile):
+        sources, keys = beside
         own["rehearsed"] = {
-            "trajectories": [str(key) for key in beside],
-            "data": {key.system: recipe_fingerprint(key.system) for key in beside},
-            "statistics": identifier(statistics),
+            "trajectories": [str(key) for key in keys],
+            "data": {key.system: recipe_fingerprint(key.system) for key in keys},
+            "statistics": identifier(sources.normalizers),
         }
     weights = checkpoint_fingerprint(profile, found.keeps_decoder) if found.pretrained and not change else ""
     return (
@@ -256,18 +257,20 @@ def compute(
         others = contenders.rehearsed(cell.forecaster, profile, lambda key: read([key])[0])
         start = contenders.forecaster(cell.forecaster, profile, pretrained, cell.k)
         measured = _Curve(partial(map, get, tests), profile.stride)
-        adapted = api.adapt(
-            start,
-            learned,
-            config=profile.adapt,
-            normalizer=normalizer,
-            rehearse=others,
-            base=changes.baseline(cell.forecaster).base,
-            retain=changes.baseline(cell.forecaster).retains,
-            device=device,
-            observe=measured,
-            at=profile.observed,
-        )
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "frame stride", Note)  # a study takes every frame
+            adapted = api.adapt(
+                start,
+                learned,
+                config=profile.adapt,
+                normalizer=normalizer,
+                rehearse=others,
+                base=changes.baseline(cell.forecaster).base,
+                retain=changes.baseline(cell.forecaster).retains,
+                device=device,
+                observe=measured,
+                at=profile.observed,
+            )
         curve = measured.rows
         watch.lap("features")
         # `api.adapt` computes features, decision, updates and the curve in one call, and says what each took.

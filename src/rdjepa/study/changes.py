@@ -11,6 +11,7 @@ from typing import Any, Literal
 from rdjepa.errors import StudyError
 from rdjepa.forecasters import registry as forecasters
 from rdjepa.pretraining.objectives import registry as objectives
+from rdjepa.registry import Registry
 from rdjepa.systems import FAMILIES, SOURCES
 
 FORECASTER = "rd-jepa"  # what a change is a variation of
@@ -78,7 +79,7 @@ class Change:
         return self.sources is None or self.sources < len([name for name in SOURCES if name != system])
 
 
-_REGISTERED: dict[str, Change] = {}
+_REGISTERED = Registry[Change]("a change", "rdjepa.study.changes.register", StudyError)
 
 
 def register(change: Change) -> Change:
@@ -87,17 +88,16 @@ def register(change: Change) -> Change:
     Raises:
         StudyError: the name is taken, by another change or a forecaster, or there is no such group.
     """
-    if change.name in _REGISTERED or change.name in forecasters.names():
-        raise StudyError(f"expected a name of its own, got {change.name!r}, which is taken; give another name")
+    if change.name in forecasters.names():
+        raise StudyError(f"expected a name of its own, got {change.name!r}, which is taken; give another")
     if change.group not in GROUPS:
         raise StudyError(f"expected a group among {', '.join(GROUPS)}, got {change.group!r}; name one of them")
-    _REGISTERED[change.name] = change
-    return change
+    return _REGISTERED.add(change)
 
 
 def names() -> list[str]:
     """Return the registered names in the order of groups, within one in that of registration."""
-    return sorted(_REGISTERED, key=lambda name: list(GROUPS).index(_REGISTERED[name].group))
+    return [change.name for change in sorted(_REGISTERED, key=lambda change: list(GROUPS).index(change.group))]
 
 
 def get(name: str) -> Change:
@@ -106,17 +106,12 @@ def get(name: str) -> Change:
     Raises:
         StudyError: no change has that name; the registered ones are listed.
     """
-    if name not in _REGISTERED:
-        raise StudyError(
-            f"expected a change among {', '.join(names())}, got {name!r}; "
-            "register it with rdjepa.study.changes.register"
-        )
-    return _REGISTERED[name]
+    return _REGISTERED.get(name)
 
 
 def find(name: str) -> Change | None:
     """Return the change of a name, or None for the name of a forecaster."""
-    return _REGISTERED.get(name)
+    return _REGISTERED.find(name)
 
 
 def baseline(name: str) -> forecasters.Baseline:
@@ -130,19 +125,20 @@ def baseline(name: str) -> forecasters.Baseline:
 
 def group(name: str) -> str:
     """Return the group of a change, or that of all forecasters."""
-    return _REGISTERED[name].group if name in _REGISTERED else UNCHANGED
+    return _REGISTERED.get(name).group if name in _REGISTERED else UNCHANGED
 
 
 # The encoder alone is taken over; without a pretrained predictor there is nothing that a slow rate would keep.
-_ENCODER = {"fresh_predictor": True, "rates": "scratch"}
-_FIELDS = {"objective": "field-forecast", "options": {"keep_decoder": True}}  # one pretraining for both decoders
+_ENCODER: dict[str, Any] = {"fresh_predictor": True, "rates": "scratch"}
+# One pretraining for both decoders.
+_FIELDS: dict[str, Any] = {"objective": "field-forecast", "options": {"keep_decoder": True}}
 for _change in (
     Change(REFERENCE, f"{objectives.get(objectives.DEFAULT).title} (reference)", "objectives"),
-    Change("field-forecast", objectives.get("field-forecast").title, "objectives", **_FIELDS),  # type: ignore[arg-type]
-    Change("reference-encoder", "Predictive latent, its encoder alone", "objectives", **_ENCODER),  # type: ignore[arg-type]
-    Change("field-forecast-encoder", "Direct forecast, its encoder alone", "objectives", **_ENCODER, **_FIELDS),  # type: ignore[arg-type]
+    Change("field-forecast", objectives.get("field-forecast").title, "objectives", **_FIELDS),
+    Change("reference-encoder", "Predictive latent, its encoder alone", "objectives", **_ENCODER),
+    Change("field-forecast-encoder", "Direct forecast, its encoder alone", "objectives", **_ENCODER, **_FIELDS),
     *(
-        Change(name, objectives.get(name).title, "objectives", objective=name, **_ENCODER)  # type: ignore[arg-type]
+        Change(name, objectives.get(name).title, "objectives", objective=name, **_ENCODER)
         for name in objectives.names()
         if name not in (objectives.DEFAULT, "field-forecast") and not objectives.get(name).continues
     ),
@@ -169,8 +165,8 @@ for _change in (
     Change("predictor-slow", "Predictor, a tenth of the rate", "adaptation", predictor=0.1),
     Change("predictor-slower", "Predictor, a hundredth of the rate", "adaptation", predictor=0.01),
     Change("decoder-pretrained", "Decoder pretrained after the rest", "adaptation", keep_decoder=True),
-    Change("decoder-kept", "Direct forecast, decoder kept", "adaptation", keep_decoder=True, **_FIELDS),  # type: ignore[arg-type]
+    Change("decoder-kept", "Direct forecast, decoder kept", "adaptation", keep_decoder=True, **_FIELDS),
     Change("decoder-kept-slow", "Direct forecast, decoder kept, a tenth of both rates", "adaptation", keep_decoder=True,
-           predictor=0.1, decoder=0.1, **_FIELDS),  # type: ignore[arg-type]
+           predictor=0.1, decoder=0.1, **_FIELDS),
 ):  # fmt: skip
     register(_change)

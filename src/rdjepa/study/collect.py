@@ -7,8 +7,9 @@
 import hashlib
 import io
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -20,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rdjepa.checks import usable_path
-from rdjepa.errors import StudyError
+from rdjepa.errors import StudyError, first_line
 from rdjepa.io import sealed
 from rdjepa.io.atomic import write_arrays, write_bytes
 from rdjepa.study import registry
@@ -80,26 +81,40 @@ def records(root: Path | str) -> pd.DataFrame:
 
 
 def example(root: Path | str, run: str) -> dict[str, np.ndarray] | None:
-    """Return the fields of one window of a cell in physical units; None where they were not kept.
+    """Return the fields of one window of a cell; for several cells of an export, `examples` reads it once."""
+    return examples(root)(run)
+
+
+def examples(root: Path | str) -> Callable[[str], dict[str, np.ndarray] | None]:
+    """Return the function that gives the fields of one window of a cell, by its id; an export is read once.
 
     Returns:
-        newest (H, W, C), reference and forecast (5, H, W, C), float32; of an export, rounded to half precision.
+        id -> newest (H, W, C), reference and forecast (5, H, W, C) in physical units, float32; of an export, rounded to
+        half precision. None where they were not kept.
     """
     root = Path(root)
-    path = root / "cells" / run / EXAMPLE
-    if path.is_file():
-        content = _content(path, read_record(path.parent).get("files", {}), "move the folder away")
-        return _arrays(content, path)
-    if not (root / EXAMPLES).is_file():
-        return None
-    content = _content(root / EXAMPLES, _read_export(root).files, "export the study again")
-    record = next((record for record in read_records(root) if record["id"] == run), None)
-    if record is None:
-        return None
-    names = {name: f"{_window(record)} {name}" for name in SHARED} | {"forecast": f"{run} forecast"}
-    arrays = _arrays(content, root / EXAMPLES, names.values())
-    found = {name: arrays[key].astype(np.float32) for name, key in names.items() if key in arrays}
-    return found if "forecast" in found else None
+
+    @cache
+    def exported() -> tuple[bytes, dict[str, Record]]:
+        content = _content(root / EXAMPLES, _read_export(root).files, "export the study again")
+        return content, {record["id"]: record for record in read_records(root)}
+
+    def find(run: str) -> dict[str, np.ndarray] | None:
+        path = root / "cells" / run / EXAMPLE
+        if path.is_file():
+            content = _content(path, read_record(path.parent).get("files", {}), "move the folder away")
+            return _arrays(content, path)
+        if not (root / EXAMPLES).is_file():
+            return None
+        content, known = exported()
+        if run not in known:
+            return None
+        names = {name: f"{_window(known[run])} {name}" for name in SHARED} | {"forecast": f"{run} forecast"}
+        arrays = _arrays(content, root / EXAMPLES, names.values())
+        found = {name: arrays[key].astype(np.float32) for name, key in names.items() if key in arrays}
+        return found if "forecast" in found else None
+
+    return find
 
 
 def read_records(root: Path | str) -> list[Record]:
@@ -202,10 +217,10 @@ def _joined(known: Mapping[Path, list[Record]], only: Sequence[str]) -> tuple[di
 def _examples(found: Sequence[Record], origin: Mapping[str, Path]) -> dict[str, np.ndarray]:
     """Return the fields of the first support selection of every setting, what its cells share once."""
     arrays: dict[str, np.ndarray] = {}
-    shown = set()
+    shown, example = set(), {root: examples(root) for root in set(origin.values())}
     for record in sorted(found, key=lambda record: record["support_seed"]):
         setting = tuple(value for key, value in _cell_of(record).items() if key != "support_seed")
-        fields = None if setting in shown else example(origin[record["id"]], record["id"])
+        fields = None if setting in shown else example[origin[record["id"]]](record["id"])
         if fields is not None:
             shown.add(setting)
             arrays[f"{record['id']} forecast"] = fields["forecast"].astype(np.float16)
@@ -265,7 +280,9 @@ def _parquet(content: bytes, path: Path) -> pa.Table:
     try:
         return pq.ParquetFile(io.BytesIO(content)).read(use_threads=False)
     except (ValueError, OSError) as error:  # pyarrow's errors are of these classes
-        raise StudyError(f"expected a table in {path}, got a damaged file ({_line(error)}); make it again") from None
+        raise StudyError(
+            f"expected a table in {path}, got a damaged file ({first_line(error)}); make it again"
+        ) from None
 
 
 def _arrays(content: bytes, path: Path, wanted: Collection[str] | None = None) -> dict[str, np.ndarray]:
@@ -274,12 +291,9 @@ def _arrays(content: bytes, path: Path, wanted: Collection[str] | None = None) -
         with np.load(io.BytesIO(content)) as arrays:
             return {name: arrays[name] for name in arrays if wanted is None or name in wanted}
     except (ValueError, OSError, EOFError, KeyError, BadZipFile, zlib.error, TokenError) as error:
-        raise StudyError(f"expected arrays in {path}, got a damaged file ({_line(error)}); make it again") from None
-
-
-def _line(error: Exception) -> str:
-    """Return the first line of a library's message."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
+        raise StudyError(
+            f"expected arrays in {path}, got a damaged file ({first_line(error)}); make it again"
+        ) from None
 
 
 def _content(path: Path, checksums: Mapping[str, str | None], remedy: str) -> bytes:
@@ -334,13 +348,14 @@ def _refuse_mixtures(found: Iterable[Record]) -> None:
                 f"{_differing(first['identity'], second['identity'])}; move one of the two folders away"
             )
         cells[name] = record
-        # What must agree depends on the scope: test set and statistics over all cells of a profile, the recipe over the
-        # cells of a system, sizes and weights over those of a forecaster. Other settings may differ between scopes.
+        # What must agree depends on the scope: test set and statistics over all cells of a profile, the updates over
+        # those that are trained, the recipe over the cells of a system, sizes and weights over those of a forecaster.
         shared = but_precision(content)
         made = ("settings", "adapt", "checkpoint", "source", "retained", "base", "constants")
         trained = tuple(shared.get(name) for name in made)
         for scope, value in (
             (("protocol",), (content["test"], content["statistics"])),
+            (("updates", record["updates"] > 0), record["updates"]),
             (("system", record["system"]), content["data"]),
             (("forecaster", record["forecaster"]), trained),
             (("pretraining", record["system"], record["forecaster"]), content.get("pretraining")),

@@ -83,21 +83,29 @@ def decided(name: str, k: int) -> str:
     return EncoderTuned.name if several else name
 
 
-def rehearsed_keys(name: str, profile: Profile) -> list[Key]:
-    """Return the keys of what a forecaster rehearses: trajectories that the profile's checkpoint was pretrained on.
+def rehearsal(name: str, profile: Profile) -> tuple[checkpoint.Sources, list[Key]] | None:
+    """Return the data of the profile's checkpoint, and the keys of what a forecaster rehearses of it; None if nothing.
 
     Raises:
         CheckpointError: there is no such checkpoint, or it does not name its data.
     """
     if not changes.baseline(name).rehearses:
-        return []
-    return rehearsing.rehearsed_keys(checkpoint.read_sources(profile.checkpoint), rehearsing.REHEARSED)
+        return None
+    sources = checkpoint.read_sources(profile.checkpoint)
+    keys = rehearsing.rehearsed_keys(sources, rehearsing.REHEARSED)
+    return (sources, keys) if keys else None
+
+
+def rehearsed_keys(name: str, profile: Profile) -> list[Key]:
+    """Return the keys of what a forecaster rehearses; errors as of `rehearsal`."""
+    found = rehearsal(name, profile)
+    return found[1] if found else []
 
 
 def rehearsed(name: str, profile: Profile, get: Callable[[Key], Trajectory]) -> list[np.ndarray]:
     """Return the standardized trajectories (T, H, W, 2) of these keys."""
-    keys = rehearsed_keys(name, profile)
-    return rehearsing.standardized(checkpoint.read_sources(profile.checkpoint), keys, get) if keys else []
+    found = rehearsal(name, profile)
+    return rehearsing.standardized(*found, get) if found else []
 
 
 def untrained(

@@ -24,7 +24,7 @@ from rdjepa.models.rdjepa import PRESETS, build
 from rdjepa.pretraining import objectives, parts
 from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.frames import Frames
-from rdjepa.pretraining.state import Pretraining as Run
+from rdjepa.pretraining.state import TrainingState
 from rdjepa.progress import Progress
 from rdjepa.study import changes
 from rdjepa.study.cell import Cell
@@ -217,7 +217,7 @@ def measure_pretraining(start: Pretraining, device: torch.device) -> dict[str, f
     begun = build(sizes) if start.start else None
     if begun:
         begun.pretrained = ("encoder", "predictor")  # any weights take as long
-    training = Run(start.preset, config, device, model=sizes, start=begun)
+    training = TrainingState(start.preset, config, device, model=sizes, start=begun)
 
     def step() -> None:
         dataset = Dataset(frames, {})

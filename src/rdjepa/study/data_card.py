@@ -1,8 +1,9 @@
 """The data card of one system: equation, ranges, numerics, counts, rejected draws, baseline error and support sets."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from rdjepa.io.markdown import pipe_table
 from rdjepa.pde.system import System
 
 
@@ -67,9 +68,9 @@ def data_card(system: System, summary: Summary, sheet: str) -> str:
             for name, regime in system.regimes.items()
         )
         + "\n\n"
-        + _table(("family", "trajectories"), [(name, str(n)) for name, n in summary.families.items()]),
+        + pipe_table(("family", "trajectories"), [(name, str(n)) for name, n in summary.families.items()]),
         "## Numerics\n\n"
-        + _table(
+        + pipe_table(
             ("quantity", "value"),
             [
                 ("domain", f"[{numerics.origin:g}, {numerics.origin + numerics.length:g})², {numerics.boundary}"),
@@ -81,7 +82,7 @@ def data_card(system: System, summary: Summary, sheet: str) -> str:
             ],
         ),
         "## Trajectories\n\n"
-        + _table(
+        + pipe_table(
             ("split/regime", "trajectories", "draws", "rejected"),
             [
                 (part, str(n), str(summary.draws[part]), f"{1 - n / summary.draws[part]:.1%}")
@@ -94,12 +95,12 @@ def data_card(system: System, summary: Summary, sheet: str) -> str:
         *_kinds(system, summary),
         "## Rejected draws\n\n"
         + (
-            _table(("reason", "draws"), [(k, str(n)) for k, n in summary.reasons.items()])
+            pipe_table(("reason", "draws"), [(k, str(n)) for k, n in summary.reasons.items()])
             if summary.reasons
             else "None."
         ),
         "## Error of no change\n\nRelative L2 error of repeating the newest frame, every window.\n\n"
-        + _table(
+        + pipe_table(
             ("split/regime", "trajectories", *(f"h = {h}" for h in range(1, 6))),
             [
                 (part, str(summary.sampled[part]), *(f"{error:.3f}" for error in errors))
@@ -119,16 +120,16 @@ def data_card(system: System, summary: Summary, sheet: str) -> str:
 def _coefficients(system: System) -> str:
     boxes = [box for regime in system.regimes.values() for box in regime.boxes]
     if not any(box.derive for box in boxes):
-        return _table(("coefficient", "meaning", "unit", *system.regimes), _ranges(system))
+        return pipe_table(("coefficient", "meaning", "unit", *system.regimes), _ranges(system))
     meanings = [(f"`{c.name}`", c.description, c.unit) for c in system.coefficients]
     drawn = [
         (box.name, "; ".join(f"`{name}` {low:.3g} to {high:.3g}" for name, (low, high) in box.ranges.items()))
         for box in boxes
     ]
     return (
-        _table(("coefficient", "meaning", "unit"), meanings)
+        pipe_table(("coefficient", "meaning", "unit"), meanings)
         + "\n\nThey follow from numbers that are drawn uniformly, other ones for each kind of equation:\n\n"
-        + _table(("kind", "drawn"), drawn)
+        + pipe_table(("kind", "drawn"), drawn)
     )
 
 
@@ -139,10 +140,10 @@ def _kinds(system: System, summary: Summary) -> list[str]:
     accepted = [(kind, str(made), str(drawn), f"{made / drawn:.0%}") for kind, (made, drawn) in summary.kinds.items()]
     distances = [(name, f"{value:.3f}") for name, value in summary.closest.items()]
     return [
-        "## Kinds of equations\n\n" + _table(("kind", "trajectories", "draws", "accepted"), accepted),
+        "## Kinds of equations\n\n" + pipe_table(("kind", "trajectories", "draws", "accepted"), accepted),
         "## Distance to what is held out\n\n"
         "The smallest distance of the trajectories to which each equation is the nearest one; a draw nearer than "
-        f"{system.apart.least:g} is rejected.\n\n" + _table(("held out", "smallest distance"), distances),
+        f"{system.apart.least:g} is rejected.\n\n" + pipe_table(("held out", "smallest distance"), distances),
     ]
 
 
@@ -165,9 +166,4 @@ def _supports(summary: Summary) -> str:
     rows = [(str(seed), ", ".join(map(str, indices))) for seed, indices in summary.support.items()]
     same = "; ".join(f"{a} and {b}" for a, b in summary.coinciding)
     warning = f"\n\n**Seeds that select the same trajectory at K = 1: {same}.**" if same else ""
-    return _table(("seed", "pool indices in order; K takes the first K"), rows) + warning
-
-
-def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return pipe_table(("seed", "pool indices in order; K takes the first K"), rows) + warning

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +12,9 @@ from rdjepa.data import manifest, store
 from rdjepa.data.build import BuildReport, build
 from rdjepa.data.parallel import check_workers
 from rdjepa.data.simulate import simulate
-from rdjepa.data.splits import coinciding_seeds, support_set
+from rdjepa.data.splits import coinciding_seeds, support_order
 from rdjepa.data.trajectory import SPLITS, Key, Trajectory
-from rdjepa.errors import ArgumentError, DataError
+from rdjepa.errors import ArgumentError, Note, warn
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.persistence import persistence
@@ -36,7 +36,7 @@ class Support:
     """Content of support.json.
 
     Attributes:
-        pool: number of trajectories that are chosen from.
+        pool: number of trajectories of the full benchmark, which are chosen from.
         order: seed -> indices, of which the first K are the support set.
         coinciding_at_1: pairs of seeds that select the same trajectory at K = 1.
     """
@@ -84,7 +84,12 @@ def build_dataset(
             )
         if name.endswith(".py"):
             sources[system.name] = str(Path(name).resolve())
-    keys = [key for key in protocol.keys(list(found), splits, scale, count) if key.regime in found[key.system].regimes]
+    keys = [key for system in found.values() for key in _keys(system, splits, scale, count)]
+    if not keys:
+        raise ArgumentError(
+            f"expected trajectories to make, got none: {', '.join(found)} has no split {' or '.join(splits)}; name "
+            "another split or system"
+        )
     manifest.claim(out, found.values())
     built = build(out, keys, sources=sources, workers=workers, scheduler=scheduler, progress=progress)
     for name in found:
@@ -96,17 +101,24 @@ def build_dataset(
     return built
 
 
-def write_support(data: Path | str, system: str) -> Path:
-    """Write the support sets of a system: the pool's order under each of its three seeds, shared by all forecasters.
+def _keys(system: System, splits: Sequence[str], scale: float, count: int | None) -> list[Key]:
+    """Return the keys of a system's trajectories; a user's has test trajectories of every regime that it defines."""
+    keys = [key for key in protocol.keys([system.name], splits, scale, count) if key.regime in system.regimes]
+    others = () if system.name in protocol.SYSTEMS or protocol.role(system.name) == "family" else system.regimes
+    tests = [key for key in keys if (key.split, key.regime) == ("test", "id")]
+    return keys + [replace(key, regime=regime) for regime in others if regime != "id" for key in tests]
 
-    A smaller support set is the beginning of a larger one. Pairs of seeds that select the same trajectory at K = 1 are
+
+def write_support(data: Path | str, system: str) -> Path:
+    """Write the support sets of a system: the pool's order under each of its three seeds, as every study takes it.
+
+    The pool is that of the full benchmark, however much of it is in the data: a study simulates what they lack. A
+    smaller support set is the beginning of a larger one. Pairs of seeds that select the same trajectory at K = 1 are
     listed; a study refuses them.
     """
-    pool = len(store.keys(data, system, "pool", "id"))
-    if not pool:
-        raise DataError(f"expected pool trajectories of {system} in {data}, got none; build some first")
+    pool = protocol.counts(system)["pool", "id"]
     seeds, largest = protocol.support_seeds(system), max(protocol.budgets(system))
-    order = {str(seed): tuple(support_set(pool, seed).order[:largest]) for seed in seeds}
+    order = {str(seed): tuple(support_order(pool, seed)[:largest]) for seed in seeds}
     content = Support(pool, order, tuple(coinciding_seeds(pool, 1, seeds)))
     return sealed.write(Path(data) / system / SUPPORT, asdict(content))
 
@@ -145,6 +157,8 @@ def write_cards(data: Path | str, names: Sequence[str] | None = None, progress: 
     entries = manifest.read(data)
     present = list(dict.fromkeys(key.system for key in entries))
     known = systems.every_name()
+    if not names and (of_users := [name for name in present if name not in known]):
+        warn(f"no card of {', '.join(of_users)}, whose equation is in a file; name it with --systems FILE.py", Note)
     chosen = [systems.get(name) for name in (names or [name for name in present if name in known])]
     paths = []
     for number, system in enumerate(chosen):

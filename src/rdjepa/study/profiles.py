@@ -13,7 +13,7 @@ POOL = 1_000
 
 
 @dataclass(frozen=True)
-class Pretraining:
+class PretrainingSizes:
     """Sizes of the pretrainings of a study that compares them; what is not said is the preset's own.
 
     Attributes:
@@ -56,7 +56,7 @@ class Profile:
     statistics: int = POOL
     curve: tuple[int, ...] = ()
     stride: int = 4
-    pretraining: Pretraining | None = None
+    pretraining: PretrainingSizes | None = None
 
     @property
     def grid(self) -> int:
@@ -92,7 +92,7 @@ _ABLATION = Profile(
     test=30,
     statistics=300,
     curve=(100, 400, 1_000),
-    pretraining=Pretraining(),
+    pretraining=PretrainingSizes(),
 )
 PROFILES = {
     "paper": Profile("paper", "runs/paper/model", "paper", "paper", adapt.PROFILES["paper"]),
@@ -100,7 +100,7 @@ PROFILES = {
     "nano": Profile("nano", "nano", "nano", "nano", _NANO, test=30, curve=(100, 400, 1_000, 2_000)),
     "ablation": _ABLATION,
     "ablation-long": replace(
-        _ABLATION, name="ablation-long", pretraining=Pretraining(steps=50_000, trajectories=1_000, family=10_000)
+        _ABLATION, name="ablation-long", pretraining=PretrainingSizes(steps=50_000, trajectories=1_000, family=10_000)
     ),
 }
 

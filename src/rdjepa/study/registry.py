@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from dataclasses import field as with_default
 from typing import Any
 
-from rdjepa.checks import of_class
 from rdjepa.errors import StudyError
 from rdjepa.forecasters import registry as forecasters
+from rdjepa.registry import Registry
 from rdjepa.study import changes, protocol
 
 
@@ -118,7 +118,7 @@ class Study:
         )
 
 
-_REGISTERED: dict[str, Study] = {}
+_REGISTERED = Registry[Study]("a study", "rdjepa.study.registry.register", StudyError)
 
 
 def register(study: Study) -> Study:
@@ -127,15 +127,12 @@ def register(study: Study) -> Study:
     Raises:
         StudyError: the name is taken.
     """
-    if study.name in _REGISTERED:
-        raise StudyError(f"expected a name of its own, got {study.name!r}, which is taken; give another name")
-    _REGISTERED[study.name] = study
-    return study
+    return _REGISTERED.add(study)
 
 
 def names() -> list[str]:
     """Return the registered names: the paper's four, those of this package, then the user's."""
-    return list(_REGISTERED)
+    return _REGISTERED.names()
 
 
 def get(name: str) -> Study:
@@ -144,12 +141,7 @@ def get(name: str) -> Study:
     Raises:
         StudyError: no study has that name; the registered ones are listed.
     """
-    if of_class(name, str, "a study") not in _REGISTERED:
-        raise StudyError(
-            f"expected a study among {', '.join(names())}, got {name!r}; "
-            "register it with rdjepa.study.registry.register"
-        )
-    return _REGISTERED[name]
+    return _REGISTERED.get(name)
 
 
 # The studies of the paper (S3.1).

@@ -1,6 +1,7 @@
 """Compute the missing cells of a study and the pretrainings that they start from, and report the progress (S3.1)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import torch
 
 from rdjepa.data.parallel import check_workers, completed
-from rdjepa.errors import OutputError, StudyError
+from rdjepa.errors import CheckpointError, OutputError, StudyError
 from rdjepa.forecasters import registry as forecasters
 from rdjepa.io.checkpoint import read_sources, shipped
 from rdjepa.models.device import device_named
@@ -51,7 +52,7 @@ def take_statistics(supply: Supply, missing: Sequence[Cell], profile: Profile, k
     """
     names = list(dict.fromkeys(cell.system for cell in missing))
     supply.take_statistics(known, names)
-    if _pretrained(missing):
+    with nullcontext() if _pretrained(missing) else suppress(CheckpointError):  # what starts from no model needs none
         supply.take_pretraining_statistics(read_sources(profile.checkpoint), names, profile.statistics)
 
 

@@ -202,7 +202,8 @@ class Supply:
         return self.root / "pretrainings" / "datasets"
 
     def _statistics(self, system: str, count: int) -> Path:
-        return self.root / "statistics" / f"{system}-{count}-{self.grid}.json"
+        """Return the place of field statistics; data of another recipe have others."""
+        return self.root / "statistics" / f"{system}-{recipe_fingerprint(system)[:12]}-{count}-{self.grid}.json"
 
     def _write_statistics(self, system: str, count: int, normalizer: Normalizer) -> None:
         trajectories = len(pool_keys(system, count))

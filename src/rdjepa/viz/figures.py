@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rdjepa.io.atomic import replacing, write_bytes
-from rdjepa.viz.gif import gif
-from rdjepa.viz.style import ERROR_COLORS, FIELD_COLORS, new_figure
+from rdjepa.io.atomic import write_bytes
+from rdjepa.viz import panels
+from rdjepa.viz.style import ERROR_COLORS, FIELD_COLORS, new_figure, write
 
 BLUE, ORANGE, GREEN, GRAY = "#0072B2", "#D55E00", "#009E73", "#666666"  # safe for color-blind readers
+ACROSS, TILE = 14, 64  # trajectories in a row of a mosaic; pixels per side of one, larger fields are sampled
 
 
 def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
@@ -29,7 +30,7 @@ def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
     modules = sorted({name for m in metrics for name in m.get("gradient_norms", {})})
     gates: Mapping[str, Any] = next((m["gates"] for m in metrics if m.get("gates")), {})
     colors = {"diffusion": BLUE, "reaction": ORANGE}
-    panels: dict[str, list[_Curve]] = {
+    quantities: dict[str, list[_Curve]] = {
         what: [
             _Curve("loss", BLUE, "training", 0.8),
             *(_Curve(name, ORANGE, "held out") for name in ("latent_loss", "held_out_loss")),
@@ -61,7 +62,7 @@ def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
             _Curve("gradient_norm", "black", "all", 0.8),
         ],
     }
-    drawn = {title: [each for each in found if each.points(metrics)] for title, found in panels.items()}
+    drawn = {title: [each for each in found if each.points(metrics)] for title, found in quantities.items()}
     shown = {title: found for title, found in drawn.items() if found}
     columns = min(3, max(1, len(shown)))
     rows = max(1, math.ceil(len(shown) / columns))
@@ -81,7 +82,7 @@ def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
             axis.set_yscale("log")
     for axis in axes.flat[len(shown) :]:
         axis.remove()
-    return _save(figure, path)
+    return write(figure, path)
 
 
 class _Curve(NamedTuple):
@@ -116,9 +117,8 @@ def forecast(
     *,
     title: str,
     horizons: Sequence[int] = (1, 3, 5),
-    component: int = 0,
 ) -> Path:
-    """Draw the reference, the first forecast, and the absolute errors of all forecasts, one column per horizon.
+    """Draw the first component: reference, first forecast, absolute errors of all forecasts, one column per horizon.
 
     Args:
         reference: (N, H, W, C) true future frames.
@@ -126,34 +126,21 @@ def forecast(
         path: PNG file.
         title: of the figure.
         horizons: lead times shown, from 1.
-        component: index of the field component shown.
     """
     shown = [h - 1 for h in horizons]
-    truth = reference[shown, ..., component]
-    errors = {name: np.abs(fields[shown, ..., component] - truth) for name, fields in forecasts.items()}
-    low, high = float(truth.min()), float(truth.max())
+    truth = reference[shown, ..., 0]
+    errors = {name: np.abs(fields[shown, ..., 0] - truth) for name, fields in forecasts.items()}
     worst = max(float(np.quantile(error, 0.995)) for error in errors.values())
-    rows: list[tuple[str, np.ndarray, dict[str, Any]]] = [
-        ("reference", truth, {"cmap": FIELD_COLORS, "vmin": low, "vmax": high})
-    ]
+    field: dict[str, Any] = {"cmap": FIELD_COLORS, "vmin": float(truth.min()), "vmax": float(truth.max())}
+    wrong: dict[str, Any] = {"cmap": ERROR_COLORS, "vmin": 0.0, "vmax": worst}
     first = next(iter(forecasts))
-    rows.append((first, forecasts[first][shown, ..., component], rows[0][2]))
-    rows += [
-        (f"{name}\n|error|", error, {"cmap": ERROR_COLORS, "vmin": 0.0, "vmax": worst})
-        for name, error in errors.items()
-    ]
+    rows = [("reference", truth, field), (first, forecasts[first][shown, ..., 0], field)]
+    rows += [(f"{name}\n|error|", error, wrong) for name, error in errors.items()]
     figure = new_figure(figsize=(2.1 * len(shown) + 1.2, 2.05 * len(rows) + 0.4), layout="constrained")
-    axes = figure.subplots(len(rows), len(shown), squeeze=False)
-    for number, (line, (label, images, style)) in enumerate(zip(axes, rows, strict=True)):
-        for column, (axis, image) in enumerate(zip(line, images, strict=True)):
-            shade = axis.imshow(image, origin="lower", interpolation="nearest", **style)
-            axis.set(xticks=[], yticks=[])
-            if number == 0:
-                axis.set_title(f"h = {horizons[column]}")
-        line[0].set_ylabel(label)
-        figure.colorbar(shade, ax=list(line), shrink=0.85, pad=0.02)
+    crisp = [(label, images, {**look, "interpolation": "nearest"}) for label, images, look in rows]
+    panels.grid(figure, crisp, [f"h = {h}" for h in horizons])
     figure.suptitle(title)
-    return _save(figure, path)
+    return write(figure, path)
 
 
 def learning(
@@ -179,7 +166,7 @@ def learning(
     axes.minorticks_off()
     axes.set(xlabel="updates", ylabel="relative L2 error", ylim=(0, None), title=title)
     axes.legend(frameon=False)
-    return _save(figure, path)
+    return write(figure, path)
 
 
 def contact_sheet(
@@ -216,10 +203,10 @@ def contact_sheet(
                 axis.set_title(f"{'uv'[component]}, frame {frames[frame]}", fontsize=7)
         line[0].set_ylabel(label, fontsize=6, rotation=0, ha="right", va="center")
     figure.suptitle(title, fontsize=9)
-    return _save(figure, path)
+    return write(figure, path)
 
 
-def mosaic(groups: Mapping[str, np.ndarray], path: Path, *, title: str, across: int = 14, size: int = 64) -> Path:
+def mosaic(groups: Mapping[str, np.ndarray], path: Path, *, title: str) -> Path:
     """Draw many trajectories as small tiles, a block per group; the frames of one stand side by side.
 
     Every trajectory has its own color scale.
@@ -228,10 +215,8 @@ def mosaic(groups: Mapping[str, np.ndarray], path: Path, *, title: str, across: 
         groups: label -> (n, frames, H, W), of any n.
         path: PNG file.
         title: of the figure.
-        across: trajectories in a row.
-        size: pixels per side of a tile, at most; larger fields are sampled.
     """
-    blocks = {label: _tiled(fields, across, size) for label, fields in groups.items()}
+    blocks = {label: _tiled(fields) for label, fields in groups.items()}
     heights = [block.shape[0] for block in blocks.values()]
     figure = new_figure(figsize=(16, 16 * (sum(heights) + 40 * len(blocks)) / next(iter(blocks.values())).shape[1]))
     axes = figure.subplots(len(blocks), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
@@ -241,19 +226,19 @@ def mosaic(groups: Mapping[str, np.ndarray], path: Path, *, title: str, across: 
         axis.axis("off")
     figure.suptitle(title, y=0.995)
     figure.subplots_adjust(left=0.01, right=0.99, bottom=0.005, top=0.975, hspace=0.08)
-    return _save(figure, path)
+    return write(figure, path)
 
 
-def _tiled(fields: np.ndarray, across: int, size: int) -> np.ndarray:
+def _tiled(fields: np.ndarray) -> np.ndarray:
     """Return (n, frames, H, W) as one picture between 0 and 1, NaN between the tiles."""
-    step = max(1, fields.shape[-1] // size)
+    step = max(1, fields.shape[-1] // TILE)
     small = fields[..., ::-step, ::step].astype(np.float64)  # images have their first row at the top
     low, high = (ends(small, axis=(1, 2, 3), keepdims=True) for ends in (np.min, np.max))
     small = (small - low) / np.maximum(high - low, 1e-12)
     tiles = np.pad(small, ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=np.nan)
     strips = [np.pad(np.hstack(list(tile)), ((0, 2), (0, 3)), constant_values=np.nan) for tile in tiles]
-    strips += [np.full_like(strips[0], np.nan)] * (-len(strips) % across)
-    return np.vstack([np.hstack(strips[row : row + across]) for row in range(0, len(strips), across)])
+    strips += [np.full_like(strips[0], np.nan)] * (-len(strips) % ACROSS)
+    return np.vstack([np.hstack(strips[row : row + ACROSS]) for row in range(0, len(strips), ACROSS)])
 
 
 def animation(
@@ -262,44 +247,25 @@ def animation(
     path: Path,
     *,
     title: str,
-    component: int = 0,
     per_second: int = 6,
 ) -> Path:
-    """Animate reference, forecasts and absolute errors as a GIF.
+    """Animate the first component of reference, forecasts and absolute errors as a GIF.
 
     Args:
         reference: (n, H, W, C) frames.
         forecasts: forecaster -> (n, H, W, C) forecasts of those frames.
         path: GIF file.
         title: of every frame.
-        component: index of the field component shown.
         per_second: frames per second.
     """
-    truth = reference[..., component]
-    panels = [("reference", truth, FIELD_COLORS, float(truth.min()), float(truth.max()))]
-    errors = {name: np.abs(fields[..., component] - truth) for name, fields in forecasts.items()}
+    truth = reference[..., 0]
+    errors = {name: np.abs(fields[..., 0] - truth) for name, fields in forecasts.items()}
     worst = max(float(np.quantile(error, 0.995)) for error in errors.values())
+    field: dict[str, Any] = {"cmap": FIELD_COLORS, "vmin": float(truth.min()), "vmax": float(truth.max())}
+    wrong: dict[str, Any] = {"cmap": ERROR_COLORS, "vmin": 0.0, "vmax": worst}
+    rows = [("reference", truth, field)]
     for name, fields in forecasts.items():
-        panels.append((name, fields[..., component], FIELD_COLORS, panels[0][3], panels[0][4]))
-        panels.append((f"{name} |error|", errors[name], ERROR_COLORS, 0.0, worst))
-    figure = new_figure(figsize=(2.2 * len(panels), 2.7), layout="constrained")
-    axes = figure.subplots(1, len(panels))
-    images = []
-    for axis, (label, frames, colors, low, high) in zip(axes, panels, strict=True):
-        axis.set(xticks=[], yticks=[])
-        axis.set_title(label, fontsize=8)
-        images.append(axis.imshow(frames[0], origin="lower", cmap=colors, vmin=low, vmax=high))
+        rows += [(name, fields[..., 0], field), (f"{name} |error|", errors[name], wrong)]
+    figure = new_figure(figsize=(2.2 * len(rows), 2.7), layout="constrained")
     figure.suptitle(title, fontsize=9)
-
-    def draw(number: int) -> None:
-        for image, (_, frames, *_rest) in zip(images, panels, strict=True):
-            image.set_data(frames[number])
-
-    return write_bytes(path, gif(figure, draw, len(truth), per_second))
-
-
-def _save(figure: Any, path: Path) -> Path:
-    """Write a figure atomically and return its path."""
-    with replacing(path) as part:
-        figure.savefig(part, format=path.suffix.removeprefix("."), dpi=150)
-    return path
+    return write_bytes(path, panels.movie(figure, rows, per_second))

@@ -8,8 +8,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
+DPI = 70  # pixels per inch
 
-def gif(figure: Figure, draw: Callable[[int], None], count: int, per_second: int, dpi: int = 70) -> bytes:
+
+def gif(figure: Figure, draw: Callable[[int], None], count: int, per_second: int) -> bytes:
     """Return the GIF of a figure's frames, which plays without end.
 
     Args:
@@ -17,9 +19,8 @@ def gif(figure: Figure, draw: Callable[[int], None], count: int, per_second: int
         draw: changes the figure into the frame of a number.
         count: frames.
         per_second: frames per second.
-        dpi: pixels per inch of the figure.
     """
-    figure.set_dpi(dpi)
+    figure.set_dpi(DPI)
     canvas = FigureCanvasAgg(figure)
     pictures = []
     for number in range(count):

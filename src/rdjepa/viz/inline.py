@@ -13,10 +13,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from rdjepa.io.atomic import write_bytes
-from rdjepa.viz.gif import gif
+from rdjepa.viz import panels
 from rdjepa.viz.style import ERROR_COLORS, FIELD_COLORS
 
 SHOWN = 5  # frames of a trajectory in its picture
+SIZE = 1.6  # inches of a frame
 
 
 class Drawing(Figure):
@@ -58,7 +59,7 @@ class Movie:
         return write_bytes(path, self.gif)
 
 
-def frames(fields: np.ndarray, times: np.ndarray, size: float = 1.6) -> Drawing:
+def frames(fields: np.ndarray, times: np.ndarray, size: float = SIZE) -> Drawing:
     """Draw a few frames of a trajectory, evenly chosen, a row for each component with its own scale of colors.
 
     Args:
@@ -82,23 +83,21 @@ def frames(fields: np.ndarray, times: np.ndarray, size: float = 1.6) -> Drawing:
     return figure
 
 
-def forecast(reference: np.ndarray | None, made: np.ndarray, component: int = 0, size: float = 1.6) -> Drawing:
+def forecast(reference: np.ndarray | None, made: np.ndarray, component: int = 0) -> Drawing:
     """Draw a forecast (N, H, W, C), and above it the reference, below it the absolute error, where there is one."""
     truth = None if reference is None else reference[..., component]
     shown = made[..., component]
     like = shown if truth is None else truth
     scale = {"cmap": FIELD_COLORS, "vmin": float(like.min()), "vmax": float(like.max())}
-    rows: list[tuple[str, np.ndarray, dict[str, Any]]] = [("forecast", shown, scale)]
+    rows: list[panels.Row] = [("forecast", shown, scale)]
     if truth is not None:
         error = np.abs(shown - truth)
         rows = [("reference", truth, scale), *rows, ("|error|", error, {"cmap": ERROR_COLORS, "vmin": 0.0})]
         rows[2][2]["vmax"] = float(error.max()) or 1.0
-    return _panels(rows, size)
+    return _grid(rows)
 
 
-def look(
-    reference: np.ndarray, made: np.ndarray, half: np.ndarray, future: np.ndarray, level: float, size: float = 1.6
-) -> Drawing:
+def look(reference: np.ndarray, made: np.ndarray, half: np.ndarray, future: np.ndarray, level: float) -> Drawing:
     """Draw a forecast beside what came, with its error and the half width of its interval, and one of what is to come.
 
     Args:
@@ -107,7 +106,6 @@ def look(
         half: (N, H, W), half the width of its interval.
         future: (N, H, W), the forecast of frames that are not known.
         level: of the interval.
-        size: inches of a frame.
     """
     truth, error = reference, np.abs(made - reference)
     field = {"cmap": FIELD_COLORS, "vmin": float(truth.min()), "vmax": float(truth.max())}
@@ -119,22 +117,14 @@ def look(
         (f"half width, {level:.0%}", half, wrong),
         ("beyond the end", future, field),
     ]
-    return _panels(rows, size)
+    return _grid(rows)
 
 
-def _panels(rows: Sequence[tuple[str, np.ndarray, dict[str, Any]]], size: float) -> Drawing:
-    """Draw rows of images (N, H, W), a column for each horizon, each row with its label and scale of colors."""
-    count = len(rows[0][1])
-    figure = Drawing(figsize=(size * count + 0.8, size * len(rows) + 0.2), dpi=80, layout="constrained")
-    axes = figure.subplots(len(rows), count, squeeze=False)
-    for number, (line, (label, images, style)) in enumerate(zip(axes, rows, strict=True)):
-        for h, (axis, image) in enumerate(zip(line, images, strict=True), start=1):
-            shade = axis.imshow(image, origin="lower", **style)
-            axis.set(xticks=[], yticks=[])
-            if number == 0:
-                axis.set_title(f"h = {h}", fontsize=8)
-        line[0].set_ylabel(label)
-        figure.colorbar(shade, ax=list(line), shrink=0.85, pad=0.02)
+def _grid(rows: Sequence[panels.Row]) -> Drawing:
+    """Draw rows of images (N, H, W), a column for each horizon."""
+    horizons = range(1, len(rows[0][1]) + 1)
+    figure = Drawing(figsize=(SIZE * len(horizons) + 0.8, SIZE * len(rows) + 0.2), dpi=80, layout="constrained")
+    panels.grid(figure, rows, [f"h = {h}" for h in horizons], fontsize=8)
     return figure
 
 
@@ -147,22 +137,12 @@ def curve(losses: Sequence[float]) -> Drawing:
     return figure
 
 
-def movie(panels: Mapping[str, np.ndarray], per_second: int = 6) -> Movie:
+def movie(shown: Mapping[str, np.ndarray]) -> Movie:
     """Animate fields (T, H, W) side by side, all with the scale of colors of the first."""
-    first = next(iter(panels.values()))
-    style = {"cmap": FIELD_COLORS, "vmin": float(first.min()), "vmax": float(first.max())}
-    figure = Drawing(figsize=(2.4 * len(panels), 2.6), layout="constrained")
-    images = []
-    for axis, (label, fields) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
-        axis.set(xticks=[], yticks=[])
-        axis.set_title(label, fontsize=8)
-        images.append(axis.imshow(fields[0], origin="lower", **style))
-
-    def draw(number: int) -> None:
-        for image, fields in zip(images, panels.values(), strict=True):
-            image.set_data(fields[number])
-
-    return Movie(gif(figure, draw, len(first), per_second))
+    first = next(iter(shown.values()))
+    look = {"cmap": FIELD_COLORS, "vmin": float(first.min()), "vmax": float(first.max())}
+    figure = Drawing(figsize=(2.4 * len(shown), 2.6), layout="constrained")
+    return Movie(panels.movie(figure, [(label, fields, look) for label, fields in shown.items()]))
 
 
 def card(title: str, facts: Mapping[str, str], figure: Drawing | None) -> str:

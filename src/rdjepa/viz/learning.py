@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rdjepa.io.atomic import replacing
-from rdjepa.viz.style import logarithmic, new_figure, print_style
+from rdjepa.viz.style import logarithmic, new_figure, print_style, write
 
 Bar = tuple[float, float, float]  # mean, smallest and largest over draws
 
@@ -51,6 +50,4 @@ def learning_curve(
         else:
             axes.set_ylim(0, None)
         figure.legend(loc="outside right upper")
-        with replacing(path) as part:
-            figure.savefig(part, format="png", dpi=150)
-    return Path(path)
+        return write(figure, path)

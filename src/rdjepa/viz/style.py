@@ -84,8 +84,13 @@ def save(figure: Any, out: Path, name: str) -> list[Path]:
     paths = [out / f"{name}.pdf", out / f"{name}.png"]
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # keep the layout of the line above, so that both files have the same
-    with replacing(paths[0]) as part:
-        figure.savefig(part, format="pdf", metadata={"CreationDate": None})
-    with replacing(paths[1]) as part:
-        figure.savefig(part, format="png", dpi=200)
+    write(figure, paths[0], "figure", format="pdf", metadata={"CreationDate": None})
+    write(figure, paths[1], 200)
     return paths
+
+
+def write(figure: Any, path: str | Path, dpi: int | str = 150, format: str = "png", **settings: Any) -> Path:
+    """Write a figure atomically, as PNG unless another format is given, and return its path."""
+    with replacing(path) as part:
+        figure.savefig(part, dpi=dpi, format=format, **settings)
+    return Path(path)

@@ -257,6 +257,9 @@ def test_dates_in_a_file_are_seconds_and_texts_are_none(tmp_path):
     save(tmp_path / "a.npz", FIELDS, times=days)
     (found,) = load(tmp_path / "a.npz")
     assert np.array_equal(found.times, np.arange(10) * 86_400.0)
+    save(tmp_path / "d.npz", FIELDS, times=days - days[0] + np.timedelta64(36, "h"))
+    (found,) = load(tmp_path / "d.npz")
+    assert np.array_equal(found.times, (np.arange(10) + 1.5) * 86_400.0)  # durations are not dates
     save(tmp_path / "b.npz", FIELDS, times=days.astype(str))
     with pytest.raises(RdjepaError, match="real numbers or dates, got <U"):
         load(tmp_path / "b.npz")

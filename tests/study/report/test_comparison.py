@@ -79,4 +79,11 @@ def test_the_sheet_marks_what_lies_below_zero():
     sheet = comparison_sheet(found, "mse", "caption")
     marked = {labels[1]: texts[0].bold for labels, texts in sheet.rows}
     assert marked == {"b": True, "c": False}  # the interval of c reaches zero
-    assert sheet.rows[0][1][0].text.startswith("−110.00 [−120.00, −100.00]") and sheet.rows[0][1][1].text == "100%"
+    assert sheet.rows[0][1][0].text == "−110.00 [−120.00, −100.00]" and sheet.rows[0][1][1].text == "100%"
+
+
+def test_the_sheet_says_where_fewer_selections_were_compared():
+    errors = {"a": [[1.0, 1.1], [1.0, 1.2]], "b": [[2.0, 2.3], [2.0, 2.1]], "c": [[1.0, 1.2]]}
+    sheet = comparison_sheet(against_all(rows(errors), "a", ("mse",)), "mse", "caption")
+    texts = {labels[1]: texts[0].text for labels, texts in sheet.rows}
+    assert texts["c"].endswith("] [1]") and texts["b"].count("[") == 1

@@ -1,5 +1,7 @@
 import math
+from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from rdjepa.study import registry
@@ -56,6 +58,16 @@ def test_what_nothing_trains_needs_no_selection_of_its_own(values):
         {place for place, result in tables.results(each, layout).items() if result.lowest} for each in (values, fewer)
     ]
     assert lowest[0] == lowest[1] != set()
+
+
+def test_what_is_fitted_to_a_support_needs_the_selections_of_the_others(values):
+    """The linear forecast is not trained, and yet another one for another support."""
+    layout = next(each for each in further_tables(registry.get("heldout"), values) if each.title == "All forecasters")
+    linear = values[values["forecaster"] == "persistence"].assign(forecaster="linear")
+    layout = replace(layout, rows=dict(layout.rows) | {"forecaster": (*layout.rows["forecaster"], "linear")})
+    for fewer, marks in ((linear, True), (linear[linear["support_seed"] == 777], False)):
+        found = tables.results(pd.concat([values, fewer]), layout)
+        assert any(result.lowest for result in found.values()) == marks
 
 
 def test_nothing_is_bold_where_the_selections_differ(values, layouts):

@@ -55,7 +55,7 @@ def recording(
             continue
         if line.shape[-1:] == (found.frames,) or name == TIMES[0]:
             if np.dtype(line.dtype).kind in "fiumM":
-                known["times"] = _seconds(line)
+                known["times"] = in_seconds(np.asarray(line[...])).astype(np.float64)
             elif reading.interval is None:
                 raise DataError(
                     f"expected times that are real numbers or dates, got {line.dtype} in {place}; leave {name} out, or "
@@ -70,12 +70,11 @@ def recording(
     return Recording(found.kind, place, chosen, found.axes, found.origin, **known)
 
 
-def _seconds(line: Lazy) -> np.ndarray:
-    """Return times as float64, dates as seconds since the first."""
-    values = np.asarray(line[...])
-    if values.dtype.kind in "mM":
-        values = (values - values.flat[0]) / np.timedelta64(1, "s")
-    return values.astype(np.float64)
+def in_seconds(values: np.ndarray) -> np.ndarray:
+    """Return dates as seconds since the first, durations in seconds, NaN where one is missing; numbers as they are."""
+    if values.dtype.kind == "M":
+        values = values - values.flat[0]
+    return values / np.timedelta64(1, "s") if values.dtype.kind == "m" else values
 
 
 class _Reordered:

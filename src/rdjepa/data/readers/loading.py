@@ -27,7 +27,6 @@ def load(
     source: Any,
     limit: int | None = None,
     minimum_frames: int = FORECASTING.length,
-    multiple_of: int = 1,
     grid: int | None = None,
     reading: Reading | None = None,
 ) -> list[Trajectory]:
@@ -42,7 +41,6 @@ def load(
         limit: read at most this many trajectories; the rest of a large file is not read.
         minimum_frames: smallest number of frames per trajectory: one forecasting window by default, which adaptation
             and evaluation need; a forecast needs its context only.
-        multiple_of: the sides of the grid have to be multiples of this.
         grid: bring the fields to this many points per side, by `Regridding`; as they are when None.
         reading: what the source does not say itself.
 
@@ -55,7 +53,7 @@ def load(
         InsufficientMemoryError: the fields do not fit into memory.
     """
     notes = _Notes()
-    pieces = _trajectories(source, reading or AS_FOUND, minimum_frames, multiple_of, grid, notes)
+    pieces = _trajectories(source, reading or AS_FOUND, minimum_frames, grid, notes)
     found = list(islice(pieces, limit))
     if not found:
         raise DataError(f"expected at least one trajectory, got none in {describe(source)}; give {KNOWN}")
@@ -72,7 +70,7 @@ def trajectories(
 ) -> Iterator[Trajectory]:
     """Read trajectories one at a time, so that memory holds one; arguments and errors as for `load`."""
     notes = _Notes()
-    yield from _trajectories(source, reading or AS_FOUND, minimum_frames, 1, grid, notes)
+    yield from _trajectories(source, reading or AS_FOUND, minimum_frames, grid, notes)
     for sentence in notes.sentences():
         warn(sentence, Note)
 
@@ -95,11 +93,11 @@ class _Notes:
 
 
 def _trajectories(
-    source: Any, reading: Reading, minimum_frames: int, multiple_of: int, grid: int | None, notes: _Notes
+    source: Any, reading: Reading, minimum_frames: int, grid: int | None, notes: _Notes
 ) -> Iterator[Trajectory]:
     for recording in recordings(source, reading):
         components = chosen(recording, reading)
-        require_shape(recording, minimum_frames, multiple_of if grid is None else 1, reading.step)
+        require_shape(recording, minimum_frames, reading.step)
         for sentence in remarks(recording, reading, components):
             notes.say(sentence)
         for index in range(recording.count):
@@ -144,15 +142,12 @@ def remarks(recording: Recording, reading: Reading, components: tuple[int, ...])
         yield f"the times in the source are replaced by an interval of {reading.interval:g}"
 
 
-def require_shape(
-    recording: Recording, minimum_frames: int = FORECASTING.length, multiple_of: int = 1, stride: int = 1
-) -> None:
-    """Refuse a recording with too few frames, or on a grid that does not fit, before it is read.
+def require_shape(recording: Recording, minimum_frames: int = FORECASTING.length, stride: int = 1) -> None:
+    """Refuse a recording with too few frames, or of a line of points, before it is read.
 
     Raises:
         DataError: one of these.
     """
-    height, width = recording.grid
     needed = (minimum_frames - 1) * stride + 1
     if recording.frames < needed:
         taken = f", one of every {stride} of them to be taken" if stride > 1 else ""
@@ -161,9 +156,7 @@ def require_shape(
             f"{recording.place}, axes {' '.join(recording.axes)}; save more frames of each trajectory, or say the "
             "order of axes with --axes"
         )
-    if min(height, width) < 2 or height % multiple_of or width % multiple_of:
-        rule = f"a grid whose sides are multiples of {multiple_of}" if multiple_of > 1 else "a grid of at least 2 x 2"
-        raise DataError(f"expected {rule}, got {height} x {width}; resample or crop the fields")
+    checks.require_grid(*recording.grid)
 
 
 def _trajectory(

@@ -60,7 +60,7 @@ class _Variable:
     def __init__(self, path: Path, name: str, shape: tuple[int, ...], kind: str) -> None:
         self.path, self.name, self.kind = path, name, kind
         self.shape = _line(shape)
-        self.ndim, self.dtype = len(self.shape), np.dtype(kind)
+        self.dtype = np.dtype(kind)
         self._content: np.ndarray | None = None
 
     def __getitem__(self, index: Any) -> np.ndarray:
@@ -84,7 +84,7 @@ class _Reversed:
         self.dataset, self.dtype = dataset, dataset.dtype
         whole = tuple(reversed(dataset.shape))
         self.shape = _line(whole)
-        self.ndim, self._squeezed = len(self.shape), self.shape != whole
+        self._squeezed = self.shape != whole
 
     def __getitem__(self, index: Any) -> np.ndarray:
         if index is Ellipsis or self._squeezed:

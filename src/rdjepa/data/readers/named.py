@@ -68,18 +68,11 @@ class _Values:
     """A variable of xarray as an array: indexing reads, and dates become seconds."""
 
     def __init__(self, variable: Any) -> None:
-        self.variable, self.shape, self.ndim = variable.variable, tuple(variable.shape), variable.ndim
+        self.variable, self.shape = variable.variable, tuple(variable.shape)
         self.dtype = np.dtype(np.float64) if variable.dtype.kind in "mM" else variable.dtype
 
     def __getitem__(self, index: Any) -> np.ndarray:
-        values = np.asarray(self.variable[index].values)
-        if values.dtype.kind not in "mM":
-            return values
-        missing = np.isnat(values)
-        seconds = (values - (values.flat[0] if values.dtype.kind == "M" else np.timedelta64(0))) / np.timedelta64(
-            1, "s"
-        )
-        return np.where(missing, np.nan, seconds.astype(np.float64))
+        return catalog.in_seconds(np.asarray(self.variable[index].values))
 
 
 def _with_labels(found: Recording, variables: Mapping[str, Any], dimensions: Mapping[str, list[str]]) -> Recording:

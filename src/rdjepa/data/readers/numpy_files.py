@@ -11,7 +11,7 @@ from rdjepa.data.readers import catalog
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import DAMAGED, Recording
 from rdjepa.data.readers.sizes import DENSEST, require_held, require_memory
-from rdjepa.errors import DataError
+from rdjepa.errors import DataError, first_line
 
 NPY_START = b"\x93NUMPY"
 ZIP_START = b"PK\x03\x04"
@@ -68,7 +68,6 @@ class _Member:
 
     def __init__(self, path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
         self.path, self.name, self.shape, self.dtype = path, name, shape, dtype
-        self.ndim = len(shape)
         self._content: np.ndarray | None = None
 
     def __getitem__(self, index: Any) -> np.ndarray:
@@ -107,8 +106,7 @@ def _members(path: Path) -> dict[str, Any]:
 
 
 def _unreadable(path: Path, error: Exception) -> DataError:
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     return DataError(
-        f"expected whole arrays of numbers in {path}, got a file that NumPy cannot read ({reason}); "
+        f"expected whole arrays of numbers in {path}, got a file that NumPy cannot read ({first_line(error)}); "
         "save it again with numpy.save or numpy.savez"
     )

@@ -14,7 +14,7 @@ from rdjepa.data.readers import axes as order
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.sizes import require_memory
 from rdjepa.data.trajectory import Trajectory
-from rdjepa.errors import DataError, RdjepaError
+from rdjepa.errors import DataError, RdjepaError, first_line
 
 CHUNK = 64 * 2**20  # bytes that are read at once
 # what h5py, NumPy, Zarr, SciPy, xarray and Pillow raise on files that are cut off, overwritten or made to fail
@@ -198,9 +198,8 @@ class Recording:
 
 def damaged(kind: str, place: str, error: Exception) -> DataError:
     """Return the error of a source that cannot be read."""
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     return DataError(
-        f"expected a whole {kind}, got a truncated, damaged or incomplete one at {place} ({reason}); "
+        f"expected a whole {kind}, got a truncated, damaged or incomplete one at {place} ({first_line(error)}); "
         "fetch or make it again"
     )
 

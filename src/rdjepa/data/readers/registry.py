@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rdjepa.checks import usable_path
+from rdjepa.data.fields import require_axes
 from rdjepa.data.readers import hdf5, matlab, named, numpy_files, pictures, zarr_stores
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import Recording
@@ -85,11 +86,7 @@ def describe(source: Any) -> str:
 
 def _of_trajectory(trajectory: Trajectory) -> Recording:
     fields = np.asarray(trajectory.fields)
-    if fields.ndim != 4:
-        raise DataError(
-            f"expected fields with four axes (frames, height, width, components), got shape {fields.shape}; "
-            "reorder or split the array, for example with numpy.moveaxis"
-        )
+    require_axes(fields)
     return Recording(
         "trajectory",
         "a trajectory in memory",

@@ -4,13 +4,13 @@ Their names, titles and classes are in `rdjepa.pretraining.objectives.registry`,
 package loads. Windows, loop, states, resumption and checkpoints are the same for all of them.
 """
 
-import pkgutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rdjepa.checks import of_class
 from rdjepa.errors import ArgumentError
 from rdjepa.pretraining.objectives.registry import DEFAULT, Objective, get, names, register
+from rdjepa.registry import import_class
 
 if TYPE_CHECKING:
     from rdjepa.pretraining.config import PretrainConfig
@@ -23,10 +23,12 @@ def model_class(name: str) -> "type[ObjectiveModel]":
     """Import the class of a registered objective.
 
     Raises:
-        ArgumentError: unknown name.
+        ArgumentError: unknown name, or a class that cannot be imported.
     """
+    from rdjepa.pretraining.objectives.base import ObjectiveModel
+
     model = get(name).model
-    return model if isinstance(model, type) else pkgutil.resolve_name(model)
+    return model if isinstance(model, type) else import_class(model, ObjectiveModel)
 
 
 def resolved(config: "PretrainConfig") -> "PretrainConfig":

@@ -5,7 +5,7 @@ Nothing here imports a network, so that settings and commands can ask for names 
 
 from dataclasses import dataclass
 
-from rdjepa.errors import ArgumentError
+from rdjepa.registry import Registry, path_of
 
 DEFAULT = "predictive-latent"  # the paper's; runs and checkpoints that name no objective had it
 
@@ -33,10 +33,10 @@ class Objective:
     @property
     def path(self) -> str:
         """Location of its class, "module:Class"."""
-        return self.model if isinstance(self.model, str) else f"{self.model.__module__}:{self.model.__qualname__}"
+        return path_of(self.model)
 
 
-_REGISTERED: dict[str, Objective] = {}
+_REGISTERED = Registry[Objective]("an objective", "rdjepa.pretraining.objectives.register")
 
 
 def register(objective: Objective) -> Objective:
@@ -45,15 +45,12 @@ def register(objective: Objective) -> Objective:
     Raises:
         ArgumentError: the name is taken.
     """
-    if objective.name in _REGISTERED:
-        raise ArgumentError(f"expected a name of its own, got {objective.name!r}, which is taken; give another name")
-    _REGISTERED[objective.name] = objective
-    return objective
+    return _REGISTERED.add(objective)
 
 
 def names() -> list[str]:
     """Return the registered names."""
-    return list(_REGISTERED)
+    return _REGISTERED.names()
 
 
 def get(name: str) -> Objective:
@@ -62,12 +59,7 @@ def get(name: str) -> Objective:
     Raises:
         ArgumentError: no objective has that name; the registered ones are listed.
     """
-    if name not in _REGISTERED:
-        raise ArgumentError(
-            f"expected an objective among {', '.join(names())}, got {name!r}; "
-            "name one of them, or register it with rdjepa.pretraining.objectives.register"
-        )
-    return _REGISTERED[name]
+    return _REGISTERED.get(name)
 
 
 _HERE = "rdjepa.pretraining.objectives"

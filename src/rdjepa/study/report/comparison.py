@@ -93,7 +93,7 @@ def comparison_sheet(found: pd.DataFrame, metric: str, caption: str) -> Sheet:
         texts = []
         for k in budgets:
             line = lines.loc[(system, other, k)] if (system, other, k) in lines.index else None
-            texts += [Text(MISSING)] * 2 if line is None else _texts(line)
+            texts += [Text(MISSING)] * 2 if line is None else _texts(line, int(lines["supports"].max()))
         rows.append(((label("system", system), label("forecaster", other)), tuple(texts)))
     columns = tuple((label("k", k), part) for k in budgets for part in ("difference [95 %]", "won"))
     return Sheet(caption, (heading("system"), "Against"), columns, tuple(rows))
@@ -117,11 +117,13 @@ def interval(drawn: np.ndarray, forecasts: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _texts(line: pd.Series) -> list[Text]:
+def _texts(line: pd.Series, supports: int) -> list[Text]:
     """Return the difference with its interval, bold where the whole interval is below zero, and the share won.
 
-    A dash replaces the interval of a single matched forecast.
+    A dash replaces the interval of a single matched forecast; the number of support selections follows where others in
+    the table have more.
     """
     numbers = [f"{100 * line[name]:.2f}".replace("-", "−") for name in ("difference", "low", "high")]
     interval = MISSING if np.isnan(line["high"]) else f"{numbers[1]}, {numbers[2]}"
-    return [Text(f"{numbers[0]} [{interval}]", bool(line["high"] < 0)), Text(f"{line['won']:.0%}")]
+    fewer = f" [{line['supports']}]" if line["supports"] < supports else ""
+    return [Text(f"{numbers[0]} [{interval}]{fewer}", bool(line["high"] < 0)), Text(f"{line['won']:.0%}")]

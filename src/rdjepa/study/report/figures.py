@@ -196,16 +196,7 @@ def transfer_errors(found: Material, forecasters: Sequence[str] = PAPER) -> Any:
     figure: Any = canvas.Figure(figsize=(style.WIDTH, 7.6))
     top, bottom = figure.subfigures(2, 1, height_ratios=[2.6, 1])
     style.letter(top, "a")
-    grid = top.subplots(len(found.budgets), len(found.systems), sharex=True, sharey=True)
-    for line, k in zip(grid, found.budgets, strict=True):
-        for axes, system in zip(line, found.systems, strict=True):
-            charts.by_horizon(axes, found.known, system, k, forecasters)
-        line[0].set_ylabel(f"K = {k}\nrelative L² error")
-    for axes, system in zip(grid[0], found.systems, strict=True):
-        axes.set_title(label("system", system))
-    for axes in grid[-1]:
-        axes.set_xlabel("horizon h")
-    charts.legend(top, grid, loc="outside lower center")
+    _horizons(top, found, forecasters)
     subject, *others = forecasters
     for axes, metric, name in zip(bottom.subplots(1, 2), MAIN_METRICS, "bc", strict=True):
         charts.reduction_bars(axes, found.known, found.systems, found.budgets[0], subject, others, metric)
@@ -219,16 +210,7 @@ def errors_by_horizon(found: Material) -> Any:
     """Plot errors of every forecaster against the horizon: a column per system, a row per K."""
     size = (max(style.WIDTH / 2, style.WIDTH / 3 * len(found.systems)), 1.2 + 1.9 * len(found.budgets))
     figure: Any = canvas.Figure(figsize=size)
-    grid = figure.subplots(len(found.budgets), len(found.systems), sharex=True, sharey=True, squeeze=False)
-    for line, k in zip(grid, found.budgets, strict=True):
-        for axes, system in zip(line, found.systems, strict=True):
-            charts.by_horizon(axes, found.known, system, k, found.forecasters)
-        line[0].set_ylabel(f"K = {k}\nrelative L² error")
-    for axes, system in zip(grid[0], found.systems, strict=True):
-        axes.set_title(label("system", system))
-    for axes in grid[-1]:
-        axes.set_xlabel("horizon h")
-    charts.legend(figure, grid, loc="outside lower center")
+    _horizons(figure, found, found.forecasters)
     return figure
 
 
@@ -250,19 +232,54 @@ def spectra(found: Material) -> Any:
     horizons = sorted(found.spectra["horizon"].unique())
     chosen, k = [horizons[0], horizons[-1]], found.budgets[0]
     figure: Any = canvas.Figure(figsize=(style.WIDTH, 4.2))
-    grid = figure.subplots(2, len(found.systems), sharex=True, sharey=True, squeeze=False)
     lines = found.spectra[found.spectra["k"] == k]
-    for row, h in zip(grid, chosen, strict=True):
-        for axes, system in zip(row, found.systems, strict=True):
-            part = lines[(lines["system"].astype(str) == system) & (lines["horizon"] == h)]
-            charts.spectrum(axes, part, found.few)
-        row[0].set_ylabel(f"h = {h}\nenergy")
-    for axes, system in zip(grid[0], found.systems, strict=True):
-        axes.set_title(f"{label('system', system)}, K = {k}")
-    for axes in grid[-1]:
-        axes.set_xlabel("periods per side")
-    charts.legend(figure, grid, loc="outside lower center")
+
+    def plot(axes: Any, system: str, h: int) -> None:
+        part = lines[(lines["system"].astype(str) == system) & (lines["horizon"] == h)]
+        charts.spectrum(axes, part, found.few)
+
+    _grid(figure, found.systems, [(f"h = {h}\nenergy", h) for h in chosen], plot, "periods per side", f", K = {k}")
     return figure
+
+
+def _horizons(figure: Any, found: Material, forecasters: Sequence[str]) -> None:
+    """Plot errors against the horizon: a column per system, a row per K."""
+
+    def plot(axes: Any, system: str, k: int) -> None:
+        charts.by_horizon(axes, found.known, system, k, forecasters)
+
+    rows = [(f"K = {k}\nrelative L² error", k) for k in found.budgets]
+    _grid(figure, found.systems, rows, plot, "horizon h")
+
+
+def _grid(
+    figure: Any,
+    systems: Sequence[str],
+    rows: Sequence[tuple[str, int]],
+    plot: Callable[[Any, str, int], None],
+    below: str,
+    beside: str = "",
+) -> None:
+    """Fill a figure with panels on common axes, a column per system and a row per number, and their legend below.
+
+    Args:
+        figure: figure or subfigure.
+        systems: of the columns.
+        rows: label and number of each.
+        plot: draws the panel of a system and a number.
+        below: label of the x axes.
+        beside: what follows the name of a system in the title of its column.
+    """
+    grid = figure.subplots(len(rows), len(systems), sharex=True, sharey=True, squeeze=False)
+    for line, (name, number) in zip(grid, rows, strict=True):
+        for axes, system in zip(line, systems, strict=True):
+            plot(axes, system, number)
+        line[0].set_ylabel(name)
+    for axes, system in zip(grid[0], systems, strict=True):
+        axes.set_title(f"{label('system', system)}{beside}")
+    for axes in grid[-1]:
+        axes.set_xlabel(below)
+    charts.legend(figure, grid, loc="outside lower center")
 
 
 def _mean(found: Material, k: int, forecaster: str, h: str) -> float:

@@ -120,7 +120,7 @@ def further_tables(study: Study, values: pd.DataFrame) -> list[Layout]:
     ]
     untrained = [name for name in found if name in registry.names() and not registry.get(name).trained]
     for against in untrained:
-        name = label("forecaster", against).lower()
+        name = label("forecaster", against)
         pairs = {f"{each}/{against}": label("forecaster", each) for each in found if each not in untrained}
         caption = f"Share of the error of {name} that is saved, in percent, paired by selection; h = 1..5, {_SPREAD}"
         skill = _by_budget(axes, f"skill-{against}", f"Skill against {name}", caption, list(pairs), first)

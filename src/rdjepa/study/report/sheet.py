@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from rdjepa.io.markdown import pipe_table
+
 MISSING = "—"
 _LATEX = str.maketrans(
     {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "²": "$^2$", "¹": "$^1$", "–": "--", "—": "---", "±": r"$\pm$"}
@@ -40,10 +42,8 @@ class Sheet:
 def markdown(sheet: Sheet) -> str:
     """Return caption and pipe table; the levels of a heading are joined by commas."""
     heads = (*sheet.labels, *(", ".join(column) for column in sheet.columns))
-    lines = [heads, tuple("---" for _ in heads)]
-    for labels, texts in sheet.rows:
-        lines.append((*labels, *(f"**{t.text}**" if t.bold else t.text for t in texts)))
-    return f"{sheet.caption}\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+    rows = [(*labels, *(f"**{t.text}**" if t.bold else t.text for t in texts)) for labels, texts in sheet.rows]
+    return f"{sheet.caption}\n\n{pipe_table(heads, rows)}\n"
 
 
 def latex(sheet: Sheet, name: str) -> str:

@@ -152,7 +152,7 @@ def finding(title: str, found: dict[Place, Result], paper: dict[Place, Result], 
 def _marked(found: dict[Place, Result]) -> dict[Place, Result]:
     """Mark the lowest error of every setting in which all forecasters that learn have the same support seeds.
 
-    What nothing trains takes nothing from a support, so its errors are the same whatever its seeds are.
+    What is neither trained nor fitted takes nothing from a support, so its errors are the same whatever its seeds are.
     """
     settings: dict[Place, list[Place]] = {}
     for place in found:
@@ -175,9 +175,9 @@ def _relevant(values: pd.DataFrame, layout: Layout) -> pd.DataFrame:
 
 
 def _learns(place: Place) -> bool:
-    """Return whether a place is that of a forecaster that is trained; an unknown one is taken to be."""
+    """Return whether a place is that of a forecaster that is trained or fitted; an unknown one is taken to be."""
     name = str(place[_FORECASTER])
-    return name not in registry.names() or registry.get(name).trained
+    return name not in registry.names() or registry.get(name).trained or registry.get(name).fitted
 
 
 def _setting(place: Place) -> Place:

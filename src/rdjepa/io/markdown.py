@@ -1,0 +1,9 @@
+"""Tables in Markdown."""
+
+from collections.abc import Iterable, Sequence
+
+
+def pipe_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table of texts, a line per row below its heading, without a newline at the end."""
+    lines = (head, ["---"] * len(head), *rows)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

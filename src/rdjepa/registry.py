@@ -1,0 +1,107 @@
+"""Entries by name, to which users add their own: forecasters, objectives of pretraining, studies and their changes."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, Generic, Protocol, TypeVar
+
+from rdjepa.errors import ArgumentError, RdjepaError
+
+
+class Named(Protocol):
+    """Anything with a name."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+
+Entry = TypeVar("Entry", bound=Named)
+
+
+class Registry(Generic[Entry]):
+    """Named entries in the order of their registration, for the time of this process.
+
+    Args:
+        kind: what an entry is, with its article, as sentences call it.
+        register: the function with which users add their own, as sentences call it.
+        error: what is raised.
+
+    Attributes:
+        entries: name -> entry.
+    """
+
+    def __init__(self, kind: str, register: str, error: type[RdjepaError] = ArgumentError) -> None:
+        self.entries: dict[str, Entry] = {}
+        self._kind, self._register, self._error = kind, register, error
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is an entry of this name."""
+        return isinstance(name, str) and name in self.entries
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Iterate over the entries."""
+        return iter(self.entries.values())
+
+    def add(self, entry: Entry) -> Entry:
+        """Add an entry and return it.
+
+        Raises:
+            RdjepaError: of the class `error`: its name is taken.
+        """
+        if entry.name in self.entries:
+            raise self._error(f"expected a name of its own, got {entry.name!r}, which is taken; give another name")
+        self.entries[entry.name] = entry
+        return entry
+
+    def names(self) -> list[str]:
+        """Return all names."""
+        return list(self.entries)
+
+    def get(self, name: str) -> Entry:
+        """Return the entry of a name.
+
+        Raises:
+            RdjepaError: of the class `error`: there is none; the names are listed.
+        """
+        if name not in self:
+            raise self._error(
+                f"expected {self._kind} among {', '.join(self.entries)}, got {name!r}; name one of them, or register "
+                f"it with {self._register}"
+            )
+        return self.entries[name]
+
+    def find(self, name: str) -> Entry | None:
+        """Return the entry of a name, or None."""
+        return self.entries.get(name)
+
+
+def path_of(found: str | type) -> str:
+    """Return the location of a class, "module:Class"."""
+    return found if isinstance(found, str) else f"{found.__module__}:{found.__qualname__}"
+
+
+def import_class(path: str, base: type) -> Any:
+    """Import the class that "module:Class" names.
+
+    Raises:
+        ArgumentError: no such module, no such class in it, or a class that is not derived from `base`.
+    """
+    module, _, qualified = path.partition(":")
+    try:
+        found: Any = import_module(module)
+    except ImportError as error:
+        missing = error.name or module
+        raise ArgumentError(
+            f"expected to import {path}, got no module {missing}; install it or put its folder on PYTHONPATH"
+        ) from error
+    for part in qualified.split("."):
+        if not hasattr(found, part):
+            raise ArgumentError(
+                f"expected to import {path}, got no {part} in {module} ({getattr(found, '__file__', module)}); "
+                "define it there, or use the version of the file that has it"
+            )
+        found = getattr(found, part)
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise ArgumentError(f"expected {path} to be a subclass of {base.__name__}, got {found!r}; name another class")
+    return found

@@ -1,0 +1,38 @@
+"""Rows of images with their labels and scales of colors: still, a column for each title, or moving side by side."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rdjepa.viz.gif import gif
+
+Row = tuple[str, np.ndarray, dict[str, Any]]  # label, images (N, H, W), and how `imshow` draws them
+
+
+def grid(figure: Any, rows: Sequence[Row], titles: Sequence[str], **font: Any) -> None:
+    """Draw rows of images, each with its label and scale of colors, below the titles of the columns."""
+    axes = figure.subplots(len(rows), len(titles), squeeze=False)
+    for line, (label, images, look) in zip(axes, rows, strict=True):
+        for axis, image in zip(line, images, strict=True):
+            shade = axis.imshow(image, origin="lower", **look)
+            axis.set(xticks=[], yticks=[])
+        line[0].set_ylabel(label)
+        figure.colorbar(shade, ax=list(line), shrink=0.85, pad=0.02)
+    for axis, title in zip(axes[0], titles, strict=True):
+        axis.set_title(title, **font)
+
+
+def movie(figure: Any, rows: Sequence[Row], per_second: int = 6) -> bytes:
+    """Return the GIF that plays the images of all rows side by side, each below its label."""
+    pictures = []
+    for axis, (label, images, look) in zip(figure.subplots(1, len(rows), squeeze=False)[0], rows, strict=True):
+        axis.set(xticks=[], yticks=[])
+        axis.set_title(label, fontsize=8)
+        pictures.append(axis.imshow(images[0], origin="lower", **look))
+
+    def draw(number: int) -> None:
+        for picture, (_, images, _look) in zip(pictures, rows, strict=True):
+            picture.set_data(images[number])
+
+    return gif(figure, draw, len(rows[0][1]), per_second)
