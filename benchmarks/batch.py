@@ -12,7 +12,6 @@ stopped, also with a larger `--seen`. Losses of runs with different targets cann
 """
 
 import argparse
-import csv
 import json
 import time
 from dataclasses import replace
@@ -27,34 +26,33 @@ from rdjepa.pretraining.config import PROFILES, scaled
 from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.loop import pretrain
 from rdjepa.systems import SOURCES
+from rows import Row, append, call, commands, done, read
 
 RULES = {"constant": 0.0, "square root": 0.5, "linear": 1.0}
+SAME = ("preset", "samples", "seen", "trajectories", "precision", "system", "updates", "test")  # of all runs of a call
+KEY = (*SAME, "batch", "rule")
 FIELDS = (
     "preset", "samples", "seen", "batch", "steps", "rule", "peak", "latent_loss", "mean_loss", "persistence_loss",
-    "target_std", "target_rank", "target_cosine", "system", "updates", "relative_l2", "seconds",
+    "target_std", "target_rank", "target_cosine", "system", "updates", "relative_l2", "seconds", "trajectories",
+    "precision", "test",
 )  # fmt: skip
 
 
-IDENTITY = ("preset", "samples", "seen", "batch", "rule")
+def earlier(row: Row) -> Row:
+    """Rows that do not say numbers of trajectories and precision had the defaults."""
+    return {"trajectories": "40", "precision": "bfloat16", "test": "2"}
 
 
-def read(path: Path) -> list[dict]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def runs(preset: str, samples: int, seen: int, batches: list[int], rules: list[str]) -> list[dict]:
+def runs(arguments: argparse.Namespace) -> list[dict]:
     """Return the runs: the profile's own batch once, the others under every given rule."""
-    own = PROFILES[preset]
+    own, rules = PROFILES[arguments.preset], arguments.rules.split(",")
+    batches = [int(n) for n in arguments.batches.split(",")]
+    same = {name: vars(arguments)[name] for name in SAME}
     return [
-        {
-            "preset": preset,
-            "samples": samples,
-            "seen": seen,
+        same
+        | {
             "batch": batch,
-            "steps": samples // batch,
+            "steps": arguments.samples // batch,
             "rule": rule,
             "peak": own.peak * (batch / own.batch) ** RULES[rule],
         }
@@ -66,10 +64,8 @@ def runs(preset: str, samples: int, seen: int, batches: list[int], rules: list[s
 
 def run(arguments: argparse.Namespace) -> None:
     torch.set_num_threads(arguments.threads)
-    batches = [int(n) for n in arguments.batches.split(",")]
-    known = {tuple(row[name] for name in IDENTITY) for row in read(arguments.out)}
-    asked = runs(arguments.preset, arguments.samples, arguments.seen, batches, arguments.rules.split(","))
-    todo = [each for each in asked if tuple(str(each[name]) for name in IDENTITY) not in known]
+    known = done(arguments.out, KEY, earlier)
+    todo = [each for each in runs(arguments) if tuple(str(each[name]) for name in KEY) not in known]
     if not todo:
         return
     grid = PRESETS[arguments.preset].grid
@@ -99,31 +95,19 @@ def run(arguments: argparse.Namespace) -> None:
         )
         last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
         adapted = rdjepa.adapt(model, learning, steps=arguments.updates, decoder="fresh", retain=0, device="cpu")
-        row = each | {name: last[name] for name in FIELDS if name in last}
+        row = {name: last[name] for name in FIELDS if name in last} | each
         row |= {
-            "system": arguments.system,
-            "updates": arguments.updates,
             "relative_l2": horizon_average(rdjepa.evaluate(adapted, unseen, metrics=("relative_l2",)), "relative_l2"),
             "seconds": round(time.perf_counter() - began),
         }
-        append(arguments.out, row)
+        append(arguments.out, FIELDS, [[row.get(name, "") for name in FIELDS]], earlier)
         print(json.dumps(row), flush=True)
-
-
-def append(path: Path, row: dict) -> None:
-    new = not path.exists()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if new:
-            writer.writeheader()
-        writer.writerow(row)
 
 
 def table(arguments: argparse.Namespace) -> None:
     print("| preset | batch | updates | rule | peak | held-out loss | skill | target rank | adapted error |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for row in read(arguments.rows):
+    for row in read(arguments.rows, earlier):
         updates = int(row["seen"]) // int(row["batch"])
         skill = 1 - float(row["latent_loss"]) / float(row["mean_loss"])
         print(
@@ -134,29 +118,20 @@ def table(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    verbs = parser.add_subparsers(required=True)
-    every = verbs.add_parser("run")
-    every.set_defaults(function=run)
-    every.add_argument("--data", type=Path, default=Path("datasets"))
-    every.add_argument("--work", type=Path, default=Path("runs/batch"))
-    every.add_argument("--out", type=Path, default=Path("benchmarks/results/batch.csv"))
-    every.add_argument("--preset", default="nano")
-    every.add_argument("--samples", type=int, default=72_000, help="of the schedules")
-    every.add_argument("--seen", type=int, default=4_800, help="samples after which the runs are compared")
-    every.add_argument("--batches", default="8,16,4")
-    every.add_argument("--rules", default="square root,constant,linear", help=f"among {', '.join(RULES)}")
-    every.add_argument("--trajectories", type=int, default=40, help="pool trajectories of each system")
-    every.add_argument("--precision", default="bfloat16")
-    every.add_argument("--system", default="barkley", help="held-out system of the adaptation")
-    every.add_argument("--updates", type=int, default=50)
-    every.add_argument("--test", type=int, default=2)
-    every.add_argument("--threads", type=int, default=1)
-    every = verbs.add_parser("table")
-    every.set_defaults(function=table)
-    every.add_argument("rows", type=Path)
-    arguments = parser.parse_args()
-    arguments.function(arguments)
+    parser, go, _ = commands(__doc__, run, table, "batch.csv")
+    go.add_argument("--data", type=Path, default=Path("datasets"))
+    go.add_argument("--work", type=Path, default=Path("runs/batch"))
+    go.add_argument("--preset", default="nano")
+    go.add_argument("--samples", type=int, default=72_000, help="of the schedules")
+    go.add_argument("--seen", type=int, default=4_800, help="samples after which the runs are compared")
+    go.add_argument("--batches", default="8,16,4")
+    go.add_argument("--rules", default="square root,constant,linear", help=f"among {', '.join(RULES)}")
+    go.add_argument("--trajectories", type=int, default=40, help="pool trajectories of each system")
+    go.add_argument("--precision", default="bfloat16")
+    go.add_argument("--system", default="barkley", help="held-out system of the adaptation")
+    go.add_argument("--updates", type=int, default=50)
+    go.add_argument("--test", type=int, default=2)
+    call(parser)
 
 
 if __name__ == "__main__":

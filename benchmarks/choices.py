@@ -24,7 +24,7 @@ from rdjepa.models import spectral
 from rdjepa.models.rdjepa import with_fresh_decoder
 from rdjepa.pretraining.config import PROFILES, scaled
 from rdjepa.systems import SOURCES
-from rows import append, call, commands, read
+from rows import append, call, commands, done, read
 
 CHOICE = ("first", "last", "modes")
 PLACE = ("left_out", "steps", "trajectories", "groups", "rates", "precision", "seed", "updates", "weights")
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
         groups, learned = rates.regrouped(fresh, arguments.groups), rates.scaled(fresh, 1.0, arguments.trunk)
     settings = (groups, rates.text(learned), arguments.precision, str(arguments.seed))
     trial = (*choice, *sizes, *settings)
-    if any(tuple(row[name] for name in FIELDS[: len(trial)]) == trial for row in read(arguments.out)):
+    if trial in done(arguments.out, FIELDS[: len(trial)]):
         return
     config = replace(scaled(PROFILES[rates.PRESET], arguments.steps), ema=(first, last))
     out = arguments.work / "-".join(["without", system, *choice[:2], *(["quadrant"] if arguments.quadrant else [])])

@@ -32,7 +32,7 @@ from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.equation import Remembering
-from rows import append, call, commands, read
+from rows import append, call, commands, done, read
 
 METRIC = "relative_l2"
 PLACE = ("left_out", "k", "stride", "points", "noise")
@@ -59,14 +59,14 @@ class Repeated(Around):
 def run(arguments: argparse.Namespace) -> None:
     """Measure the levels of noise that the file lacks."""
     torch.set_num_threads(arguments.threads)
-    done = {(*(row[name] for name in PLACE), row["fingerprint"]) for row in read(arguments.out)}
+    known = done(arguments.out, (*PLACE, "fingerprint"))
     learning, unseen, normalizer = material(arguments, arguments.k)
     learning, unseen = ([each.coarsened(arguments.points) for each in given] for given in (learning, unseen))
     pretrained, fingerprint = start("rd-jepa-decoder", learning, normalizer, arguments)
     network = Repeated(pretrained, arguments.points)
     for level in arguments.noise.split(","):
         place = (arguments.left_out, str(arguments.k), str(arguments.stride), str(arguments.points), level)
-        if (*place, fingerprint) in done:
+        if (*place, fingerprint) in known:
             continue
         rng = np.random.default_rng(arguments.seed)
 

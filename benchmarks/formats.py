@@ -10,7 +10,6 @@ pictures. `run` calls `rdjepa first-look` for each, with each base, and writes w
 """
 
 import argparse
-import csv
 import time
 from collections.abc import Callable
 from itertools import product
@@ -26,6 +25,7 @@ from scipy.ndimage import gaussian_filter
 import pde
 import rdjepa
 from rdjepa.api import BASES
+from rows import call, read, write
 
 FIELDS = ("source", "equation", "stride", "base", "updates", "seconds", "forecaster", "horizon", "relative_l2")
 
@@ -169,19 +169,19 @@ PLACES: dict[Callable[[Path], Path], str] = {
 def make(arguments: argparse.Namespace) -> None:
     """Simulate and store every source."""
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    for name, (_, write) in SOURCES.items():
-        print(f"{name}: {write(arguments.folder)}", flush=True)
+    for name, (_, source) in SOURCES.items():
+        print(f"{name}: {source(arguments.folder)}", flush=True)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Take a first look at every source, as the command does, and keep its figure and errors."""
     rows: list[tuple] = []
-    for base, (name, (equation, write)) in product(arguments.bases.split(","), SOURCES.items()):
+    for base, (name, (equation, source)) in product(arguments.bases.split(","), SOURCES.items()):
         began = time.perf_counter()
         look = rdjepa.first_look(
-            arguments.folder / PLACES[write], model=arguments.model, steps=arguments.updates, base=base
+            arguments.folder / PLACES[source], model=arguments.model, steps=arguments.updates, base=base
         )
-        picture = look.draw().save(arguments.folder / f"{write.__name__}-{base}.png")
+        picture = look.draw().save(arguments.folder / f"{source.__name__}-{base}.png")
         few = Image.open(picture).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
         few.save(picture, optimize=True)  # a fifth of the bytes, colors within 4 %
         seconds = round(time.perf_counter() - began)
@@ -189,15 +189,12 @@ def run(arguments: argparse.Namespace) -> None:
             place = (name, equation, look.forecaster.stride, base, arguments.updates, seconds, forecaster)
             rows += [(*place, h, round(error, 4)) for h, error in errors.items()]
         print(f"{name}, base {base}: {seconds} s, figure {picture.name}", flush=True)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    with arguments.out.open("w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([FIELDS, *rows])
+    write(arguments.out, FIELDS, rows)
 
 
 def table(arguments: argparse.Namespace) -> None:
     """Print a row per source: the mean error over horizons of each forecaster."""
-    with arguments.rows.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read(arguments.rows)
     names = list(dict.fromkeys(row["forecaster"] for row in rows))
     head = (*FIELDS[:6], *names)
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
@@ -223,8 +220,7 @@ def main() -> None:
     show = verbs.add_parser("table")
     show.set_defaults(function=table)
     show.add_argument("rows", type=Path)
-    arguments = parser.parse_args()
-    arguments.function(arguments)
+    call(parser)
 
 
 if __name__ == "__main__":

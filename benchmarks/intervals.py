@@ -31,22 +31,29 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.forecasters.linear import Linear
 from rdjepa.models.rdjepa import RDJEPA
 from rdjepa.pde.system import REGIMES
-from rows import append, call, commands, read
+from rows import Row, append, call, commands, done, read
 
 PLACE = ("forecaster", "system", "support", "calibration", "updates", "base", "level")
-FIELDS = (*PLACE, "blocks", "regime", "trajectory", "horizon", "coverage", "width", "fingerprint")
+START = ("fingerprint", "hold_out")  # of the pretrained weights, and what is kept back of the support
+FIELDS = (*PLACE, "blocks", "regime", "trajectory", "horizon", "coverage", "width", *START)
+
+
+def earlier(row: Row) -> Row:
+    """Rows that do not say what was kept back of the support had the default."""
+    return {"hold_out": "0.4"}
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Measure the systems that the file does not have with these settings."""
     torch.set_num_threads(arguments.threads)
-    done = {tuple(row[name] for name in PLACE) for row in read(arguments.out)}
+    measured = done(arguments.out, (*PLACE, *START), earlier)
     model = rdjepa.load(arguments.model)
+    start = (model.fingerprint[:12], str(arguments.hold_out))
     acquirer = Acquirer(arguments.cache, arguments.data)
     for system in arguments.systems.split(","):
         settings = (arguments.support, arguments.calibration, arguments.updates, arguments.base, arguments.level)
         place = (arguments.forecaster, system, *map(str, settings))
-        if place in done:
+        if (*place, *start) in measured:
             continue
 
         def get(split: str, index: int, regime: str = "id", system: str = system) -> rdjepa.Trajectory:
@@ -61,9 +68,9 @@ def run(arguments: argparse.Namespace) -> None:
             split, count = ("validation", arguments.id) if regime == "id" else ("test", arguments.ood)
             for index in range(count):
                 found = measure(forecaster, get(split, index, regime).fields, arguments)
-                blocks, known = forecaster.calibration.blocks, model.fingerprint[:12]
-                lines += [(*place, blocks, regime, index, h, *values, known) for h, values in enumerate(found, 1)]
-        append(arguments.out, FIELDS, lines)
+                blocks = forecaster.calibration.blocks
+                lines += [(*place, blocks, regime, index, h, *values, *start) for h, values in enumerate(found, 1)]
+        append(arguments.out, FIELDS, lines, earlier)
         inside = fmean(line[FIELDS.index("coverage")] for line in lines if line[FIELDS.index("regime")] == "id")
         print(f"{arguments.forecaster} {system}: {inside:.3f} of {arguments.level:g} in distribution", flush=True)
 
@@ -107,11 +114,11 @@ def measure(
 
 def table(arguments: argparse.Namespace) -> None:
     """Print coverage by system and regime, the range over trajectories, widths, and how well novelty separates."""
-    found: dict[tuple[str, ...], dict[str, dict[str, list[dict[str, str]]]]] = defaultdict(
+    found: dict[tuple[str, ...], dict[str, dict[str, list[Row]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
-    for row in read(arguments.rows):
-        found[tuple(row[name] for name in PLACE)][row["regime"]][row["trajectory"]].append(row)
+    for row in read(arguments.rows, earlier):
+        found[tuple(row[name] for name in (*PLACE, *START))][row["regime"]][row["trajectory"]].append(row)
     heading = [
         "forecaster",
         "system",

@@ -6,8 +6,8 @@
 The first `--support` trajectories of the pool are described by the pretrained encoder, the next `--calibration` ones
 say how far one of the same kind may be (`rdjepa.adaptation.novelty`). Both are compared with trajectories of the
 validation split (id) and of the out-of-distribution regimes of the test split. Nothing is trained: novelty is that of
-the frozen encoder. `run` appends one line per trajectory and skips the systems that the file has: novelty is the
-median over windows, alarms the share of windows above 1.
+the frozen encoder. `run` appends one line per trajectory and skips what the file has of the same model and numbers:
+novelty is the median over windows, alarms the share of windows above 1.
 """
 
 import argparse
@@ -26,20 +26,24 @@ from rdjepa.data.trajectory import Key
 from rdjepa.data.windows import FORECASTING
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.pde.system import REGIMES
-from rows import append, call, commands, read
+from rows import Row, append, call, commands, done, read
 
 FIELDS = ("system", "support", "calibration", "regime", "trajectory", "novelty", "alarms", "fingerprint")
+KEY = ("system", "support", "calibration", "fingerprint")
 DEFAULT = [name for name in systems.names() if len(systems.get(name).regimes) > 1]
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Measure the systems that the file does not have."""
+    """Measure the systems that the file does not have with these settings."""
     torch.set_num_threads(arguments.threads)
-    done = {row["system"] for row in read(arguments.out)}
+    measured = done(arguments.out, KEY)
     pretrained = rdjepa.load(arguments.model)
     model = RDJEPAForecaster(pretrained).eval()
     acquirer = Acquirer(arguments.cache, arguments.data)
-    for system in (name for name in arguments.systems.split(",") if name not in done):
+    for system in arguments.systems.split(","):
+        settings = (str(arguments.support), str(arguments.calibration), pretrained.fingerprint[:12])
+        if (system, *settings) in measured:
+            continue
 
         def get(split: str, index: int, regime: str = "id", system: str = system) -> np.ndarray:
             return acquirer.get(Key(system, split, regime, index)).coarsened(pretrained.config.grid).fields
@@ -72,11 +76,11 @@ def run(arguments: argparse.Namespace) -> None:
 
 def table(arguments: argparse.Namespace) -> None:
     """Print alarms by system and regime, and how often a trajectory of a regime is above one in distribution."""
-    found: dict[str, dict[str, list[dict[str, str]]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[tuple[str, ...], dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in read(arguments.rows):
-        found[row["system"]][row["regime"]].append(row)
+        found[tuple(row[name] for name in KEY)][row["regime"]].append(row)
     print("| system | regime | n | novelty | alarms | above one in distribution |\n|---|---|---|---|---|---|")
-    for system, regimes in found.items():
+    for (system, *_), regimes in found.items():
         known = [float(row["novelty"]) for row in regimes["id"]]
         for regime, rows in regimes.items():
             values = [float(row["novelty"]) for row in rows]

@@ -38,11 +38,13 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.metrics import relative_l2
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.models.borders import BORDERS
-from rows import append, call, commands, read
+from rows import Row, append, call, commands, done, read
 
 RING = 4  # points at the border, on the model's grid: one patch
 WALLS = ("barkley-neumann", "barkley-robin", "barkley-dirichlet")
-FIELDS = ("question", "system", "choice", "support", "updates", "trajectory", "place", "horizon", "relative_l2")
+PLACE = ("question", "system", "choice", "support", "updates")
+START = ("precision", "fingerprint")  # of the adaptation, and of the weights that it starts from
+FIELDS = (*PLACE, "trajectory", "place", "horizon", "relative_l2", *START)
 QUESTIONS = {
     "borders": ("brusselator", "gray-scott", *WALLS),
     "components": ("gray-scott", "brusselator", "barkley"),
@@ -57,6 +59,14 @@ CHOICES = {
 }
 ON_FULL_GRID = ("grid", "whole")
 Forecast = Callable[[np.ndarray], np.ndarray]
+
+
+def earlier(row: Row) -> Row:
+    """Rows that do not say what was adapted are of the nano of 22 November 2026, or of nano-wide, in bfloat16."""
+    return {
+        "precision": "bfloat16",
+        "fingerprint": "20af7e5be1f2" if row["question"] == "whole" else "fce83b20f15f",
+    }
 
 
 def prepared(question: str, choice: str, trajectory: Trajectory, grid: int) -> Trajectory:
@@ -107,8 +117,9 @@ def measure(question: str, forecast: Forecast, unseen: Trajectory, stride: int) 
 def run(arguments: argparse.Namespace) -> None:
     """Measure what the file does not have."""
     torch.set_num_threads(arguments.threads)
-    done = {tuple(row[name] for name in FIELDS[:5]) for row in read(arguments.out)}
-    grid = rdjepa.load(arguments.model).config.grid
+    measured = done(arguments.out, (*PLACE, *START), earlier)
+    model = rdjepa.load(arguments.model)
+    grid, start = model.config.grid, (arguments.precision, model.fingerprint[:12])
     acquirer = Acquirer(arguments.cache, arguments.data)
     for question in arguments.questions.split(","):
         for support in range(arguments.supports):
@@ -117,7 +128,7 @@ def run(arguments: argparse.Namespace) -> None:
                 for choice in CHOICES[question]:
                     updates = 0 if choice == "persistence" else arguments.updates
                     place: tuple[str, ...] = (question, system, choice, str(support), str(updates))
-                    if place in done:
+                    if (*place, *start) in measured:
                         continue
                     made = adapted(question, choice, prepared(question, choice, known, grid), grid, arguments)
                     rows: list[tuple] = []
@@ -125,8 +136,8 @@ def run(arguments: argparse.Namespace) -> None:
                         unseen = prepared(question, choice, acquirer.get(Key(system, "validation", "id", index)), grid)
                         errors = measure(question, made[name](), unseen, arguments.stride)
                         of = (question, system, name, str(support), str(updates), index)
-                        rows += [(*of, where, h, round(error, 5)) for where, h, error in errors]
-                    append(arguments.out, FIELDS, rows)
+                        rows += [(*of, where, h, round(error, 5), *start) for where, h, error in errors]
+                    append(arguments.out, FIELDS, rows, earlier)
                     print(*place, flush=True)
 
 
@@ -135,13 +146,13 @@ def table(arguments: argparse.Namespace) -> None:
     values: dict[tuple[str, ...], dict[str, dict[str, list[float]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
-    for row in read(arguments.rows):
-        of = tuple(row[name] for name in ("question", "system", "choice", "updates"))
+    for row in read(arguments.rows, earlier):
+        of = tuple(row[name] for name in ("question", "system", "choice", "updates", *START))
         values[of][row["place"]][row["support"]].append(float(row["relative_l2"]))
     print("| question | system | choice | updates | supports | error | of the border |\n|---|---|---|---|---|---|---|")
     for of, places in values.items():
         shown = [spread([fmean(each) for each in by.values()]) for by in (places["whole"], places["border"])]
-        print(f"| {' | '.join(of)} | {len(places['whole'])} | {' | '.join(shown)} |")
+        print(f"| {' | '.join(of[:4])} | {len(places['whole'])} | {' | '.join(shown)} |")
 
 
 def spread(means: list[float]) -> str:

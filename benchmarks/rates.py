@@ -59,7 +59,7 @@ from rdjepa.models.rdjepa import PRESETS
 from rdjepa.pde.sampling import Box, around
 from rdjepa.pde.system import Regime, System
 from rdjepa.systems import SOURCES
-from rows import append, call, commands, read
+from rows import append, call, commands, done, read
 from stride import strided
 
 PRESET, SUPPORT_SEED, METRIC = "nano", 777, "relative_l2"
@@ -73,7 +73,7 @@ KEY = (*TRIAL, "fingerprint")  # of the pretrained weights
 def run(arguments: argparse.Namespace) -> None:
     """Run the missing trials, in the order of the factors, so that an early stop leaves equal numbers of them."""
     torch.set_num_threads(arguments.threads)
-    done = {tuple(row[name] for name in KEY) for row in read(arguments.out)}
+    known = done(arguments.out, KEY)
     system = arguments.left_out
     learning, unseen, normalizer = material(arguments, arguments.k)
     for factor in (float(f) for f in arguments.factors.split(",")):
@@ -83,12 +83,12 @@ def run(arguments: argparse.Namespace) -> None:
             settings = (text(groups), arguments.precision, str(arguments.seed))
             parts = (regrouped(model, arguments.groups), str(arguments.stride))
             described = (system, str(arguments.k), name, arguments.base, *parts, *settings)
-            if (*described, fingerprint) not in done:
+            if (*described, fingerprint) not in known:
                 if arguments.base == "linear" and groups:
                     model = combination.correcting(model, standardized([each.fields for each in learning], normalizer))
                 rows = trial(model, groups, learning, unseen, normalizer, arguments, rehearsed(name, arguments))
                 append(arguments.out, FIELDS, [(*described, *row, len(unseen), fingerprint) for row in rows])
-                done.add((*described, fingerprint))
+                known.add((*described, fingerprint))
                 print(" ".join(described), rows[-1][2], flush=True)
 
 

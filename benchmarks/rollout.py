@@ -25,19 +25,26 @@ from rdjepa.data.acquire import Acquirer
 from rdjepa.data.trajectory import Key
 from rdjepa.evaluation.growth import Growth, growth
 from rdjepa.forecasters.base import CONTEXT
-from rows import append, call, commands, read
+from rows import Row, append, call, commands, done, read
 
 PLACE = ("system", "base", "support", "updates")
-FIELDS = (*PLACE, "trajectory", "stable", "frame", *Growth._fields)
+START = ("precision", "fingerprint")  # of the adaptation, and of the weights that it starts from
+FIELDS = (*PLACE, "trajectory", "stable", "frame", *Growth._fields, *START)
 SYSTEMS = ("gray-scott", "brusselator", "ginzburg-landau", "lambda-omega", "barkley")
 SHOWN = (1, 5, 10, 20, 35)  # frames
+
+
+def earlier(row: Row) -> Row:
+    """Rows that do not say what was adapted are of the nano of 22 November 2026, in bfloat16."""
+    return {"precision": "bfloat16", "fingerprint": "fce83b20f15f"}
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Measure what the file does not have."""
     torch.set_num_threads(arguments.threads)
-    done = {tuple(row[name] for name in PLACE) for row in read(arguments.out)}
+    measured = done(arguments.out, (*PLACE, *START), earlier)
     model = rdjepa.load(arguments.model)
+    start = (arguments.precision, model.fingerprint[:12])
     acquirer = Acquirer(arguments.cache, arguments.data)
     config = replace(PROFILES["nano"], steps=arguments.updates, precision=arguments.precision)
     for support in range(arguments.supports):
@@ -48,7 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
 
             for base in arguments.bases.split(","):
                 place = (system, base, str(support), str(arguments.updates))
-                if place in done:
+                if (*place, *start) in measured:
                     continue
                 forecaster = rdjepa.adapt(
                     model, [get("pool", support)], config=config, base=base, decoder="fresh", retain=0, device="cpu"
@@ -64,22 +71,23 @@ def run(arguments: argparse.Namespace) -> None:
                     errors = growth(made, reference, context[-1], np.array(forecaster.normalizer.mean))
                     frames = zip(*(each.tolist() for each in errors), strict=True)
                     rows += [
-                        (*place, index, stable, frame, *(f"{value:.5g}" for value in values))
+                        (*place, index, stable, frame, *(f"{value:.5g}" for value in values), *start)
                         for frame, values in enumerate(frames, 1)
                     ]
-                append(arguments.out, FIELDS, rows)
+                append(arguments.out, FIELDS, rows, earlier)
                 print(*place, flush=True)
 
 
 def table(arguments: argparse.Namespace) -> None:
     """Print one row per system and kind of forecast: the mean error at some frames, skilful and stable frames."""
     found: dict[tuple, dict[tuple, list[dict[str, str]]]] = defaultdict(lambda: defaultdict(list))
-    for row in read(arguments.rows):
-        found[row["system"], row["base"], row["updates"]][row["support"], row["trajectory"]].append(row)
+    for row in read(arguments.rows, earlier):
+        of = tuple(row[name] for name in ("system", "base", "updates", *START))
+        found[of][row["support"], row["trajectory"]].append(row)
     print(f"| system | base | updates | n | {' | '.join(f'frame {n}' for n in SHOWN)} | better than both | stable |")
     print("|---" * (6 + len(SHOWN)) + "|")
     shown = set()
-    for (system, base, updates), trajectories in found.items():
+    for (system, base, updates, *_), trajectories in found.items():
         grown = [Growth(*(np.array([float(row[name]) for row in rows]) for name in Growth._fields))
                  for rows in trajectories.values()]  # fmt: skip
         if system not in shown:

@@ -5,26 +5,56 @@ With them the two commands that a benchmark with rows has: `run` measures and ap
 
 import argparse
 import csv
+import io
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from rdjepa.io.atomic import write_bytes
+
 Command = Callable[[argparse.Namespace], None]
+Row = dict[str, str]
+Earlier = Callable[[Row], Row]
 
 
-def append(path: Path, fields: Sequence[str], rows: Iterable[Sequence]) -> None:
-    """Add lines to a CSV file, with a heading if it is new."""
-    new = not path.exists()
+def whole(row: Row) -> Row:
+    """Say that a row lacks nothing.
+
+    A benchmark whose rows did not say every setting has a function in its place: what those of a row were, by column.
+    """
+    return {}
+
+
+def append(path: Path, fields: Sequence[str], rows: Iterable[Sequence], earlier: Earlier = whole) -> None:
+    """Add lines to a CSV file, with a heading if it is new; one with fewer columns is written anew with all."""
+    known = read(path, earlier)
+    if not known or list(read(path)[0]) != list(fields):
+        if unknown := {name for row in known for name in row} - set(fields):
+            raise ValueError(f"expected a file with columns {', '.join(fields)}, got {', '.join(unknown)} in {path}")
+        write(path, fields, [*([row[name] for name in fields] for row in known), *rows])
+    else:
+        with path.open("a", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(rows)
+
+
+def write(path: Path, fields: Sequence[str], rows: Iterable[Sequence]) -> None:
+    """Write a CSV file with its heading, in the place of one that is there."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([fields, *rows])
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([fields, *rows] if new else rows)
+    write_bytes(path, text.getvalue().encode())
 
 
-def read(path: Path) -> list[dict[str, str]]:
-    """Return the lines of a CSV file; none if it does not exist."""
+def read(path: Path, earlier: Earlier = whole) -> list[Row]:
+    """Return the lines of a CSV file, with what `earlier` says where columns are missing; none if it does not exist."""
     if not path.exists():
         return []
     with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+        return [earlier(row) | row for row in csv.DictReader(file)]
+
+
+def done(path: Path, key: Sequence[str], earlier: Earlier = whole) -> set[tuple[str, ...]]:
+    """Return the settings, in the columns of a key, that a file has rows of."""
+    return {tuple(row[name] for name in key) for row in read(path, earlier)}
 
 
 def commands(
