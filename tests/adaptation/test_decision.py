@@ -33,6 +33,7 @@ def decided(monkeypatch):
         (0.8, 0.05, 1, {}, retention.UPDATES, retention.SHARE, False),  # what stands beside it does
         (0.8, 0.15, 1, {}, STEPS, 0.0, True),  # neither
         (0.2, 0.15, retention.SEVERAL, {}, STEPS, 0.0, False),
+        (0.2, 0.15, 9, {"trajectories": 1}, retention.UPDATES, retention.SHARE, False),  # squares of a single one
         (0.2, 0.15, 1, {"retains": False}, STEPS, 0.0, False),
         (0.2, 0.15, 1, {"shortens": False}, STEPS, retention.SHARE, False),
     ],

@@ -122,6 +122,13 @@ def test_tiles_of_pretrained_weights_are_blended_with_the_equation_of_the_whole_
         assert "on_others" in adapt(calibrate=wide[1:]).record
 
 
+def test_the_squares_of_one_trajectory_are_one_trajectory_to_what_is_decided(tiny, monkeypatch):
+    """Nine of them: five trajectories or more would retain nothing."""
+    monkeypatch.setattr("rdjepa.adaptation.retention.relative_error", lambda *_: 0.1)
+    wide = np.random.default_rng(0).standard_normal((1, 9, 128, 128, 2)).astype(np.float32)
+    assert rdjepa.adapt(pretrained(), wide, steps=1, tile=True, device="cpu").record["retained"] == 0.5
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [({"steps": 0}, "no update is made"), ({"steps": 1, "rehearse": [trajectory(seed=3)]}, "others are rehearsed")],

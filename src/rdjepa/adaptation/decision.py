@@ -52,6 +52,7 @@ def decide(
     support: Sequence[Tensor],
     steps: int,
     *,
+    trajectories: int | None = None,
     combines: bool = True,
     retains: bool = True,
     shortens: bool = True,
@@ -64,6 +65,7 @@ def decide(
         data: the windows of the support.
         support: its trajectories (T, C, H, W), standardized, on that device.
         steps: updates of a system that the network does not know.
+        trajectories: number of trajectories where the support are squares of them; that of the support when None.
         combines: whether simple forecasts may stand beside it.
         retains: whether some of its weights may be retained, of fewer than `retention.SEVERAL` trajectories.
         shortens: whether there may be fewer updates where they are.
@@ -75,7 +77,7 @@ def decide(
         made, together = combination.combined(network, support, walls)
         told["together"] = together
     known = retention.knows(error, together)
-    share = retention.share_for(known, len(support)) if retains else 0.0
+    share = retention.share_for(known, trajectories or len(support)) if retains else 0.0
     decision = Decision(min(steps, retention.UPDATES) if share and shortens else steps, share, None, told)
     if not made:
         return decision

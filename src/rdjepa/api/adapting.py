@@ -196,6 +196,7 @@ def adapt(
             data,
             learned,
             settings.steps,
+            trajectories=len(support.fields),
             combines=base == AUTO and not tile,
             retains=retain == AUTO,
             shortens=steps is None,
