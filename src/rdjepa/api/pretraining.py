@@ -31,7 +31,7 @@ from rdjepa.pretraining.diagnostics import diagnose
 from rdjepa.pretraining.engine import Engine, explain_out_of_memory, fastest
 from rdjepa.pretraining.frames import Frames
 from rdjepa.pretraining.loop import pretrain as _pretrain
-from rdjepa.pretraining.loop import read_metrics
+from rdjepa.pretraining.run_directory import read_metrics
 from rdjepa.pretraining.start import Start, check_start
 from rdjepa.pretraining.targets import TargetConfig
 from rdjepa.pretraining.tensorboard import Board

@@ -1,24 +1,17 @@
 """The resumable loop that pretrains an encoder on trajectories, with any objective (S2.3-S2.5)."""
 
 import contextlib
-import hashlib
-import json
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
-from filelock import FileLock, Timeout
 
-from rdjepa.errors import ArgumentError, DataError
-from rdjepa.io import checkpoint, sealed
-from rdjepa.io.atomic import write_bytes, writing
+from rdjepa.errors import ArgumentError
 from rdjepa.io.checkpoint import METRICS
 from rdjepa.models.device import autocast, note_emulation
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, ModelConfig
-from rdjepa.pretraining import objectives
+from rdjepa.pretraining import objectives, run_directory
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch, Dataset
 from rdjepa.pretraining.diagnostics import signs_of_collapse
@@ -89,17 +82,17 @@ def pretrain(
         raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}; name one of them")
     device, engine, ranks = device or torch.device("cpu"), engine or Engine(), ranks or Ranks()
     parts = ranks.parts(config.batch, engine.accumulate)
-    with explain_out_of_memory(), _alone(run) if ranks.leads else contextlib.nullcontext():
+    with explain_out_of_memory(), run_directory.alone(run) if ranks.leads else contextlib.nullcontext():
         training = TrainingState(preset, config, device, engine, ranks, model, start)
         if ranks.leads:
-            _claim(run, dataset, resuming)
+            run_directory.claim(run, dataset, resuming)
         if resuming:
             resume(training, run)
         ranks.check_consistent(training.step, "step")
         held_out = _held_out(validation, training) if validation and ranks.leads else []
         log = run / METRICS
         if ranks.leads:
-            _trim(log, training.step, training.curves)
+            run_directory.trim(log, training.step, training.curves)
         if objectives.get(config.objective).trained:
             _loop(training, dataset, parts, held_out, run, min(config.steps, stop_at or config.steps), progress, line)
         elif ranks.leads:
@@ -141,11 +134,11 @@ def _loop(
                 norms = gradient_norms(training.objective, metrics["gradient_norm"], config.clip)
                 metrics |= _measure(training, norms, held_out if measure else None)
                 losses = []
-                _write(run / METRICS, {"step": step} | metrics)
+                run_directory.append(run / METRICS, {"step": step} | metrics)
                 if line:
                     line({"step": step} | metrics)
             if save:
-                training.save(run / "state" / state_name(step), _checksum(run / METRICS))
+                training.save(run / "state" / state_name(step), run_directory.checksum(run / METRICS))
                 # Two states are kept: if the newest is damaged, a resumed run starts from the one before.
                 for old in saved_states(run)[2:]:
                     old.unlink()
@@ -168,10 +161,10 @@ def _stay(training: TrainingState, held_out: list[Batch], run: Path, line: Line 
     """Measure and save weights that no step changes, as step 0; a resumed run does it again."""
     metrics = {"step": 0} | _measure(training, {}, held_out)
     (run / METRICS).unlink(missing_ok=True)
-    _write(run / METRICS, metrics)
+    run_directory.append(run / METRICS, metrics)
     if line:
         line(metrics)
-    training.save(run / "state" / state_name(0), _checksum(run / METRICS))
+    training.save(run / "state" / state_name(0), run_directory.checksum(run / METRICS))
 
 
 def _measure(training: TrainingState, norms: Mapping, held_out: list[Batch] | None) -> dict:
@@ -207,92 +200,3 @@ class Clock:
         """Return steps per second, and the share of the time that was spent waiting for data."""
         passed = time.perf_counter() - self.began
         return {"steps_per_second": (step - self.first) / passed, "data_wait": waited / passed}
-
-
-def _write(path: Path, record: Mapping) -> None:
-    """Append one record as a line of JSON."""
-    with path.open("a") as file:
-        file.write(json.dumps(record) + "\n")
-
-
-@contextlib.contextmanager
-def _alone(run: Path) -> Iterator[None]:
-    """Refuse a run directory in which another process pretrains; the kernel unlocks it when that process dies."""
-    with writing(run):
-        run.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(run / ".lock")
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            raise ArgumentError(
-                f"expected a run directory of its own, got {run}, where another process pretrains; "
-                "wait until it ends, or choose another directory"
-            ) from None
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def _claim(run: Path, dataset: Dataset, resuming: bool) -> None:
-    """Record the data of a new run, or check that a resumed run gets the same data."""
-    normalizers = {name: n.to_dict() for name, n in dataset.normalizers.items()}
-    record = checkpoint.Sources(normalizers, dataset.checksums, list(dataset.frames.spans))
-    path = run / checkpoint.DATA
-    if path.exists():
-        if not resuming:
-            raise ArgumentError(f"expected an empty run directory, got a run at {run}; resume it or choose another")
-        there = sealed.read(path, checkpoint.Sources, "choose another directory")
-        if there.systems != record.systems:
-            raise ArgumentError(
-                f"expected the systems {', '.join(there.systems)} that {run} was started with, in this order, "
-                f"got {', '.join(record.systems)}; name the same systems or choose another directory"
-            )
-        if there.trajectories != dataset.checksums:
-            raise ArgumentError(f"expected the trajectories that {run} was started with, got others; use the same data")
-        if there.normalizers.keys() != normalizers.keys():
-            raise ArgumentError(
-                f"expected the field statistics that {run} was started with, got those of each equation, which earlier "
-                "versions did not take in a family; start a new run"
-            )
-    else:
-        sealed.write(path, asdict(record))
-
-
-def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """Read the lines of the curves of a run.
-
-    Raises:
-        DataError: there is no such file, or a line of it is damaged.
-    """
-    if not path.is_file():
-        raise DataError(f"expected the curves of a run in {path}, got no file; check the path")
-    lines = path.read_bytes().splitlines()
-    return [sealed.decode(line, dict[str, Any], f"in {path}", "resume the run from its last state") for line in lines]
-
-
-def _checksum(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-
-
-def _trim(path: Path, step: int, checksum: str = "") -> None:
-    """Drop the lines of steps after the state that a resumed run starts from; the others must have its checksum.
-
-    Raises:
-        DataError: they have not.
-    """
-    if path.is_file():
-        kept = []
-        for line in path.read_bytes().splitlines(keepends=True):
-            # An interrupted run may leave an incomplete line at the end; no other one is passed over.
-            with contextlib.suppress(DataError) if not line.endswith(b"\n") else contextlib.nullcontext():
-                found = sealed.decode(line, dict[str, Any], f"in {path}", "move the file away to go on without it")
-                if found.get("step", 0) <= step:
-                    kept.append(line)
-        content = b"".join(kept)
-        if checksum and hashlib.sha256(content).hexdigest() != checksum:
-            raise DataError(
-                f"expected the curves up to step {step} as the run wrote them, got others in {path}; "
-                "move the file away to go on without them"
-            )
-        write_bytes(path, content)

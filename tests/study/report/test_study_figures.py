@@ -6,7 +6,8 @@ from PIL import Image
 from rdjepa.forecasters import registry as forecasters
 from rdjepa.study import registry
 from rdjepa.study.report import charts, field_panels, summary
-from rdjepa.study.report.figures import FIGURES, material, source_scaling, spectra, transfer_errors
+from rdjepa.study.report.figures import FIGURES, source_scaling, spectra, transfer_errors
+from rdjepa.study.report.material import Material
 from rdjepa.viz import style
 
 
@@ -14,7 +15,7 @@ from rdjepa.viz import style
 def found(request, made_study, made_example):
     rows, _, energies = made_study(request.param)
     rows = summary.prepare(rows)
-    return request.param, material(summary.run_values(rows), energies, made_example, request.param, rows)
+    return request.param, Material.of(summary.run_values(rows), energies, made_example, request.param, rows)
 
 
 def test_every_figure_of_every_study_can_be_drawn(found):
@@ -29,7 +30,7 @@ def test_every_figure_of_every_study_can_be_drawn(found):
 def test_figures_of_a_study_that_has_hardly_begun_say_what_is_missing(heldout):
     rows, _, energies = heldout
     few = rows[(rows["system"] == "barkley") & (rows["k"] == 1) & (rows["forecaster"] == "rd-jepa")]
-    made = material(summary.run_values(summary.prepare(few)), energies[:0], lambda run: None, "heldout")
+    made = Material.of(summary.run_values(summary.prepare(few)), energies[:0], lambda run: None, "heldout")
     for figure in (FIGURES[name] for name in registry.get("heldout").figures):
         drawn = figure.draw(made)
         texts = [text.get_text() for axes in drawn.get_axes() for text in axes.texts]
@@ -38,7 +39,7 @@ def test_figures_of_a_study_that_has_hardly_begun_say_what_is_missing(heldout):
 
 def test_lines_are_the_means_and_their_deviations(heldout, made_example):
     rows, _, energies = heldout
-    made = material(summary.run_values(summary.prepare(rows)), energies, made_example, "heldout")
+    made = Material.of(summary.run_values(summary.prepare(rows)), energies, made_example, "heldout")
     figure = transfer_errors(made)
     axes = next(axes for axes in figure.get_axes() if axes.get_title() == "Barkley")  # first row, K = 1
     fno = axes.containers[2]
@@ -51,7 +52,7 @@ def test_lines_are_the_means_and_their_deviations(heldout, made_example):
 
 def test_the_heat_map_shows_means_over_systems_and_paired_reductions(source, made_example):
     rows, _, energies = source
-    made = material(summary.run_values(summary.prepare(rows)), energies, made_example, "source")
+    made = Material.of(summary.run_values(summary.prepare(rows)), energies, made_example, "source")
     figure = source_scaling(made)
     left, right = (axes.images[0].get_array() for axes in figure.get_axes() if axes.images)
     errors = rows[(rows["metric"] == "relative_l2") & (rows["forecaster"].isin(["rd-jepa", "fno"]))]
@@ -68,7 +69,7 @@ def test_error_bars_of_a_logarithmic_axis_stay_above_zero():
 
 def test_spectra_show_energies_of_one_budget(heldout, made_example):
     rows, _, energies = heldout
-    made = material(summary.run_values(summary.prepare(rows)), energies, made_example, "heldout")
+    made = Material.of(summary.run_values(summary.prepare(rows)), energies, made_example, "heldout")
     figure = spectra(made)
     last = figure.get_axes()[-1]
     lines = {line.get_label(): line for line in last.lines}

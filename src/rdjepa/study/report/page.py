@@ -11,8 +11,8 @@ import numpy as np
 from rdjepa.study import registry
 from rdjepa.study.report import figures, runs, sheet
 from rdjepa.study.report.contents import Contents
-from rdjepa.study.report.figures import Material
 from rdjepa.study.report.labels import label
+from rdjepa.study.report.material import Material
 from rdjepa.viz.figures import animation
 
 

@@ -10,17 +10,18 @@ from rdjepa.forecasters.registry import SPARE_COLORS, SPARE_MARKERS
 from rdjepa.study import changes
 from rdjepa.study.report import charts
 from rdjepa.study.report.labels import label
+from rdjepa.study.report.material import Material
 from rdjepa.systems import SOURCES
 from rdjepa.viz import style
 
 WITH_FAMILY = len(SOURCES) + 1  # place of the point with random equations
 
 
-def reductions(found: Any) -> Any:
+def reductions(found: Material) -> Any:
     """Plot the reduction of the error by every change with its interval: a column per system, a point per K.
 
     Args:
-        found: a `figures.Material`.
+        found: the results.
     """
     table = found.reductions
     names = [] if table.empty else list(dict.fromkeys(table["forecaster"]))
@@ -50,11 +51,11 @@ def reductions(found: Any) -> Any:
     return figure
 
 
-def equations(found: Any) -> Any:
+def equations(found: Material) -> Any:
     """Plot the error against the number of source equations: a panel per K, a line per system.
 
     Args:
-        found: a `figures.Material`.
+        found: the results.
     """
     figure: Any = canvas.Figure(figsize=(style.WIDTH, 2.8))
     panels = figure.subplots(1, len(found.budgets), sharey=True, squeeze=False)[0]

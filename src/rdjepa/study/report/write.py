@@ -13,7 +13,7 @@ from rdjepa.io.atomic import write_bytes
 from rdjepa.study import registry
 from rdjepa.study.report import figures, page, runs, sheet, summary
 from rdjepa.study.report.contents import contents
-from rdjepa.study.report.figures import Examples
+from rdjepa.study.report.material import Examples, Material
 from rdjepa.study.report.supplementary import supplementary_data
 
 
@@ -71,7 +71,7 @@ def write_figures(
     """
     rows = summary.prepare(rows)
     runs.of_rows(rows, records)
-    material = figures.material(summary.run_values(rows), spectra, examples, study, rows)
+    material = Material.of(summary.run_values(rows), spectra, examples, study, rows)
     out = Path(out)
     return [path for _, paths in figures.draw(material, out, study) for path in paths]
 
@@ -94,7 +94,7 @@ def write_report(
     """
     content = contents(rows, records, study)
     out = Path(out)
-    material = figures.material(content.values, spectra, examples, study, content.rows)
+    material = Material.of(content.values, spectra, examples, study, content.rows)
     return _write(out / f"{study}.html", page.page(content, material, study))
 
 

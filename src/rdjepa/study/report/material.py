@@ -1,0 +1,81 @@
+"""What the figures of a study are drawn from: aggregated errors, reductions, spectra and example fields."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from rdjepa.study import registry
+from rdjepa.study.report import charts, reductions, summary
+from rdjepa.study.report.labels import focus, ordered
+from rdjepa.study.report.layouts import MAIN_METRICS, axis
+
+Examples = Callable[[str], Mapping[str, np.ndarray] | None]
+
+
+@dataclass(frozen=True)
+class Material:
+    """The results that the figures of a study are drawn from.
+
+    Attributes:
+        systems: of the rows and of the published tables, in order.
+        budgets: values of K of the rows and of the published tables, in order.
+        forecasters: those with rows, in order.
+        subject: the forecaster that the report is about.
+        known: `summary.over_runs` of errors and reductions, by coordinates.
+        spectra: binned energies; may be empty.
+        examples: id of a run -> its fields, or None.
+        few: the forecasters of figures in which many would hide each other: all, or in a study with a control the
+            subject and the control.
+        reductions: `reductions.against_control` of relative L2; empty in a study without a control.
+    """
+
+    systems: tuple[str, ...]
+    budgets: tuple[int, ...]
+    forecasters: tuple[str, ...]
+    subject: str
+    known: charts.Known
+    spectra: pd.DataFrame
+    examples: Examples
+    few: tuple[str, ...] = ()
+    reductions: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    @classmethod
+    def of(
+        cls,
+        values: pd.DataFrame,
+        spectra: pd.DataFrame,
+        examples: Examples,
+        study: str,
+        rows: pd.DataFrame | None = None,
+    ) -> "Material":
+        """Aggregate the results that the figures of a study need.
+
+        Args:
+            values: as `summary.run_values` returns them.
+            spectra: binned energies; may be empty.
+            examples: id of a run -> newest, reference and forecast, or None.
+            study: name of the study.
+            rows: trajectory errors, as `summary.prepare` returns them, for intervals in a study with a control.
+        """
+        plan = registry.get(study)
+        systems = axis(plan, values, "system")
+        forecasters = tuple(ordered("forecaster", values["forecaster"]))
+        shown = values[values["regime"] == "all"]
+        parts = [shown, summary.over_systems(shown, systems)]
+        everything = pd.concat(parts, ignore_index=True)
+        subject = focus(forecasters, plan.subject)
+        others = [name for name in forecasters if name != subject]
+        parts = [everything, *(summary.reductions(everything, subject, name) for name in others)]
+        known = summary.over_runs(pd.concat(parts, ignore_index=True)).to_dict("index")
+        few = tuple(name for name in forecasters if not plan.control or name in (subject, plan.control))
+        against = pd.DataFrame()
+        if plan.control and rows is not None:
+            against = reductions.against_control(rows, plan.control, MAIN_METRICS[:1])
+        return cls(systems, axis(plan, values, "k"), forecasters, subject, known, spectra, examples, few, against)
+
+    def find(self, system: str, k: int, forecaster: str) -> Mapping[str, np.ndarray] | None:
+        """Return the example fields of the first support selection of a setting, if there are any."""
+        result = self.known.get((system, k, forecaster, "relative_l2", "mean", "all"))
+        return self.examples(result["runs"].split()[0]) if result else None
