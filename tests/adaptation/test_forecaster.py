@@ -126,6 +126,9 @@ def test_one_measured_component_and_two_are_not_taken_for_each_other(tmp_path):
         rdjepa.evaluate(two, movie(1)[..., 0])
     with pytest.raises(DataError, match="got some of one and some of two"):
         adapt([movie(0), rdjepa.Trajectory(with_second(movie(1)[..., :1]), np.arange(20.0))])
+    for support, others in ((movie(0), movie(1)[..., :1]), (movie(0)[..., :1], movie(1))):
+        with pytest.raises(DataError, match="got some of one and some of two"):
+            adapt(support, calibrate=others)
 
 
 def test_the_stability_of_several_rollouts_at_once_and_a_file_without_a_name_are_refused(calibrated):

@@ -105,6 +105,7 @@ def read_support(
         held, _ = read_at_stride(calibrate, side, resample, reading, taken)
         others = checked_fields(held, grid)
         _refuse_seen(others, checksums)
+        _refuse_mixtures([*support, *others])
     return Support(
         fields=support,
         others=others,
@@ -125,13 +126,17 @@ def any_walls(trajectories: Sequence[Trajectory], reading: Reading | None) -> bo
     return any(has_walls(trajectory, said) for trajectory in trajectories)
 
 
-def _refuse_mixtures(fields: Sequence[np.ndarray]) -> None:
-    """Refuse a trajectory that is given twice, which would be held out and not, and those of one component and two."""
+def _refuse_repeated(fields: Sequence[np.ndarray]) -> None:
+    """Refuse a trajectory that is given twice, which would be held out and not."""
     repeated = len(fields) - len(set(map(checksum, fields)))
     if repeated:
         raise DataError(
             f"expected trajectories that differ, got {repeated} of {len(fields)} that repeat another; give each once"
         )
+
+
+def _refuse_mixtures(fields: Sequence[np.ndarray]) -> None:
+    """Refuse trajectories of one measured component among those of two."""
     if len(set(map(measured, fields))) > 1:
         raise DataError(
             "expected trajectories of as many measured components, got some of one and some of two; choose one of each "
@@ -201,6 +206,7 @@ def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list
                 f"expected fields on a {grid} x {grid} grid, got {fields.shape[1]} x {fields.shape[2]}; "
                 "bring them to it with --resample (resample=True), or resample them yourself"
             )
+    _refuse_repeated(support)
     _refuse_mixtures(support)
     return support
 

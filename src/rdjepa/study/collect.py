@@ -280,7 +280,9 @@ def _parquet(content: bytes, path: Path) -> pa.Table:
     try:
         return pq.ParquetFile(io.BytesIO(content)).read(use_threads=False)
     except (ValueError, OSError) as error:  # pyarrow's errors are of these classes
-        raise StudyError(f"expected a table in {path}, got a damaged file ({first_line(error)}); make it again") from None
+        raise StudyError(
+            f"expected a table in {path}, got a damaged file ({first_line(error)}); make it again"
+        ) from None
 
 
 def _arrays(content: bytes, path: Path, wanted: Collection[str] | None = None) -> dict[str, np.ndarray]:
@@ -289,7 +291,9 @@ def _arrays(content: bytes, path: Path, wanted: Collection[str] | None = None) -
         with np.load(io.BytesIO(content)) as arrays:
             return {name: arrays[name] for name in arrays if wanted is None or name in wanted}
     except (ValueError, OSError, EOFError, KeyError, BadZipFile, zlib.error, TokenError) as error:
-        raise StudyError(f"expected arrays in {path}, got a damaged file ({first_line(error)}); make it again") from None
+        raise StudyError(
+            f"expected arrays in {path}, got a damaged file ({first_line(error)}); make it again"
+        ) from None
 
 
 def _content(path: Path, checksums: Mapping[str, str | None], remedy: str) -> bytes:
