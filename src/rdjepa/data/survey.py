@@ -123,7 +123,8 @@ class _Found:
         known = recording.names or tuple(map(str, range(recording.components)))
         self.names = self.names or tuple(known[each] for each in components)
         times = None if recording.times is None else np.atleast_2d(recording.times)[0]
-        measured = None if times is None or len(times) < 2 else float(np.median(np.diff(times)))
+        numbers = times is not None and times.dtype.kind in "fiu"
+        measured = None if times is None or not numbers or len(times) < 2 else float(np.median(np.diff(times)))
         self.interval = reading.interval or (self.interval if self.interval is not None else measured)
         self.length = reading.length or recording.length or self.length
         self.boundary = recording.boundary or self.boundary

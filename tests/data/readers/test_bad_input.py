@@ -16,6 +16,7 @@ from PIL import Image
 
 from rdjepa.data.readers import Reading, load
 from rdjepa.data.survey import inspect
+from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import Note, RdjepaError
 
 xarray = pytest.importorskip("xarray", reason="the extra `formats` is not installed")
@@ -215,6 +216,8 @@ def test_bad_files(tmp_path, name):
     ("fields", "words"),
     [
         (np.ma.masked_less(FIELDS, -2), "masked ones"),
+        (Trajectory(np.ma.masked_less(FIELDS, -2), np.arange(10.0)), "masked ones"),
+        ([np.ma.masked_less(FIELDS, -2)], "masked ones"),
         (FIELDS + 1j, "real and imaginary part"),
         (FIELDS > 0, "floating dtype, got bool"),
         (np.array([["a"]]), "floating dtype"),
@@ -250,6 +253,17 @@ def test_bad_times_unless_an_interval_is_given(tmp_path, times, words):
     with pytest.warns(Note, match="replaced by an interval of 0.5"):
         (found,) = load(tmp_path / "a.npz", reading=Reading(interval=0.5))
     assert np.array_equal(found.times, np.arange(10) * 0.5)
+
+
+def test_times_of_a_trajectory_may_be_a_list_and_texts_are_refused():
+    listed = Trajectory(FIELDS, list(range(10)))  # type: ignore[arg-type]
+    (found,) = load(listed)
+    assert isinstance(found.times, np.ndarray) and np.array_equal(found.times, np.arange(10))
+    assert inspect(listed).interval == 1.0
+    text = Trajectory(FIELDS, np.arange(10).astype(str))
+    with pytest.raises(RdjepaError, match="times that are real numbers, got <U"):
+        load(text)
+    assert "times that are real numbers" in inspect(text).plan
 
 
 def test_dates_in_a_file_are_seconds_and_texts_are_none(tmp_path):

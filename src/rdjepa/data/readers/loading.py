@@ -166,7 +166,7 @@ def _trajectory(
     side = recording.grid if grid is None else (grid, grid)
     require_memory(recording.frames * side[0] * side[1] * COMPONENTS * 4, recording.place)
     whole = recording.whole(index) if recording.whole else None
-    source = recording if whole is None else replace(recording, arrays=[np.asarray(whole.fields)], axes="tyxc")
+    source = recording if whole is None else replace(recording, arrays=[np.asanyarray(whole.fields)], axes="tyxc")
     pieces, way = [], None
     for chunk in source.chunks(index if whole is None else 0, components):
         piece = checks.single(chunk)
@@ -218,8 +218,9 @@ def _complete(
 
     Fields that were brought to another grid between walls keep these, whatever is left to be seen of them.
     """
-    times = whole.times if whole is not None and reading.interval is None else times_of(recording, index, reading)
-    times = strided(np.asarray(times), reading.step) if reading.step > 1 else times
+    own = None if whole is None or reading.interval is not None else np.asarray(whole.times)
+    times = times_of(recording, index, reading) if own is None else own
+    times = strided(times, reading.step) if reading.step > 1 else times
     checks.require_times(times, len(fields))
     said: dict[str, Any] = {name: getattr(reading, name) for name in ("length", "boundary")}
     said = {name: value for name, value in said.items() if value is not None}

@@ -85,7 +85,7 @@ def describe(source: Any) -> str:
 
 
 def _of_trajectory(trajectory: Trajectory) -> Recording:
-    fields = np.asarray(trajectory.fields)
+    fields = np.asanyarray(trajectory.fields)  # which keeps a mask
     require_axes(fields)
     return Recording(
         "trajectory",
@@ -93,7 +93,7 @@ def _of_trajectory(trajectory: Trajectory) -> Recording:
         [fields],
         "tyxc",
         "as a trajectory has them",
-        times=trajectory.times,
+        times=np.asarray(trajectory.times),
         length=trajectory.length,
         boundary=trajectory.boundary,
         whole=lambda _: trajectory,
