@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from rdjepa.adaptation.context import read_context
 from rdjepa.adaptation.intervals import Calibration, Interval, scales
 from rdjepa.adaptation.novelty import Familiar, embed
 from rdjepa.adaptation.rollout import rollout, stable_frames
 from rdjepa.checks import Count, Number, checked
-from rdjepa.data.fields import channels_first, channels_last, measured, single
+from rdjepa.data.fields import channels_first, channels_last, measured
 from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Trajectory
@@ -151,13 +152,16 @@ class Forecaster:
         """Forecast the five frames after the context; a warning says when numbers were too large for a finite one.
 
         Args:
-            context: (4, H, W, C), or (B, 4, H, W, C), consecutive frames in physical units, oldest first.
+            context: (4, H, W, C), or (B, 4, H, W, C), consecutive frames in physical units, oldest first. After
+                adaptation to one measured component, five frames of it, (5, H, W, 1), or four, whose first has a
+                continuation before it; see `rdjepa.adaptation.context`.
 
         Returns:
-            (5, H, W, C), or (B, 5, H, W, C), float32; entry h - 1 is the frame h intervals after the newest one.
+            (5, H, W, C), or (B, 5, H, W, C), float32; entry h - 1 is the frame h intervals after the newest one. Where
+            one component was measured, the second is a forecast of the frame before.
 
         Raises:
-            DataError: wrong shape, or values that are not finite.
+            DataError: wrong shape, values that are not finite, or another component than was measured.
         """
         given, asked = self._batched(context)
         return self._told(given)[asked]
@@ -277,32 +281,15 @@ class Forecaster:
         assert latents is not None  # the model that the support was described with
         return self.familiar.novelty(latents)[asked]
 
-    def _batched(self, context: np.ndarray) -> tuple[np.ndarray, Any]:
+    def _batched(self, context: Any) -> tuple[np.ndarray, Any]:
         """Return contexts (B, 4, H, W, C) after a look at shape and values, and which of the answers is asked for.
 
         Raises:
-            DataError: wrong shape, or values that are not finite.
+            DataError: see `read_context`.
         """
-        if isinstance(context, torch.Tensor):
-            context = context.detach().float().cpu().numpy()
-        masked, context = np.ma.is_masked(context), np.asarray(context)
-        if masked or context.dtype.kind not in "fiu":
-            got = "masked ones" if masked else context.dtype
-            raise DataError(
-                f"expected a context of real numbers, got {got}; give what was measured, as floating numbers"
-            )
-        grid, components = self.model.grid, self.model.components
-        height, width = (grid, grid) if grid is not None else context.shape[-3:-1]
-        frame = (CONTEXT, height, width, components)
-        if context.shape[-4:] != frame or context.ndim not in (4, 5) or not len(context):
-            raise DataError(
-                f"expected a context of shape {frame}, got {context.shape}; give four whole frames on the model's grid "
-                "(--resample averages finer ones over blocks of points)"
-            )
-        if not np.isfinite(context).all():
-            raise DataError("expected a finite context, got NaN or infinite values; clean the frames first")
-        context = single(context)
-        return (context, ...) if context.ndim == 5 else (context[None], 0)
+        alone = self.record.get("measured") == 1
+        found = read_context(context, self.model.grid, self.model.components, alone)
+        return (found, ...) if found.ndim == 5 else (found[None], 0)
 
     def plot(self, fields: Any, start: int | None = None, component: int = 0) -> "Drawing":
         """Draw the forecast from four frames, with reference and error if five follow, as a figure for a notebook.
@@ -336,7 +323,7 @@ class Forecaster:
             ArgumentError: no component of this number, or a start that is no whole number.
             DataError: no trajectory (T, H, W, C), or too few frames.
         """
-        fields, count = np.asarray(getattr(fields, "fields", fields)), self.model.components
+        fields, count = np.asanyarray(getattr(fields, "fields", fields)), self.model.components
         if fields.ndim != 4 or fields.shape[-1] != count:
             raise DataError(
                 f"expected a trajectory (T, H, W, {count}), got shape {fields.shape}; give one, as an array or as one "
