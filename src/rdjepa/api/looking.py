@@ -23,7 +23,6 @@ from rdjepa.data.inspection import Inspection
 from rdjepa.data.readers import Reading
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
-from rdjepa.errors import Note
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import Forecast, evaluate
 from rdjepa.forecasters.autoregression import Autoregression
@@ -136,7 +135,7 @@ def first_look(
     )
     assert forecaster.calibration is not None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Note)  # said by `adapt`
+        warnings.simplefilter("ignore", UserWarning)  # said by `adapt`
         given = readers.load(source, grid=forecaster.model.grid, reading=forecaster.reading(reading))
     learned, kept = intervals.hold_out([trajectory.fields for trajectory in given], hold_out)
     # trajectories without times of their own

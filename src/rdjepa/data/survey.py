@@ -10,7 +10,7 @@ import numpy as np
 from rdjepa.data import fields as checks
 from rdjepa.data.borders import PERIODIC, UNKNOWN, WALLS, borders
 from rdjepa.data.inspection import Component, Inspection
-from rdjepa.data.readers.loading import AS_FOUND, chosen, remarks, require_shape, strided, times_of
+from rdjepa.data.readers.loading import AS_FOUND, chosen, doubts, remarks, require_shape, strided, times_of
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import CHUNK, Recording
 from rdjepa.data.readers.registry import KNOWN, describe, recordings
@@ -154,7 +154,7 @@ class _Found:
         """Find out what reading for adaptation would do, from what was seen so far."""
         try:
             components = chosen(recording, reading)
-            self.said |= dict.fromkeys(remarks(recording, reading, components))
+            self.said |= dict.fromkeys([*doubts(recording), *remarks(recording, reading, components)])
             require_shape(recording, stride=reading.step)
             for index in range(recording.count if recording.times is not None and recording.times.ndim == 2 else 1):
                 checks.require_times(times_of(recording, index, reading), recording.frames)

@@ -14,6 +14,7 @@ from rdjepa.cli.options import Data
 from rdjepa.data.fields import with_second
 from rdjepa.data.readers import Reading, load
 from rdjepa.data.readers.registry import FORMATS
+from rdjepa.data.survey import inspect
 from rdjepa.errors import DataError, Note
 
 xarray = pytest.importorskip("xarray", reason="the extra `formats` is not installed")
@@ -168,6 +169,17 @@ def test_any_hdf5_by_the_names_of_its_arrays(tmp_path):
 def test_an_archive_with_an_array_for_each_component(tmp_path):
     np.savez(tmp_path / "a.npz", u=ONE[..., 0], v=ONE[..., 1], t=np.arange(10) * 0.1)
     check(tmp_path / "a.npz", ONE[None], 0.1)
+
+
+def test_a_forecast_of_this_package_is_not_taken_for_data_without_a_word(tmp_path):
+    path = tmp_path / "far.npz"
+    np.savez(path, context=ONE[:4], forecast=ONE, times=np.arange(10.0))
+    with pytest.warns(UserWarning, match=rf"expected data, got a forecast of this package in {path}") as said:
+        (found,) = load(path)
+    assert np.array_equal(found.fields, ONE) and len(said) == 1 and not issubclass(said[0].category, Note)
+    assert "got a forecast of this package" in inspect(path).remarks[0]
+    np.savez(path, forecast=ONE)
+    assert load(path)
 
 
 def test_pictures_are_frames_in_natural_order(tmp_path):

@@ -12,7 +12,8 @@ from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import Lazy, Recording, domain_length
 from rdjepa.errors import DataError
 
-FIELDS = ("fields", "forecast")  # the names that are taken before all others: ours, in a store and of a forecast
+FORECAST, CONTEXT = "forecast", "context"  # the names in a forecast of ours
+FIELDS = ("fields", FORECAST)  # the names that are taken before all others: ours, in a store and of a forecast
 TIMES = ("times", "time", "t")
 
 
@@ -67,6 +68,7 @@ def recording(
         known["length"] = domain_length(line[...], found.grid[1])
     short = tuple(name.rpartition("/")[2] for name in names)
     known["names"] = short if len(names) > 1 or found.components == 1 else ()
+    known["forecast"] = FORECAST in names and CONTEXT in arrays
     return Recording(found.kind, place, chosen, found.axes, found.origin, **known)
 
 

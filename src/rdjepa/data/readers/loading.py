@@ -57,8 +57,7 @@ def load(
     found = list(islice(pieces, limit))
     if not found:
         raise DataError(f"expected at least one trajectory, got none in {describe(source)}; give {KNOWN}")
-    for sentence in notes.sentences():
-        warn(sentence, Note)
+    notes.give()
     return found
 
 
@@ -71,15 +70,15 @@ def trajectories(
     """Read trajectories one at a time, so that memory holds one; arguments and errors as for `load`."""
     notes = _Notes()
     yield from _trajectories(source, reading or AS_FOUND, minimum_frames, grid, notes)
-    for sentence in notes.sentences():
-        warn(sentence, Note)
+    notes.give()
 
 
 @dataclass
 class _Notes:
-    """What is to be said once all is read: sentences, and the errors of resampling by what was done."""
+    """What is to be said once all is read: sentences, doubts, and the errors of resampling by what was done."""
 
     said: dict[str, None] = field(default_factory=dict)
+    doubts: dict[str, None] = field(default_factory=dict)
     losses: dict[str, list[float]] = field(default_factory=dict)
 
     def say(self, sentence: str) -> None:
@@ -91,6 +90,13 @@ class _Notes:
             error = float(np.sqrt(np.mean(np.square(losses))))
             yield f"fields are {method}; going there and back changes them by {error:.2g} of their variation"
 
+    def give(self) -> None:
+        """Warn of the doubts, and note the rest."""
+        for sentence in self.doubts:
+            warn(sentence)
+        for sentence in self.sentences():
+            warn(sentence, Note)
+
 
 def _trajectories(
     source: Any, reading: Reading, minimum_frames: int, grid: int | None, notes: _Notes
@@ -100,6 +106,7 @@ def _trajectories(
         require_shape(recording, minimum_frames, reading.step)
         for sentence in remarks(recording, reading, components):
             notes.say(sentence)
+        notes.doubts |= dict.fromkeys(doubts(recording))
         for index in range(recording.count):
             yield _trajectory(recording, index, reading, components, grid, notes)
 
@@ -140,6 +147,15 @@ def remarks(recording: Recording, reading: Reading, components: tuple[int, ...])
         yield f"one of every {reading.step} frames is taken, {left} of {recording.frames}"
     if reading.interval is not None and recording.times is not None:
         yield f"the times in the source are replaced by an interval of {reading.interval:g}"
+
+
+def doubts(recording: Recording) -> Iterator[str]:
+    """Yield a sentence where a recording is not what it is taken for."""
+    if recording.forecast:
+        yield (
+            f"expected data, got a forecast of this package in {recording.place}; what is learned from it, or measured "
+            "on it, is not about the system"
+        )
 
 
 def require_shape(recording: Recording, minimum_frames: int = FORECASTING.length, stride: int = 1) -> None:

@@ -61,6 +61,7 @@ class Recording:
         boundary: "periodic", or the kind of wall; None when unknown.
         coefficients: name -> value, or (B,) values.
         whole: reads a trajectory of this package with everything that belongs to it.
+        forecast: whether a forecaster of this package made the fields.
     """
 
     kind: str
@@ -74,6 +75,7 @@ class Recording:
     boundary: str | None = None
     coefficients: Mapping[str, Any] = field(default_factory=dict)
     whole: Callable[[int], Trajectory] | None = None
+    forecast: bool = False
 
     @classmethod
     def of(
