@@ -355,13 +355,13 @@ class Forecaster:
             facts["loss"] = f"{self.losses[0]:.4g} to {self.losses[-1]:.4g}"
         return inline.card(f"Forecaster {self.model.name}", facts, inline.curve(self.losses) if self.losses else None)
 
-    def save(self, path: str | Path) -> Path:
-        """Write the forecaster as one safetensors file, atomically.
+    def save(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write the forecaster as one safetensors file, atomically; `force` lets it replace a file of another kind.
 
         Raises:
             ArgumentError: no other process could import the model's class; see `rdjepa.adaptation.saving`.
-            OutputError: the file cannot be written.
+            OutputError: the file cannot be written, or would replace one of another kind.
         """
         from rdjepa.adaptation.saving import save  # which knows this class
 
-        return save(self, path)
+        return save(self, path, force)

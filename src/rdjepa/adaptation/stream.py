@@ -15,10 +15,10 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError
 from rdjepa.forecasters.base import CONTEXT, HORIZONS
 from rdjepa.io.atomic import replacing
+from rdjepa.io.kinds import FORECASTS, is_forecasts, refuse_replacing
 from rdjepa.progress import Progress
 
 AT_ONCE = 16  # contexts in memory beside the trajectory that they are of
-KIND = "rdjepa_forecasts"
 
 
 class Streamed(NamedTuple):
@@ -33,6 +33,7 @@ def forecast_all(
     trajectories: Iterable[Trajectory],
     path: str | Path,
     *,
+    force: bool = False,
     progress: Progress | None = None,
 ) -> Streamed:
     """Forecast from every four consecutive frames of every trajectory, the newest included, and write HDF5.
@@ -49,16 +50,18 @@ def forecast_all(
     Args:
         forecaster: adapted forecaster.
         trajectories: on one grid; those shorter than a context are refused.
-        path: file to write.
+        path: file to write; one of forecasts is replaced.
+        force: replace a file of another kind too.
         progress: called after each trajectory with its number twice, as their total is unknown, and its key.
 
     Raises:
         DataError: no trajectory, one of fewer than four frames, of another grid than those before, or of another number
             of measured components than the forecaster takes.
-        OutputError: the file cannot be written.
+        OutputError: the file cannot be written, or would replace one of another kind.
     """
+    refuse_replacing(Path(path), kind="forecasts", same_kind=is_forecasts, force=force)
     with replacing(path) as part, _begun(part) as (file, disk):
-        file.attrs["kind"], file.attrs["forecaster"] = KIND, forecaster.model.name
+        file.attrs["kind"], file.attrs["forecaster"] = FORECASTS, forecaster.model.name
         names: list[str] = []
         forecasts, whose, starts = None, _growing(file, "trajectory"), _growing(file, "start")
         for number, trajectory in enumerate(trajectories):
