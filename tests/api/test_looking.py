@@ -111,6 +111,15 @@ def test_a_combination_is_compared_with_its_network_and_its_equation(monkeypatch
         assert [row.value for row in rows[name]] == pytest.approx([row.value for row in expected], rel=1e-5)
 
 
+def test_nearly_zero_fields_to_compare_with_are_said_by_evaluation():
+    fields = np.concatenate([FIELDS[0], 0 * FIELDS[0]])
+    with pytest.warns(UserWarning, match="nearly zero ones in trajectory 0 from frame 12"):
+        rdjepa.evaluate(persistence, fields)
+    with pytest.warns(UserWarning, match="nearly zero ones in trajectory 1 from frame 12") as said:
+        rdjepa.compare(rdjepa.adapt(small(), FIELDS[1], steps=1), [FIELDS[2], fields])
+    assert len([each for each in said if not issubclass(each.category, Note)]) == 1
+
+
 def test_what_cannot_be_compared_is_refused():
     forecaster = rdjepa.adapt(small(), FIELDS[0], steps=1)
     with pytest.raises(ArgumentError, match=r"expected rivals with names of their own, got 'fno'; "):
