@@ -2,7 +2,7 @@
 
 import warnings
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import h5py
 import numpy as np
@@ -169,6 +169,30 @@ def test_any_hdf5_by_the_names_of_its_arrays(tmp_path):
 def test_an_archive_with_an_array_for_each_component(tmp_path):
     np.savez(tmp_path / "a.npz", u=ONE[..., 0], v=ONE[..., 1], t=np.arange(10) * 0.1)
     check(tmp_path / "a.npz", ONE[None], 0.1)
+
+
+@pytest.mark.parametrize("name", ["Time", "TIME", "Times"])
+def test_times_are_found_whatever_their_capitals(tmp_path, name):
+    arrays: dict[str, Any] = {"fields": ONE, name: np.arange(10) * 0.1}
+    np.savez(tmp_path / "a.npz", **arrays)
+    check(tmp_path / "a.npz", ONE[None], 0.1)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["run/fields"], file[f"run/{name}"] = ONE, np.arange(10) * 0.1
+    check(tmp_path / "a.h5", ONE[None], 0.1)
+
+
+@pytest.mark.parametrize("name", ["time", "t", "Time"])
+def test_times_that_are_not_one_for_each_frame_are_left_out_with_a_note(tmp_path, name):
+    arrays: dict[str, Any] = {"fields": ONE, name: np.arange(5)}
+    np.savez(tmp_path / "a.npz", **arrays)
+    with pytest.warns(Note, match=rf"{name.lower()} of shape \(5,\) in .*a.npz is left out, .* each of 10 frames"):
+        check(tmp_path / "a.npz", ONE[None])
+    assert not any("left out" in each for each in inspect(tmp_path / "a.npz", Reading(interval=2.0)).remarks)
+    assert "is left out" in inspect(tmp_path / "a.npz").remarks[0]
+    np.savez(tmp_path / "b.npz", fields=ONE, T=np.arange(5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check(tmp_path / "b.npz", ONE[None])
 
 
 def test_a_forecast_of_this_package_is_not_taken_for_data_without_a_word(tmp_path):

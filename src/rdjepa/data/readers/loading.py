@@ -132,6 +132,7 @@ def remarks(recording: Recording, reading: Reading, components: tuple[int, ...])
     """Yield a sentence for everything that is decided about a recording without reading it."""
     shape, kind = recording.arrays[0].shape, recording.dtype
     order = " ".join(recording.axes)
+    yield from recording.remarks
     if recording.origin.startswith("guessed") and order not in ("t y x c", "b t y x c"):
         yield f"axes of shape {tuple(shape)} are taken as {order}; --axes (axes=) says another order"
     elif recording.origin.startswith("guessed") and recording.frames == recording.grid[0] != recording.grid[1]:

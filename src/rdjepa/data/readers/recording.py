@@ -62,6 +62,7 @@ class Recording:
         coefficients: name -> value, or (B,) values.
         whole: reads a trajectory of this package with everything that belongs to it.
         forecast: whether a forecaster of this package made the fields.
+        remarks: sentences on what was left out.
     """
 
     kind: str
@@ -76,6 +77,7 @@ class Recording:
     coefficients: Mapping[str, Any] = field(default_factory=dict)
     whole: Callable[[int], Trajectory] | None = None
     forecast: bool = False
+    remarks: tuple[str, ...] = ()
 
     @classmethod
     def of(
