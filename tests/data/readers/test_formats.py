@@ -65,6 +65,47 @@ def test_packed_netcdf_is_unpacked_and_missing_values_are_refused(tmp_path, data
         load(tmp_path / "b.nc")
 
 
+def test_packed_numbers_of_hdf5_and_zarr_are_unpacked_as_those_of_netcdf(tmp_path):
+    stored = (ONE * 1000).astype(np.int16)
+    values = (stored * 1e-3 + 5.0).astype(np.float32)
+    attributes = {"scale_factor": 1e-3, "add_offset": 5.0, "_FillValue": -32768}
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["fields"] = stored
+        file["fields"].attrs.update(attributes)
+    zarr.save_array(tmp_path / "a.zarr", stored)
+    zarr.open(tmp_path / "a.zarr").attrs.update(attributes)
+    for name in ("a.h5", "a.zarr"):
+        (found,) = load(tmp_path / name)
+        assert np.allclose(found.fields, values, atol=1e-6) and found.fields.dtype == np.float32
+
+
+@pytest.mark.parametrize("missing", ["_FillValue", "missing_value"])
+def test_missing_values_of_hdf5_and_zarr_are_refused(tmp_path, missing):
+    for name, stored in (("floats", ONE.copy()), ("whole", (ONE * 1000).astype(np.int16))):
+        stored[3] = -30_000
+        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
+            file["fields"] = stored
+            file["fields"].attrs[missing] = np.array([-30_000], stored.dtype)
+        zarr.save_array(tmp_path / f"{name}.zarr", stored)
+        zarr.open(tmp_path / f"{name}.zarr").attrs[missing] = -30_000
+        for path in (tmp_path / f"{name}.h5", tmp_path / f"{name}.zarr"):
+            with pytest.raises(DataError, match="got 96 values that are NaN or infinite, the first in frame 3"):
+                load(path)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["fields"] = ONE
+        file["fields"].attrs[missing] = "none"
+    with pytest.raises(DataError, match=rf"a number in the attribute {missing} of .*a.h5:fields, got 'none'"):
+        load(tmp_path / "a.h5")
+
+
+def test_a_missing_value_that_xarray_wrote_to_zarr_as_text_is_a_number(tmp_path, dataset):
+    dataset["u"][3] = np.nan
+    dataset.to_zarr(tmp_path / "a.zarr", zarr_format=3, consolidated=False, encoding={"u": {"_FillValue": -999.5}})
+    assert isinstance(zarr.open(tmp_path / "a.zarr")["u"].attrs["_FillValue"], str)
+    with pytest.raises(DataError, match="got 48 values that are NaN"):
+        load(tmp_path / "a.zarr")
+
+
 def test_xarray_objects_in_any_order_of_dimensions(dataset):
     check(dataset, ONE[None], 0.5, 2.0)
     check(dataset.transpose("x", "time", "y"), ONE[None], 0.5, 2.0)
