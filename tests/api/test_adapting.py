@@ -229,6 +229,11 @@ def test_unfit_trajectories_are_refused_in_one_sentence(tiny, fields, sentence):
     assert "\n" not in str(caught.value)
 
 
+def test_a_normalizer_without_a_spread_is_refused(tiny):
+    with pytest.raises(ArgumentError, match=r"standard deviations above 0, got \(1\.0, 0\.0\)"):
+        rdjepa.adapt(rdjepa.build("tiny", seed=0), trajectory(), normalizer=Normalizer((0.0, 0.0), (1.0, 0.0)))
+
+
 def test_unfit_contexts_are_refused(forecaster):
     with pytest.raises(DataError, match="four whole frames"):
         forecaster.forecast(np.zeros((3, 64, 64, 2), np.float32))

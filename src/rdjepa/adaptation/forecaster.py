@@ -14,7 +14,7 @@ from rdjepa.adaptation.novelty import Familiar, embed
 from rdjepa.adaptation.rollout import rollout, stable_frames
 from rdjepa.checks import Count, Number, checked
 from rdjepa.data.fields import channels_first, channels_last, measured
-from rdjepa.data.readers import Reading
+from rdjepa.data.readers import OTHER_INTERVAL, Reading, interval_of
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, warn
@@ -114,7 +114,8 @@ class Forecaster:
     def require_fitting(self, trajectories: Sequence[Trajectory]) -> None:
         """Refuse trajectories on another grid, or of another number of measured components than it was adapted to.
 
-        Where there was one, the second is the same field one frame earlier, and nothing else may stand there.
+        Where there was one, the second is the same field one frame earlier, and nothing else may stand there. Frames
+        that lie further apart in time, or closer, are taken with a note.
 
         Raises:
             DataError: there are some.
@@ -132,6 +133,18 @@ class Forecaster:
             raise DataError(
                 f"expected trajectories of {own} measured component{'s' * (own > 1)}, as those that the forecaster was "
                 f"adapted to, got {max(others)}; choose what was measured there with --components (components=)"
+            )
+        if (usual := self.record.get("interval")) is not None:  # the support had times
+            self._say_other_interval(trajectories, usual)
+
+    def _say_other_interval(self, trajectories: Sequence[Trajectory], usual: float) -> None:
+        intervals = filter(None, (interval_of(each, self.stride) for each in trajectories))
+        other = next((each for each in intervals if abs(each / usual - 1) > OTHER_INTERVAL), None)
+        if other is not None:
+            warn(
+                f"frames lie {other:g} apart in time, {usual:g} in adaptation; a forecaster counts frames, so give it "
+                "those of the same interval, or say --interval (interval=) if only the unit is another",
+                Note,
             )
 
     def parts(self) -> dict[str, "Forecaster"]:

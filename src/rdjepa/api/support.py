@@ -36,6 +36,7 @@ class Support:
         tiled: whether overlapping squares of them are learned.
         walls: whether the fields end at walls.
         checksums: of all frames whose forecasts would not be of something new.
+        interval: median time between frames as they are taken; None where no trajectory has times of its own.
         held_out: how many trajectories, or frames of the only one, were kept from adaptation.
     """
 
@@ -48,6 +49,7 @@ class Support:
     tiled: bool
     walls: bool
     checksums: list[str]
+    interval: float | None
     held_out: dict[str, int]
 
     def squares(self, side: int | None) -> list[np.ndarray]:
@@ -70,6 +72,7 @@ class Support:
             "frames": [len(fields) for fields in self.fields],
             "stride": self.stride,
             **({"components": self.components} if self.components else {}),
+            **({"interval": self.interval} if self.interval else {}),
             "measured": measured(self.fields[0]),
             "range": [lowest.tolist(), highest.tolist()],
             "held_out": self.held_out,
@@ -96,14 +99,15 @@ def read_support(
     grid = tiled_grid(given) if tile else side
     support = undivided = checked_fields(given, grid)
     others: list[np.ndarray] = []
+    beside: list[Trajectory] = []
     if hold_out is not None:
         support, others = intervals.hold_out(undivided, hold_out)
     kept = len(undivided) - len(support)
     cut = [] if hold_out is None or kept else undivided  # whoever forecasts all of it forecasts what was adapted to
     checksums = [checksum(fields) for fields in (*support, *cut)]
     if calibrate is not None:
-        held, _ = read_at_stride(calibrate, side, resample, reading, taken)
-        others = checked_fields(held, grid)
+        beside, _ = read_at_stride(calibrate, side, resample, reading, taken)
+        others = checked_fields(beside, grid)
         _refuse_seen(others, checksums)
         _refuse_mixtures([*support, *others])
     return Support(
@@ -114,8 +118,9 @@ def read_support(
         components=list(reading.components) if reading and reading.components else None,
         grid=grid,
         tiled=tile,
-        walls=any_walls(given, reading),
+        walls=_walls_of_all(given, reading),
         checksums=checksums,
+        interval=_interval_of_all([*given, *beside], taken),
         held_out={} if hold_out is None else {"trajectories": kept} if kept else {"frames": len(others[0])},
     )
 
@@ -124,6 +129,32 @@ def any_walls(trajectories: Sequence[Trajectory], reading: Reading | None) -> bo
     """Return whether some trajectory has walls, by what the reading says of the boundary where it does."""
     said = reading.boundary if reading else None
     return any(has_walls(trajectory, said) for trajectory in trajectories)
+
+
+def _walls_of_all(trajectories: Sequence[Trajectory], reading: Reading | None) -> bool:
+    """Return `any_walls`, and say so where some trajectory has none."""
+    walls = sum(any_walls([trajectory], reading) for trajectory in trajectories)
+    if 0 < walls < len(trajectories):
+        warn(
+            f"{walls} of {len(trajectories)} trajectories end at walls and the others wrap around, by what they say or "
+            "look like; all are taken to have walls, and --boundary (boundary=) says one for all",
+            Note,
+        )
+    return walls > 0
+
+
+def _interval_of_all(trajectories: Sequence[Trajectory], stride: int) -> float | None:
+    """Return the median time between frames, and say so where it differs; None where none has times of its own."""
+    found = sorted(filter(None, (readers.interval_of(trajectory, stride) for trajectory in trajectories)))
+    if not found:
+        return None
+    if found[-1] > (1 + readers.OTHER_INTERVAL) * found[0]:
+        warn(
+            f"frames lie {found[0]:g} to {found[-1]:g} apart in time, by trajectory; a forecaster counts frames, so "
+            "give it those of one interval",
+            Note,
+        )
+    return float(np.median(found))
 
 
 def _refuse_repeated(fields: Sequence[np.ndarray]) -> None:

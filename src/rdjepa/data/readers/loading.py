@@ -20,6 +20,7 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError, Note, warn
 
 AS_FOUND = Reading()
+OTHER_INTERVAL = 0.05  # a frame interval that differs by more, as a share, is another one
 Sliced = TypeVar("Sliced", bound=Any)
 
 
@@ -213,6 +214,15 @@ def times_of(recording: Recording, index: int, reading: Reading) -> np.ndarray:
         return np.arange(recording.frames, dtype=np.float64) * (reading.interval or 1.0)
     times = np.asarray(recording.times)
     return times[index] if times.ndim == 2 and len(times) == recording.count else times
+
+
+def interval_of(trajectory: Trajectory, stride: int = 1) -> float | None:
+    """Return the time between frames; None where they are only counted, as reading at a stride does without times."""
+    times = np.asarray(trajectory.times)
+    if times.ndim != 1 or len(times) < 2 or times.dtype.kind not in "fiu":
+        return None
+    interval = float(np.median(np.diff(times)))
+    return None if interval == stride else interval
 
 
 def strided(frames: Sliced, stride: int) -> Sliced:
