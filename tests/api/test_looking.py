@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -353,6 +354,22 @@ def test_a_tiled_first_look_measures_the_pretrained_model_in_tiles_too(tiny, bou
     forecast = rdjepa.Forecaster(unadapted, look.forecaster.normalizer, {}).forecast
     rows = rdjepa.evaluate(forecast, fields[-1:], metrics=("relative_l2",))
     assert look.errors["rd-jepa-zero-shot"] == pytest.approx(per_horizon(rows, "relative_l2"))
+
+
+def test_a_reading_that_is_none_is_refused():
+    wrong: Any = {"axes": "t y x c"}
+    forecaster = rdjepa.adapt(small(), FIELDS[0], steps=1)
+    for action in (
+        lambda: rdjepa.adapt(small(), FIELDS[0], reading=wrong),
+        lambda: rdjepa.evaluate(forecaster, FIELDS[1], reading=wrong),
+        lambda: rdjepa.evaluate(persistence, FIELDS[1], reading=wrong),
+        lambda: rdjepa.compare(forecaster, FIELDS[1], reading=wrong),
+        lambda: rdjepa.inspect(FIELDS[0], reading={}),  # type: ignore[arg-type]
+        lambda: rdjepa.first_look(FIELDS[0], model=small(), reading=wrong),
+        lambda: rdjepa.learning_curve(FIELDS, model=small(), reading=wrong),
+    ):
+        with pytest.raises(ArgumentError, match="expected reading to be a "):
+            action()
 
 
 @pytest.mark.parametrize("stride", [3, "auto"])

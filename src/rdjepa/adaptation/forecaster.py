@@ -12,7 +12,7 @@ from rdjepa.adaptation.context import read_context
 from rdjepa.adaptation.intervals import Calibration, Interval, scales
 from rdjepa.adaptation.novelty import Familiar, embed
 from rdjepa.adaptation.rollout import rollout, stable_frames
-from rdjepa.checks import Count, Number, checked
+from rdjepa.checks import Count, Number, checked, of_class
 from rdjepa.data.fields import channels_first, channels_last, measured
 from rdjepa.data.readers import OTHER_INTERVAL, Reading, interval_of
 from rdjepa.data.statistics import Normalizer
@@ -103,7 +103,7 @@ class Forecaster:
         Raises:
             CheckpointError: the record holds a stride or components that could not be.
         """
-        reading = reading or Reading()
+        reading = of_class(reading, Reading | None, "reading") or Reading()
         components = reading.components or self.components
         if components and not reading.components:
             chosen = ", ".join(map(str, components))

@@ -140,6 +140,7 @@ def adapt(
     of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
     of_class(config, AdaptConfig | None, "config")
     of_class(normalizer, Normalizer | None, "normalizer")
+    of_class(reading, Reading | None, "reading")
     if normalizer and not min(normalizer.std, default=0):
         raise ArgumentError(
             f"expected a normalizer with standard deviations above 0, got {normalizer.std}; take that of the "

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rdjepa.adaptation import intervals
+from rdjepa.checks import of_class
 from rdjepa.data import readers, survey
 from rdjepa.data.fields import measured, validate
 from rdjepa.data.readers import Reading
@@ -191,7 +192,7 @@ def read_at_stride(
     """Read trajectories at a stride, and say so where none was asked for and another is suggested."""
     if isinstance(stride, str) and stride != AUTO:
         raise ArgumentError(f'expected a stride of a whole number or "{AUTO}", got {stride!r}; give one of these')
-    reading = reading or Reading()
+    reading = of_class(reading, Reading | None, "reading") or Reading()
     if reading.stride not in (None, stride) and stride != 1:
         raise ArgumentError(
             f"expected one stride, got {stride} and {reading.stride} in reading; leave one of the two out"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rdjepa.checks import of_class
 from rdjepa.data import fields as checks
 from rdjepa.data.borders import PERIODIC, UNKNOWN, WALLS, borders
 from rdjepa.data.inspection import Component, Inspection
@@ -37,7 +38,7 @@ def inspect(source: Any, reading: Reading | None = None, grid: int | None = None
     Raises:
         DataError: the source is unknown or damaged.
     """
-    reading = reading or AS_FOUND
+    reading = of_class(reading, Reading | None, "reading") or AS_FOUND
     # twice: how many frames there are decides which are looked at
     sizes = [(each.count, each.frames, each.frame_bytes) for each in recordings(source, reading)]
     if not sum(count for count, _, _ in sizes):

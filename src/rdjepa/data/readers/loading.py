@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rdjepa.checks import of_class
 from rdjepa.data import fields as checks
 from rdjepa.data.borders import PERIODIC, WALLS
 from rdjepa.data.fields import COMPONENTS
@@ -54,7 +55,7 @@ def load(
         InsufficientMemoryError: the fields do not fit into memory.
     """
     notes = _Notes()
-    pieces = _trajectories(source, reading or AS_FOUND, minimum_frames, grid, notes)
+    pieces = _trajectories(source, reading, minimum_frames, grid, notes)
     found = list(islice(pieces, limit))
     if not found:
         raise DataError(f"expected at least one trajectory, got none in {describe(source)}; give {KNOWN}")
@@ -70,7 +71,7 @@ def trajectories(
 ) -> Iterator[Trajectory]:
     """Read trajectories one at a time, so that memory holds one; arguments and errors as for `load`."""
     notes = _Notes()
-    yield from _trajectories(source, reading or AS_FOUND, minimum_frames, grid, notes)
+    yield from _trajectories(source, reading, minimum_frames, grid, notes)
     notes.give()
 
 
@@ -100,8 +101,9 @@ class _Notes:
 
 
 def _trajectories(
-    source: Any, reading: Reading, minimum_frames: int, grid: int | None, notes: _Notes
+    source: Any, reading: Reading | None, minimum_frames: int, grid: int | None, notes: _Notes
 ) -> Iterator[Trajectory]:
+    reading = of_class(reading, Reading | None, "reading") or AS_FOUND
     for recording in recordings(source, reading):
         components = chosen(recording, reading)
         require_shape(recording, minimum_frames, reading.step)
