@@ -188,6 +188,34 @@ def test_adaptation_leaves_its_argument_alone_and_repeats(tiny):
     assert a.losses != rdjepa.adapt(model, trajectory(), steps=2, seed=778, device="cpu").losses
 
 
+@pytest.fixture
+def double():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def test_what_torch_makes_by_default_changes_nothing(tiny, tmp_path, request):
+    model, fields = pretrained(), trajectory()
+    before = rdjepa.adapt(model, fields, steps=1, device="cpu")
+    path = before.save(tmp_path / "f.safetensors")
+    request.getfixturevalue("double")
+    for forecaster in (before, rdjepa.load_forecaster(path), rdjepa.adapt(model, fields, steps=1, device="cpu")):
+        assert np.array_equal(forecaster.forecast(fields[:4]), rdjepa.load_forecaster(path).forecast(fields[:4]))
+        assert forecaster.novelty(fields[:4]) == before.novelty(fields[:4])
+    assert rdjepa.adapt(rdjepa.build("tiny", seed=0), fields, steps=1, device="cpu").losses
+    assert torch.get_default_dtype() == torch.float64
+
+
+def test_adaptation_computes_gradients_where_they_are_switched_off_and_says_where_they_cannot_be(tiny):
+    model, fields = rdjepa.build("tiny", seed=0), trajectory()
+    usual = rdjepa.adapt(model, fields, steps=2, device="cpu")
+    with torch.no_grad():
+        assert rdjepa.adapt(model, fields, steps=2, device="cpu").losses == usual.losses
+    with torch.inference_mode(), pytest.raises(ArgumentError, match=r"got torch\.inference_mode; call adapt outside"):
+        rdjepa.adapt(model, fields, steps=2, device="cpu")
+
+
 def test_steps_and_seed_are_those_of_the_configuration_unless_given(tiny):
     model, x = rdjepa.build("tiny", seed=0), trajectory()
     five = AdaptConfig(steps=2, seed=5)

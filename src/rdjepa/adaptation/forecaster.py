@@ -23,7 +23,7 @@ from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Remembering
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
-from rdjepa.models.device import device_of
+from rdjepa.models.device import device_of, in_float32
 
 if TYPE_CHECKING:
     from rdjepa.viz.inline import Drawing, Movie
@@ -190,6 +190,7 @@ class Forecaster:
             )
         return made
 
+    @in_float32
     @torch.no_grad()
     def _forecast(self, context: np.ndarray) -> np.ndarray:
         """Forecast from contexts (B, 4, H, W, C) that were checked."""
@@ -271,6 +272,7 @@ class Forecaster:
         parts = (made, (made - half).astype(np.float32), (made + half).astype(np.float32))
         return Interval(*(part[asked] for part in parts))
 
+    @in_float32
     @torch.no_grad()
     def novelty(self, context: np.ndarray) -> np.ndarray | None:
         """Return how unlike the support contexts are: above 1, more than anything known to be alike.

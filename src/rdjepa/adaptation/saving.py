@@ -20,6 +20,7 @@ from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io.kinds import is_forecaster, refuse_replacing
 from rdjepa.io.tensors import load_tensors, save_tensors
+from rdjepa.models.device import in_float32
 from rdjepa.registry import import_class
 
 _SCORES, _LATENTS = "calibration/scores", "familiar/latents"  # tensors beside the weights
@@ -80,6 +81,7 @@ def why_unsavable(model: ForecastModel) -> str:
     return ""
 
 
+@in_float32
 def load_forecaster(path: str | Path) -> Forecaster:
     """Read a file of `Forecaster.save`; a user's class is imported, so load only files that you trust.
 

@@ -28,7 +28,7 @@ from rdjepa.forecasters.equation import Equation, Remembering
 from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.io.provenance import software
-from rdjepa.models.device import device_named
+from rdjepa.models.device import device_named, in_float32
 from rdjepa.models.rdjepa import RDJEPA, with_fresh_decoder
 from rdjepa.progress import Progress
 
@@ -37,6 +37,8 @@ _, FRESH, PRETRAINED = DECODERS = (AUTO, "fresh", "pretrained")
 _, FROZEN, TUNED = ENCODERS = (AUTO, "frozen", "tuned")
 
 
+@in_float32
+@torch.enable_grad()
 def adapt(
     model: RDJEPA | ForecastModel | str | Path,
     trajectories: Any,
@@ -130,11 +132,14 @@ def adapt(
         ArgumentError: no update of anything but a model with its pretrained decoder, an unknown base, a linear base and
             others to rehearse, both `resample` and `tile`, both `calibrate` and `hold_out`, unknown borders, an unknown
             encoder, a decoder that is unknown or not pretrained, or any of these three for a forecaster from
-            `rdjepa.forecasters.build`, which has its own; a share to retain of fresh weights, or outside its range.
+            `rdjepa.forecasters.build`, which has its own; a share to retain of fresh weights, or outside its range; a
+            normalizer with a standard deviation of 0; torch.inference_mode.
         DataError: trajectories that cannot be used (the message says why).
         CheckpointError: a missing or damaged checkpoint.
         DivergenceError: the loss is not finite.
     """
+    if torch.is_inference_mode_enabled():
+        raise ArgumentError("expected gradients to adapt with, got torch.inference_mode; call adapt outside of it")
     rehearses = callable(rehearse) or len(rehearse) > 0
     require_base(base)
     of_class(model, str | Path | RDJEPA | ForecastModel, "a model")

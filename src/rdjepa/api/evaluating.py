@@ -35,7 +35,7 @@ from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint, sealed
-from rdjepa.models.device import device_named
+from rdjepa.models.device import device_named, in_float32
 from rdjepa.models.rdjepa import PRESETS, RDJEPA
 from rdjepa.progress import Progress
 from rdjepa.version import __version__
@@ -161,6 +161,7 @@ def _unseen(forecaster: Forecaster, trajectories: Any, resample: bool, reading: 
     return given
 
 
+@in_float32
 def learning_curve(
     trajectories: Any,
     *,

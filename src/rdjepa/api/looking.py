@@ -33,6 +33,7 @@ from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import ZeroShot
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io import checkpoint
+from rdjepa.models.device import in_float32
 from rdjepa.models.rdjepa import RDJEPA
 from rdjepa.progress import Progress
 
@@ -81,6 +82,7 @@ class FirstLook:
         return inline.look(reference, made, width, future, self.level)
 
 
+@in_float32
 def first_look(
     source: Any,
     *,
