@@ -195,6 +195,14 @@ def double():
     torch.set_default_dtype(torch.float32)
 
 
+def test_a_single_window_does_not_tell_what_is_new_unless_others_do(tiny):
+    def novelty(**options):
+        return rdjepa.adapt(rdjepa.build("tiny", seed=0), trajectory(9), steps=1, **options).novelty(trajectory()[1:5])
+
+    assert novelty() is None
+    assert novelty(calibrate=trajectory(9, seed=1)) < 100
+
+
 def test_what_torch_makes_by_default_changes_nothing(tiny, tmp_path, request):
     model, fields = pretrained(), trajectory()
     before = rdjepa.adapt(model, fields, steps=1, device="cpu")

@@ -42,7 +42,8 @@ class Forecaster:
         record: its provenance: checkpoint, fingerprint, support, updates, seed.
         losses: training loss of every update.
         calibration: what intervals are made from; None where nothing was kept from adaptation.
-        familiar: the support as the encoder sees it; None for forecasters without a pretrained encoder.
+        familiar: the support as the encoder sees it; None for forecasters without a pretrained encoder, and for a
+            support of a single window.
     """
 
     def __init__(
@@ -284,7 +285,7 @@ class Forecaster:
             context: as for `forecast`.
 
         Returns:
-            (B,), or a scalar array for one context; None for a forecaster without a pretrained encoder.
+            (B,), or a scalar array for one context; None where `familiar` is None.
 
         Raises:
             DataError: as for `forecast`.

@@ -258,7 +258,7 @@ def adapt(
         measured = Forecaster(decision.around(support.whole(forecaster), memory), statistics, {})
         result.calibration = intervals.calibrate(measured.forecast, statistics, support.others)
     known = _described(result, support.fields) if tile else summarize(forecaster, data)
-    if known is not None:
+    if known is not None and (len(known) > 1 or support.others):  # a single window does not tell how far its like lie
         counts = [FORECASTING.count(len(fields)) for fields in support.fields]
         result.familiar = familiar(known, counts, _described(result, support.others) if support.others else None)
     return result
