@@ -48,6 +48,8 @@ def test_foreign_and_missing_files_are_refused(tmp_path):
     save_file(tensors(), tmp_path / "foreign.safetensors")
     with pytest.raises(CheckpointError, match="foreign"):
         load_tensors(tmp_path / "foreign.safetensors")
+    with pytest.raises(CheckpointError, match=f"got the directory {tmp_path}"):
+        load_tensors(tmp_path)
     for header in ("half a rec", "[]", "{}"):
         save_file(tensors(), tmp_path / "odd.safetensors", metadata={"rdjepa": header})
         with pytest.raises(CheckpointError, match="readable record"):

@@ -132,7 +132,11 @@ def save(path, array, **others):
 FILES = {
     "pickle": (lambda path: path.write_bytes(pickle.dumps(Evil())), "got a file that begins with"),
     "npy of objects": (lambda path: np.save(path.open("wb"), np.array([Evil()] * 10)), "NumPy cannot read"),
-    "npz of objects": (lambda path: save(path, np.array([Evil()] * 10)), "NumPy cannot read"),
+    "npz of objects": (lambda path: save(path, np.array([Evil()] * 10)), "got object .* objects are never unpickled"),
+    "npz with times of objects": (
+        lambda path: save(path, FIELDS, times=np.array([Evil()] * 10)),
+        "real numbers or dates, got object",
+    ),
     "npz of a pickle": (lambda path: archive(path, pickle.dumps(Evil())), "NumPy cannot read"),
     "npz of text": (lambda path: archive(path, "t,u,v", "a.txt"), "got no array"),
     "npy of 7 PiB": (lambda path: path.write_bytes(header(HUGE) + bytes(100)), "NumPy cannot read"),
@@ -304,6 +308,23 @@ def test_more_than_fits_into_memory_is_refused_before_it_is_read(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         load(FIELDS)
+
+
+def test_objects_beside_the_fields_are_left_alone(tmp_path):
+    save(tmp_path / "a.npz", FIELDS, notes=np.array([Evil()]), x=np.array([Evil()] * 8), meta=np.array({"a": 1}))
+    (found,) = load(tmp_path / "a.npz")
+    assert np.array_equal(found.fields, FIELDS)
+
+
+def test_a_file_that_another_program_has_locked_is_one_sentence(tmp_path):
+    fcntl = pytest.importorskip("fcntl")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["fields"] = FIELDS
+    with (tmp_path / "a.h5").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(RdjepaError, match=r"one that a program has locked at .*a\.h5; close it there"):
+            load(tmp_path / "a.h5")
+    assert load(tmp_path / "a.h5")
 
 
 def test_a_file_without_permission_is_one_sentence(tmp_path, monkeypatch):

@@ -422,6 +422,12 @@ def test_a_folder_may_mix_formats(tmp_path, dataset):
     check(tmp_path, np.stack([ONE] * 3))
 
 
+def test_the_files_of_a_folder_are_read_in_natural_order(tmp_path):
+    for number in (10, 2, 1):
+        np.save(tmp_path / f"run{number}.npy", ONE + number)
+    check(tmp_path, np.stack([ONE + 1, ONE + 2, ONE + 10]))
+
+
 def test_order_interval_and_length_are_what_the_user_says(tmp_path):
     np.save(tmp_path / "a.npy", np.moveaxis(MANY, (0, 1), (2, 4)))
     check(tmp_path / "a.npy", MANY, 0.25, 7.0, reading=Reading(axes="y x b c t", interval=0.25, length=7.0))

@@ -69,7 +69,7 @@ def recording(
                 f"{found.frames} frames; --interval (interval=) says their distance",
             )
     line = _beside(beside, folder, "x")
-    if line is not None:
+    if line is not None and np.dtype(line.dtype).kind in "fiu":
         known["length"] = domain_length(line[...], found.grid[1])
     short = tuple(name.rpartition("/")[2] for name in names)
     known["names"] = short if len(names) > 1 or found.components == 1 else ()

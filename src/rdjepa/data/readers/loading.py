@@ -39,7 +39,8 @@ def load(
     What is decided about the data is said in a `Note`.
 
     Args:
-        source: one of the kinds in `KNOWN`; a directory stands for the files directly in it, in the order of names.
+        source: one of the kinds in `KNOWN`; a directory stands for the files directly in it, in the order of names,
+            2 before 10.
         limit: read at most this many trajectories; the rest of a large file is not read.
         minimum_frames: smallest number of frames per trajectory: one forecasting window by default, which adaptation
             and evaluation need; a forecast needs its context only.

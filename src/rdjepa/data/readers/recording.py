@@ -202,6 +202,10 @@ class Recording:
 
 def damaged(kind: str, place: str, error: Exception) -> DataError:
     """Return the error of a source that cannot be read."""
+    if isinstance(error, BlockingIOError):
+        return DataError(
+            f"expected a {kind} that can be read, got one that a program has locked at {place}; close it there"
+        )
     return DataError(
         f"expected a whole {kind}, got a truncated, damaged or incomplete one at {place} ({first_line(error)}); "
         "fetch or make it again"
