@@ -10,7 +10,7 @@ import numpy as np
 from rdjepa.adaptation import intervals
 from rdjepa.checks import of_class
 from rdjepa.data import readers, survey
-from rdjepa.data.fields import measured, validate
+from rdjepa.data.fields import MIXED, measured, validate, why_repeated
 from rdjepa.data.readers import Reading
 from rdjepa.data.regrid import has_walls
 from rdjepa.data.trajectory import Trajectory
@@ -162,18 +162,13 @@ def _refuse_repeated(fields: Sequence[np.ndarray]) -> None:
     """Refuse a trajectory that is given twice, which would be held out and not."""
     repeated = len(fields) - len(set(map(checksum, fields)))
     if repeated:
-        raise DataError(
-            f"expected trajectories that differ, got {repeated} of {len(fields)} that repeat another; give each once"
-        )
+        raise DataError(why_repeated(repeated, len(fields)))
 
 
 def _refuse_mixtures(fields: Sequence[np.ndarray]) -> None:
     """Refuse trajectories of one measured component among those of two."""
     if len(set(map(measured, fields))) > 1:
-        raise DataError(
-            "expected trajectories of as many measured components, got some of one and some of two; choose one of each "
-            "with --components (components=), or give them apart"
-        )
+        raise DataError(MIXED)
 
 
 def _refuse_seen(others: Sequence[np.ndarray], checksums: Collection[str]) -> None:

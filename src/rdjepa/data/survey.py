@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,13 @@ def inspect(source: Any, reading: Reading | None = None, grid: int | None = None
         alike = len(components) == len(found.names)  # others have no place in the statistics
         for index in range(recording.count) if looked and alike else ():
             if number + index in looked:
+                content = sha256()
                 for start, stop in _spans(recording, share):
-                    found.look(recording.read(index, start, stop, components), start > 0 and share is None)
+                    part = recording.read(index, start, stop, components)
+                    found.look(part, start > 0 and share is None)
+                    content.update(np.ascontiguousarray(part).data)
+                if share is None:
+                    found.contents.append(content.digest())
         number += recording.count
         found.plan(recording, reading, grid)
     return found.result(describe(source), sum(count * frames for count, frames, _ in sizes))
@@ -96,6 +102,8 @@ class _Found:
     said: dict[str, None] = field(default_factory=dict)
     refused: dict[str, None] = field(default_factory=dict)
     ways: dict[str, list[float]] = field(default_factory=dict)
+    contents: list[bytes] = field(default_factory=list)
+    taken: set[int] = field(default_factory=set)
     frames: list[int] = field(default_factory=list)
     names: tuple[str, ...] = ()
     interval: float | None = None
@@ -155,6 +163,7 @@ class _Found:
         """Find out what reading for adaptation would do, from what was seen so far."""
         try:
             components = chosen(recording, reading)
+            self.taken.add(len(components))
             self.said |= dict.fromkeys([*doubts(recording), *remarks(recording, reading, components)])
             require_shape(recording, stride=reading.step)
             for index in range(recording.count if recording.times is not None and recording.times.ndim == 2 else 1):
@@ -179,6 +188,11 @@ class _Found:
         refusal = next(iter(self.refused), None)
         if refusal is None and self.broken:
             refusal = f"expected finite fields, got {self.broken} frames that are not; cut the trajectories there"
+        repeated = len(self.contents) - len(set(self.contents))
+        if refusal is None and repeated:
+            refusal = checks.why_repeated(repeated, len(self.contents))
+        if refusal is None and len(self.taken) > 1:
+            refusal = checks.MIXED
         constant = filter(None, (checks.why_constant(each.name, each.low, each.high) for each in components))
         refusal = refusal or next(constant, None)
         if refusal is None and any(max(abs(each.low), abs(each.high)) > LARGEST for each in components):

@@ -45,7 +45,7 @@ class Reading:
         """Check every value and bring the letters of the axes together."""
         kinds = {"field": str | None, "axes": str | None, "interval": Rate | None, "length": Rate | None}
         for name, kind in (kinds | {"stride": Count | None}).items():
-            object.__setattr__(self, name, checked(getattr(self, name), kind, f"the {name}"))
+            object.__setattr__(self, name, checked(getattr(self, name), kind, name))
         if self.axes is not None:
             object.__setattr__(self, "axes", order.parse(self.axes))
         if self.components is not None:
