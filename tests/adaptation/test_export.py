@@ -46,6 +46,11 @@ def test_torch_program_is_the_forecaster_for_any_number_of_contexts(forecaster, 
     assert record["base"] == "linear" and record["record"]["checksums"] == forecaster.record["checksums"]
 
 
+def test_a_forecaster_of_one_measured_component_is_compared_on_any_two(tmp_path):
+    alone = rdjepa.adapt(forecasters.build("fno", SMALL), FIELDS[..., 0], steps=1, device="cpu")
+    assert export(alone, tmp_path / "f.pt2").difference < TOLERANCE
+
+
 def test_a_forecaster_of_any_grid_stays_one(tmp_path):
     model = Linear.fit([torch.from_numpy(FIELDS).movedim(-1, 1)])
     linear = Forecaster(model, rdjepa.Normalizer((1.0, 2.0), (3.0, 0.5)), {})

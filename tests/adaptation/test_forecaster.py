@@ -8,7 +8,7 @@ import pytest
 import rdjepa
 from rdjepa import forecasters
 from rdjepa.data.fields import with_second
-from rdjepa.errors import ArgumentError, DataError
+from rdjepa.errors import ArgumentError, DataError, Note
 from rdjepa.forecasters.fno import Config
 
 
@@ -126,6 +126,45 @@ def test_one_measured_component_and_two_are_not_taken_for_each_other(tmp_path):
         rdjepa.evaluate(two, movie(1)[..., 0])
     with pytest.raises(DataError, match="got some of one and some of two"):
         adapt([movie(0), rdjepa.Trajectory(with_second(movie(1)[..., :1]), np.arange(20.0))])
+    for support, others in ((movie(0), movie(1)[..., :1]), (movie(0)[..., :1], movie(1))):
+        with pytest.raises(DataError, match="got some of one and some of two"):
+            adapt(support, calibrate=others)
+
+
+def timed(seed, interval, **known):
+    return rdjepa.Trajectory(movie(seed), np.arange(20.0) * interval, **known)
+
+
+def notes(action):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        action()
+    return [str(each.message) for each in said if issubclass(each.category, Note)]
+
+
+def test_another_frame_interval_than_that_of_adaptation_is_said(tmp_path):
+    forecaster = rdjepa.load_forecaster(adapt(timed(0, 0.1)).save(tmp_path / "a.safetensors"))
+    assert forecaster.record["interval"] == pytest.approx(0.1)
+    for look in (rdjepa.evaluate, rdjepa.compare):
+        assert not notes(lambda look=look: look(forecaster, [timed(1, 0.104), movie(2)]))
+        (said,) = notes(lambda look=look: look(forecaster, [timed(1, 0.1), timed(2, 5.0)]))
+        assert said.startswith("frames lie 5 apart in time, 0.1 in adaptation")
+    uncounted = adapt(movie(0))
+    assert "interval" not in uncounted.record and not notes(lambda: rdjepa.evaluate(uncounted, timed(1, 5.0)))
+    halved = adapt(timed(0, 0.1), stride=2)
+    assert halved.record["interval"] == pytest.approx(0.2)
+    assert not any("apart" in each for each in notes(lambda: rdjepa.evaluate(halved, [timed(1, 0.1), movie(2)])))
+
+
+def test_intervals_and_boundaries_that_differ_in_a_support_are_said():
+    assert not notes(lambda: adapt([timed(0, 0.1), timed(1, 0.103), movie(2)]))
+    (said,) = notes(lambda: adapt([timed(0, 0.1), timed(1, 0.2)]))
+    assert said.startswith("frames lie 0.1 to 0.2 apart in time")
+    assert notes(lambda: adapt(timed(0, 0.1), calibrate=timed(1, 0.2))) == [said]
+    periodic, walls = timed(0, 1.0), timed(1, 1.0, boundary="neumann")
+    (said,) = notes(lambda: adapt([periodic, walls]))
+    assert said.startswith("1 of 2 trajectories end at walls and the others wrap around")
+    assert not notes(lambda: adapt([periodic, walls], reading=rdjepa.Reading(boundary="walls")))
 
 
 def test_the_stability_of_several_rollouts_at_once_and_a_file_without_a_name_are_refused(calibrated):

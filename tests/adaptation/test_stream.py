@@ -1,7 +1,11 @@
 """All windows of many trajectories are forecast into one file, in bounded batches, one trajectory at a time."""
 
 import gc
+import os
+import subprocess
+import sys
 import weakref
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -63,6 +67,29 @@ def test_memory_is_bounded_by_one_trajectory_and_one_batch(tmp_path):
 
     done = forecast_all(forecaster, arriving(), tmp_path / "all.h5")
     assert done.forecasts == 3400 and max(forecaster.sizes) == 16
+
+
+FULL = """
+import resource, sys
+from rdjepa.adaptation.stream import forecast_all
+from test_stream import Counting, trajectory
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
+try:
+    forecast_all(Counting(), [trajectory(0)], "all.h5")
+except OSError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("limit", [100, 5_000, 40_000])
+def test_a_disk_that_is_full_ends_in_one_sentence_and_leaves_no_file(tmp_path, limit):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, str(Path(__file__).parent)])}
+    ended = subprocess.run(
+        [sys.executable, "-c", FULL, str(limit)], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("expected to write all.h5, got a limit on the size of files; raise it")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

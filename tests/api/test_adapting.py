@@ -195,6 +195,42 @@ def test_adaptation_leaves_its_argument_alone_and_repeats(tiny):
     assert a.losses != rdjepa.adapt(model, trajectory(), steps=2, seed=778, device="cpu").losses
 
 
+@pytest.fixture
+def double():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def test_a_single_window_does_not_tell_what_is_new_unless_others_do(tiny):
+    def novelty(**options):
+        return rdjepa.adapt(rdjepa.build("tiny", seed=0), trajectory(9), steps=1, **options).novelty(trajectory()[1:5])
+
+    assert novelty() is None
+    assert novelty(calibrate=trajectory(9, seed=1)) < 100
+
+
+def test_what_torch_makes_by_default_changes_nothing(tiny, tmp_path, request):
+    model, fields = pretrained(), trajectory()
+    before = rdjepa.adapt(model, fields, steps=1, device="cpu")
+    path = before.save(tmp_path / "f.safetensors")
+    request.getfixturevalue("double")
+    for forecaster in (before, rdjepa.load_forecaster(path), rdjepa.adapt(model, fields, steps=1, device="cpu")):
+        assert np.array_equal(forecaster.forecast(fields[:4]), rdjepa.load_forecaster(path).forecast(fields[:4]))
+        assert forecaster.novelty(fields[:4]) == before.novelty(fields[:4])
+    assert rdjepa.adapt(rdjepa.build("tiny", seed=0), fields, steps=1, device="cpu").losses
+    assert torch.get_default_dtype() == torch.float64
+
+
+def test_adaptation_computes_gradients_where_they_are_switched_off_and_says_where_they_cannot_be(tiny):
+    model, fields = rdjepa.build("tiny", seed=0), trajectory()
+    usual = rdjepa.adapt(model, fields, steps=2, device="cpu")
+    with torch.no_grad():
+        assert rdjepa.adapt(model, fields, steps=2, device="cpu").losses == usual.losses
+    with torch.inference_mode(), pytest.raises(ArgumentError, match=r"got torch\.inference_mode; call adapt outside"):
+        rdjepa.adapt(model, fields, steps=2, device="cpu")
+
+
 def test_steps_and_seed_are_those_of_the_configuration_unless_given(tiny):
     model, x = rdjepa.build("tiny", seed=0), trajectory()
     five = AdaptConfig(steps=2, seed=5)
@@ -234,6 +270,11 @@ def test_unfit_trajectories_are_refused_in_one_sentence(tiny, fields, sentence):
     with pytest.raises(DataError, match=sentence) as caught:
         rdjepa.adapt(rdjepa.build("tiny", seed=0), fields, steps=1)
     assert "\n" not in str(caught.value)
+
+
+def test_a_normalizer_without_a_spread_is_refused(tiny):
+    with pytest.raises(ArgumentError, match=r"standard deviations above 0, got \(1\.0, 0\.0\)"):
+        rdjepa.adapt(rdjepa.build("tiny", seed=0), trajectory(), normalizer=Normalizer((0.0, 0.0), (1.0, 0.0)))
 
 
 def test_unfit_contexts_are_refused(forecaster):

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -109,6 +110,15 @@ def test_a_combination_is_compared_with_its_network_and_its_equation(monkeypatch
     for name, each in {"fno": model, "rd-jepa-alone": network, "equation": model.equation}.items():
         expected = rdjepa.evaluate(rdjepa.Forecaster(each, normalizer, {}), FIELDS[:2])
         assert [row.value for row in rows[name]] == pytest.approx([row.value for row in expected], rel=1e-5)
+
+
+def test_nearly_zero_fields_to_compare_with_are_said_by_evaluation():
+    fields = np.concatenate([FIELDS[0], 0 * FIELDS[0]])
+    with pytest.warns(UserWarning, match="nearly zero ones in trajectory 0 from frame 12"):
+        rdjepa.evaluate(persistence, fields)
+    with pytest.warns(UserWarning, match="nearly zero ones in trajectory 1 from frame 12") as said:
+        rdjepa.compare(rdjepa.adapt(small(), FIELDS[1], steps=1), [FIELDS[2], fields])
+    assert len([each for each in said if not issubclass(each.category, Note)]) == 1
 
 
 def test_what_cannot_be_compared_is_refused():
@@ -344,6 +354,22 @@ def test_a_tiled_first_look_measures_the_pretrained_model_in_tiles_too(tiny, bou
     forecast = rdjepa.Forecaster(unadapted, look.forecaster.normalizer, {}).forecast
     rows = rdjepa.evaluate(forecast, fields[-1:], metrics=("relative_l2",))
     assert look.errors["rd-jepa-zero-shot"] == pytest.approx(per_horizon(rows, "relative_l2"))
+
+
+def test_a_reading_that_is_none_is_refused():
+    wrong: Any = {"axes": "t y x c"}
+    forecaster = rdjepa.adapt(small(), FIELDS[0], steps=1)
+    for action in (
+        lambda: rdjepa.adapt(small(), FIELDS[0], reading=wrong),
+        lambda: rdjepa.evaluate(forecaster, FIELDS[1], reading=wrong),
+        lambda: rdjepa.evaluate(persistence, FIELDS[1], reading=wrong),
+        lambda: rdjepa.compare(forecaster, FIELDS[1], reading=wrong),
+        lambda: rdjepa.inspect(FIELDS[0], reading={}),  # type: ignore[arg-type]
+        lambda: rdjepa.first_look(FIELDS[0], model=small(), reading=wrong),
+        lambda: rdjepa.learning_curve(FIELDS, model=small(), reading=wrong),
+    ):
+        with pytest.raises(ArgumentError, match="expected reading to be a "):
+            action()
 
 
 @pytest.mark.parametrize("stride", [3, "auto"])

@@ -2,8 +2,10 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +47,20 @@ def test_an_error_that_nobody_meant_is_a_bug_with_its_traceback(capsys, failing,
     failing(error)
     status, text = ended(capsys, "systems")
     assert status == 1 and "Traceback" in text and "please report it" in text.splitlines()[-1]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_full_disk_under_the_standard_output_is_one_sentence():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "rdjepa", "systems"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: expected to print what was found, got a full disk;")
 
 
 def test_a_path_that_cannot_be_used_is_one_sentence(capsys, tmp_path):

@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rdjepa.cli.outlook import say_choice, say_retention
+from rdjepa.cli.outlook import say_choice, say_retention, warn_of_novelty
 
 BEGINNING = "on data that were not adapted to, the network's standardized error is "
 
@@ -55,3 +55,8 @@ def test_what_data_that_were_not_adapted_to_decide_is_said(capsys, tried, said):
     record = {"on_others": {"network": network, "combined": combined}} if tried else {}
     say_choice(SimpleNamespace(record=record, base=base))  # type: ignore[arg-type]
     assert " ".join(capsys.readouterr().out.split()).removeprefix(BEGINNING) == said
+
+
+def test_a_context_that_is_barely_new_is_not_said_to_be_as_near_as_any():
+    with pytest.warns(UserWarning, match=r"lies 1\.04 times as far"):
+        warn_of_novelty(SimpleNamespace(novelty=lambda _: 1.04), None)  # type: ignore[arg-type]

@@ -65,7 +65,9 @@ def test_an_output_inside_a_directory_of_data_that_is_read_is_refused(here, caps
     (here / "folder").mkdir()
     (here / "data.npy").rename(here / "folder" / "data.npy")
     command = [each.replace("data.npy", "folder") for each in command]
-    assert "which is read here" in refused(capsys, *command, "--out", "folder/data.npy")
+    for out in ("folder/data.npy", "folder/new", "folder/below/new"):
+        assert "which is read here" in refused(capsys, *command, "--out", out)
+    assert not (here / "folder" / "below").exists()
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from rdjepa import systems
+from rdjepa.api.support import read_support
 from rdjepa.data import pace, store, survey
 from rdjepa.data.readers import Reading
 from rdjepa.data.survey import inspect
@@ -26,6 +27,16 @@ def test_what_is_found_is_what_is_there():
         np.testing.assert_allclose(each.change, change, rtol=1e-10)
     assert "averaged over blocks of 2 x 2" in found.plan and "12 windows of 4 + 5 frames" in found.plan
     assert all(heading in str(found) for heading, _ in found.rows())
+
+
+def test_what_adaptation_refuses_of_several_trajectories_is_said():
+    assert "got 1 of 3 that repeat another; give each once" in inspect([*FIELDS[:2], FIELDS[0]]).plan
+    mixed = inspect([FIELDS[0], FIELDS[1][..., :1]])
+    assert not mixed.usable and mixed.plan.startswith("would refuse: ") and "some of one and some of two" in mixed.plan
+    for source in ([*FIELDS[:2], FIELDS[0]], [FIELDS[0], FIELDS[1][..., :1]]):
+        with pytest.raises(DataError) as refused:
+            read_support(source, 16)
+        assert str(refused.value) in inspect(source).plan
 
 
 def test_pieces_give_what_the_whole_gives(monkeypatch):

@@ -1,9 +1,11 @@
+import warnings
+
 import numpy as np
 import pytest
 
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import ArgumentError, DataError
-from rdjepa.evaluation.evaluate import evaluate
+from rdjepa.evaluation.evaluate import evaluate, warn_of_vanishing
 from rdjepa.evaluation.metrics import METRICS, Metric, register
 from rdjepa.forecasters.persistence import extrapolation, persistence
 
@@ -112,6 +114,18 @@ def test_trivial_forecasts_by_hand() -> None:
     assert extrapolation(context).dtype == np.float32 and extrapolation(context).shape == (1, 5, 1, 1, 1)
     with pytest.raises(ValueError, match="at least 2 frames"):
         extrapolation(context[:, :1])
+
+
+def test_nearly_zero_fields_to_compare_with_are_said_once() -> None:
+    fading = np.where(np.arange(20) < 12, 1.0, 1e-5)
+    given = [trajectory(), of_function(fading), of_function(fading)]
+    with pytest.warns(UserWarning, match=r"nearly zero ones in trajectory 1 from frame 12; relative_l2 says") as said:
+        warn_of_vanishing(given)
+    assert len(said) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_vanishing(given, ("mse",))
+        warn_of_vanishing([trajectory(), of_function(1e-30 * np.ones(12)), of_function(np.exp(-np.arange(9.0)))])
 
 
 @pytest.mark.parametrize("which", [0, 1])

@@ -19,6 +19,16 @@ def test_round_trip_keeps_bits_and_record(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["x.safetensors"]
 
 
+def test_a_file_has_the_rights_of_new_files(tmp_path):
+    (tmp_path / "other").touch()
+    path = tmp_path / "x.safetensors"
+    save_tensors(path, {"a": torch.zeros(3)}, {})
+    assert path.stat().st_mode == (tmp_path / "other").stat().st_mode
+    path.chmod(0o640)
+    save_tensors(path, {"a": torch.ones(3)}, {})
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
 def test_every_kind_of_damage_is_refused(tmp_path):
     path = tmp_path / "x.safetensors"
     save_tensors(path, tensors(), {})
@@ -38,6 +48,8 @@ def test_foreign_and_missing_files_are_refused(tmp_path):
     save_file(tensors(), tmp_path / "foreign.safetensors")
     with pytest.raises(CheckpointError, match="foreign"):
         load_tensors(tmp_path / "foreign.safetensors")
+    with pytest.raises(CheckpointError, match=f"got the directory {tmp_path}"):
+        load_tensors(tmp_path)
     for header in ("half a rec", "[]", "{}"):
         save_file(tensors(), tmp_path / "odd.safetensors", metadata={"rdjepa": header})
         with pytest.raises(CheckpointError, match="readable record"):

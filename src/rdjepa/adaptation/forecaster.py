@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from rdjepa.adaptation.context import read_context
 from rdjepa.adaptation.intervals import Calibration, Interval, scales
 from rdjepa.adaptation.novelty import Familiar, embed
 from rdjepa.adaptation.rollout import rollout, stable_frames
-from rdjepa.checks import Count, Number, checked
-from rdjepa.data.fields import channels_first, channels_last, measured, single
-from rdjepa.data.readers import Reading
+from rdjepa.checks import Count, Number, checked, of_class
+from rdjepa.data.fields import channels_first, channels_last, measured
+from rdjepa.data.readers import OTHER_INTERVAL, Reading, interval_of
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, warn
@@ -22,7 +23,7 @@ from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Remembering
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
-from rdjepa.models.device import device_of
+from rdjepa.models.device import device_of, in_float32
 
 if TYPE_CHECKING:
     from rdjepa.viz.inline import Drawing, Movie
@@ -41,7 +42,8 @@ class Forecaster:
         record: its provenance: checkpoint, fingerprint, support, updates, seed.
         losses: training loss of every update.
         calibration: what intervals are made from; None where nothing was kept from adaptation.
-        familiar: the support as the encoder sees it; None for forecasters without a pretrained encoder.
+        familiar: the support as the encoder sees it; None for forecasters without a pretrained encoder, and for a
+            support of a single window.
     """
 
     def __init__(
@@ -102,7 +104,7 @@ class Forecaster:
         Raises:
             CheckpointError: the record holds a stride or components that could not be.
         """
-        reading = reading or Reading()
+        reading = of_class(reading, Reading | None, "reading") or Reading()
         components = reading.components or self.components
         if components and not reading.components:
             chosen = ", ".join(map(str, components))
@@ -113,7 +115,8 @@ class Forecaster:
     def require_fitting(self, trajectories: Sequence[Trajectory]) -> None:
         """Refuse trajectories on another grid, or of another number of measured components than it was adapted to.
 
-        Where there was one, the second is the same field one frame earlier, and nothing else may stand there.
+        Where there was one, the second is the same field one frame earlier, and nothing else may stand there. Frames
+        that lie further apart in time, or closer, are taken with a note.
 
         Raises:
             DataError: there are some.
@@ -131,6 +134,18 @@ class Forecaster:
             raise DataError(
                 f"expected trajectories of {own} measured component{'s' * (own > 1)}, as those that the forecaster was "
                 f"adapted to, got {max(others)}; choose what was measured there with --components (components=)"
+            )
+        if (usual := self.record.get("interval")) is not None:  # the support had times
+            self._say_other_interval(trajectories, usual)
+
+    def _say_other_interval(self, trajectories: Sequence[Trajectory], usual: float) -> None:
+        intervals = filter(None, (interval_of(each, self.stride) for each in trajectories))
+        other = next((each for each in intervals if abs(each / usual - 1) > OTHER_INTERVAL), None)
+        if other is not None:
+            warn(
+                f"frames lie {other:g} apart in time, {usual:g} in adaptation; a forecaster counts frames, so give it "
+                "those of the same interval, or say --interval (interval=) if only the unit is another",
+                Note,
             )
 
     def parts(self) -> dict[str, "Forecaster"]:
@@ -151,13 +166,16 @@ class Forecaster:
         """Forecast the five frames after the context; a warning says when numbers were too large for a finite one.
 
         Args:
-            context: (4, H, W, C), or (B, 4, H, W, C), consecutive frames in physical units, oldest first.
+            context: (4, H, W, C), or (B, 4, H, W, C), consecutive frames in physical units, oldest first. After
+                adaptation to one measured component, five frames of it, (5, H, W, 1), or four, whose first has a
+                continuation before it; see `rdjepa.adaptation.context`.
 
         Returns:
-            (5, H, W, C), or (B, 5, H, W, C), float32; entry h - 1 is the frame h intervals after the newest one.
+            (5, H, W, C), or (B, 5, H, W, C), float32; entry h - 1 is the frame h intervals after the newest one. Where
+            one component was measured, the second is a forecast of the frame before.
 
         Raises:
-            DataError: wrong shape, or values that are not finite.
+            DataError: wrong shape, values that are not finite, or another component than was measured.
         """
         given, asked = self._batched(context)
         return self._told(given)[asked]
@@ -173,6 +191,7 @@ class Forecaster:
             )
         return made
 
+    @in_float32
     @torch.no_grad()
     def _forecast(self, context: np.ndarray) -> np.ndarray:
         """Forecast from contexts (B, 4, H, W, C) that were checked."""
@@ -254,6 +273,7 @@ class Forecaster:
         parts = (made, (made - half).astype(np.float32), (made + half).astype(np.float32))
         return Interval(*(part[asked] for part in parts))
 
+    @in_float32
     @torch.no_grad()
     def novelty(self, context: np.ndarray) -> np.ndarray | None:
         """Return how unlike the support contexts are: above 1, more than anything known to be alike.
@@ -265,7 +285,7 @@ class Forecaster:
             context: as for `forecast`.
 
         Returns:
-            (B,), or a scalar array for one context; None for a forecaster without a pretrained encoder.
+            (B,), or a scalar array for one context; None where `familiar` is None.
 
         Raises:
             DataError: as for `forecast`.
@@ -277,32 +297,15 @@ class Forecaster:
         assert latents is not None  # the model that the support was described with
         return self.familiar.novelty(latents)[asked]
 
-    def _batched(self, context: np.ndarray) -> tuple[np.ndarray, Any]:
+    def _batched(self, context: Any) -> tuple[np.ndarray, Any]:
         """Return contexts (B, 4, H, W, C) after a look at shape and values, and which of the answers is asked for.
 
         Raises:
-            DataError: wrong shape, or values that are not finite.
+            DataError: see `read_context`.
         """
-        if isinstance(context, torch.Tensor):
-            context = context.detach().float().cpu().numpy()
-        masked, context = np.ma.is_masked(context), np.asarray(context)
-        if masked or context.dtype.kind not in "fiu":
-            got = "masked ones" if masked else context.dtype
-            raise DataError(
-                f"expected a context of real numbers, got {got}; give what was measured, as floating numbers"
-            )
-        grid, components = self.model.grid, self.model.components
-        height, width = (grid, grid) if grid is not None else context.shape[-3:-1]
-        frame = (CONTEXT, height, width, components)
-        if context.shape[-4:] != frame or context.ndim not in (4, 5) or not len(context):
-            raise DataError(
-                f"expected a context of shape {frame}, got {context.shape}; give four whole frames on the model's grid "
-                "(--resample averages finer ones over blocks of points)"
-            )
-        if not np.isfinite(context).all():
-            raise DataError("expected a finite context, got NaN or infinite values; clean the frames first")
-        context = single(context)
-        return (context, ...) if context.ndim == 5 else (context[None], 0)
+        alone = self.record.get("measured") == 1
+        found = read_context(context, self.model.grid, self.model.components, alone)
+        return (found, ...) if found.ndim == 5 else (found[None], 0)
 
     def plot(self, fields: Any, start: int | None = None, component: int = 0) -> "Drawing":
         """Draw the forecast from four frames, with reference and error if five follow, as a figure for a notebook.
@@ -336,7 +339,7 @@ class Forecaster:
             ArgumentError: no component of this number, or a start that is no whole number.
             DataError: no trajectory (T, H, W, C), or too few frames.
         """
-        fields, count = np.asarray(getattr(fields, "fields", fields)), self.model.components
+        fields, count = np.asanyarray(getattr(fields, "fields", fields)), self.model.components
         if fields.ndim != 4 or fields.shape[-1] != count:
             raise DataError(
                 f"expected a trajectory (T, H, W, {count}), got shape {fields.shape}; give one, as an array or as one "
@@ -368,13 +371,13 @@ class Forecaster:
             facts["loss"] = f"{self.losses[0]:.4g} to {self.losses[-1]:.4g}"
         return inline.card(f"Forecaster {self.model.name}", facts, inline.curve(self.losses) if self.losses else None)
 
-    def save(self, path: str | Path) -> Path:
-        """Write the forecaster as one safetensors file, atomically.
+    def save(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write the forecaster as one safetensors file, atomically; `force` lets it replace a file of another kind.
 
         Raises:
             ArgumentError: no other process could import the model's class; see `rdjepa.adaptation.saving`.
-            OutputError: the file cannot be written.
+            OutputError: the file cannot be written, or would replace one of another kind.
         """
         from rdjepa.adaptation.saving import save  # which knows this class
 
-        return save(self, path)
+        return save(self, path, force)

@@ -18,20 +18,28 @@ from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import RULE, Combined
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
+from rdjepa.io.kinds import is_forecaster, refuse_replacing
 from rdjepa.io.tensors import load_tensors, save_tensors
+from rdjepa.models.device import in_float32
 from rdjepa.registry import import_class
 
 _SCORES, _LATENTS = "calibration/scores", "familiar/latents"  # tensors beside the weights
 
 
-def save(forecaster: Forecaster, path: str | Path) -> Path:
+def save(forecaster: Forecaster, path: str | Path, force: bool = False) -> Path:
     """Write a forecaster, atomically.
+
+    Args:
+        forecaster: the forecaster.
+        path: file to write; one of a forecaster is replaced.
+        force: replace a file of another kind too.
 
     Raises:
         ArgumentError: no other process could import the model's class; see `why_unsavable`.
-        OutputError: the file cannot be written.
+        OutputError: the file cannot be written, or would replace one of another kind.
     """
     path = Path(of_class(path, str | Path, "a forecaster's file"))
+    refuse_replacing(path, kind="forecaster", same_kind=is_forecaster, force=force)
     model = forecaster.model
     refusal = why_unsavable(model)
     if refusal:
@@ -73,6 +81,7 @@ def why_unsavable(model: ForecastModel) -> str:
     return ""
 
 
+@in_float32
 def load_forecaster(path: str | Path) -> Forecaster:
     """Read a file of `Forecaster.save`; a user's class is imported, so load only files that you trust.
 

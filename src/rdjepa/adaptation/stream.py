@@ -1,8 +1,10 @@
 """Forecasts of every window of any number of trajectories, into one file, a few contexts at a time."""
 
-from collections.abc import Iterable
+import io
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -13,10 +15,10 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError
 from rdjepa.forecasters.base import CONTEXT, HORIZONS
 from rdjepa.io.atomic import replacing
+from rdjepa.io.kinds import FORECASTS, is_forecasts, refuse_replacing
 from rdjepa.progress import Progress
 
 AT_ONCE = 16  # contexts in memory beside the trajectory that they are of
-KIND = "rdjepa_forecasts"
 
 
 class Streamed(NamedTuple):
@@ -31,6 +33,7 @@ def forecast_all(
     trajectories: Iterable[Trajectory],
     path: str | Path,
     *,
+    force: bool = False,
     progress: Progress | None = None,
 ) -> Streamed:
     """Forecast from every four consecutive frames of every trajectory, the newest included, and write HDF5.
@@ -47,16 +50,18 @@ def forecast_all(
     Args:
         forecaster: adapted forecaster.
         trajectories: on one grid; those shorter than a context are refused.
-        path: file to write.
+        path: file to write; one of forecasts is replaced.
+        force: replace a file of another kind too.
         progress: called after each trajectory with its number twice, as their total is unknown, and its key.
 
     Raises:
         DataError: no trajectory, one of fewer than four frames, of another grid than those before, or of another number
             of measured components than the forecaster takes.
-        OutputError: the file cannot be written.
+        OutputError: the file cannot be written, or would replace one of another kind.
     """
-    with replacing(path) as part, h5py.File(part, "w") as file:
-        file.attrs["kind"], file.attrs["forecaster"] = KIND, forecaster.model.name
+    refuse_replacing(Path(path), kind="forecasts", same_kind=is_forecasts, force=force)
+    with replacing(path) as part, _begun(part) as (file, disk):
+        file.attrs["kind"], file.attrs["forecaster"] = FORECASTS, forecaster.model.name
         names: list[str] = []
         forecasts, whose, starts = None, _growing(file, "trajectory"), _growing(file, "start")
         for number, trajectory in enumerate(trajectories):
@@ -82,6 +87,7 @@ def forecast_all(
                 _append(forecasts, forecaster.forecast(fields[FORECASTING.given(some)]))
                 _append(starts, some)
                 _append(whose, np.full(len(some), number))
+                disk.require_written()
             names.append(str(trajectory.key or ""))
             if progress:
                 progress(number + 1, number + 1, names[-1])
@@ -89,6 +95,48 @@ def forecast_all(
             raise DataError("expected at least one trajectory to forecast, got none; give some")
         file.create_dataset("name", data=np.array(names, dtype=object), dtype=h5py.string_dtype())
         return Streamed(len(names), len(forecasts))
+
+
+class _Patient(io.FileIO):
+    """A file that keeps its first error for later: HDF5 ends the whole process after a write that fails."""
+
+    error: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        """Write all of the data; after an error nothing."""
+        left = memoryview(data).cast("B")
+        try:
+            while len(left) and self.error is None:
+                left = left[super().write(left) :]
+        except OSError as error:
+            self.error = error
+        return len(data)
+
+    def truncate(self, size: int | None = None) -> int:
+        """Change the size; after an error not."""
+        try:
+            return self.tell() if self.error else super().truncate(size)
+        except OSError as error:
+            self.error = error
+            return self.tell()
+
+    def require_written(self) -> None:
+        """Raise the error that was kept.
+
+        Raises:
+            OSError: a write has failed.
+        """
+        if self.error:
+            raise self.error
+
+
+@contextmanager
+def _begun(path: Path) -> Iterator[tuple[h5py.File, _Patient]]:
+    """Yield a new HDF5 file, and what it is written through."""
+    with _Patient(path, "w+") as disk:
+        with h5py.File(disk, "w") as file:
+            yield file, disk
+        disk.require_written()
 
 
 def _growing(file: h5py.File, name: str) -> h5py.Dataset:

@@ -28,7 +28,7 @@ from rdjepa.forecasters.equation import Equation, Remembering
 from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.io.provenance import software
-from rdjepa.models.device import device_named
+from rdjepa.models.device import device_named, in_float32
 from rdjepa.models.rdjepa import RDJEPA, with_fresh_decoder
 from rdjepa.progress import Progress
 
@@ -37,6 +37,8 @@ _, FRESH, PRETRAINED = DECODERS = (AUTO, "fresh", "pretrained")
 _, FROZEN, TUNED = ENCODERS = (AUTO, "frozen", "tuned")
 
 
+@in_float32
+@torch.enable_grad()
 def adapt(
     model: RDJEPA | ForecastModel | str | Path,
     trajectories: Any,
@@ -130,16 +132,25 @@ def adapt(
         ArgumentError: no update of anything but a model with its pretrained decoder, an unknown base, a linear base and
             others to rehearse, both `resample` and `tile`, both `calibrate` and `hold_out`, unknown borders, an unknown
             encoder, a decoder that is unknown or not pretrained, or any of these three for a forecaster from
-            `rdjepa.forecasters.build`, which has its own; a share to retain of fresh weights, or outside its range.
+            `rdjepa.forecasters.build`, which has its own; a share to retain of fresh weights, or outside its range; a
+            normalizer with a standard deviation of 0; torch.inference_mode.
         DataError: trajectories that cannot be used (the message says why).
         CheckpointError: a missing or damaged checkpoint.
         DivergenceError: the loss is not finite.
     """
+    if torch.is_inference_mode_enabled():
+        raise ArgumentError("expected gradients to adapt with, got torch.inference_mode; call adapt outside of it")
     rehearses = callable(rehearse) or len(rehearse) > 0
     require_base(base)
     of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
     of_class(config, AdaptConfig | None, "config")
     of_class(normalizer, Normalizer | None, "normalizer")
+    of_class(reading, Reading | None, "reading")
+    if normalizer and not min(normalizer.std, default=0):
+        raise ArgumentError(
+            f"expected a normalizer with standard deviations above 0, got {normalizer.std}; take that of the "
+            "trajectories, by leaving it out"
+        )
     if retain != AUTO:
         checked(retain, BelowOne, "retain")
     for both, what in (
@@ -248,7 +259,7 @@ def adapt(
         measured = Forecaster(decision.around(support.whole(forecaster), memory), statistics, {})
         result.calibration = intervals.calibrate(measured.forecast, statistics, support.others)
     known = _described(result, support.fields) if tile else summarize(forecaster, data)
-    if known is not None:
+    if known is not None and (len(known) > 1 or support.others):  # a single window does not tell how far its like lie
         counts = [FORECASTING.count(len(fields)) for fields in support.fields]
         result.familiar = familiar(known, counts, _described(result, support.others) if support.others else None)
     return result

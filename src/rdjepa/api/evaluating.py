@@ -25,7 +25,7 @@ from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.well import checksum
 from rdjepa.errors import ArgumentError, Note, warn
 from rdjepa.evaluation import curve_file
-from rdjepa.evaluation.evaluate import Forecast, Row
+from rdjepa.evaluation.evaluate import Forecast, Row, warn_of_vanishing
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
 from rdjepa.evaluation.learning_curve import Fit, LearningCurve, Measured, measure, spans
 from rdjepa.forecasters.autoregression import Autoregression
@@ -35,7 +35,7 @@ from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint, sealed
-from rdjepa.models.device import device_named
+from rdjepa.models.device import device_named, in_float32
 from rdjepa.models.rdjepa import PRESETS, RDJEPA
 from rdjepa.progress import Progress
 from rdjepa.version import __version__
@@ -77,6 +77,7 @@ def evaluate(
     of_class(metrics, list | tuple, "metrics")
     if isinstance(forecaster, Forecaster):
         given = _unseen(forecaster, trajectories, resample, reading)
+        warn_of_vanishing(given, metrics)
         return _evaluate(forecaster.forecast, given, metrics=tuple(metrics), progress=progress)
     if resample:
         raise ArgumentError(
@@ -84,6 +85,7 @@ def evaluate(
             "forecaster on what that takes (rdjepa.compare), or resample the fields yourself"
         )
     given = readers.load(trajectories, reading=reading)
+    warn_of_vanishing(given, metrics)
     return _evaluate(forecaster, given, metrics=tuple(metrics), progress=progress)
 
 
@@ -123,6 +125,7 @@ def compare(
     if taken := rivals.keys() & {*forecaster.parts(), *simple}:
         raise ArgumentError(f"expected rivals with names of their own, got {min(taken)!r}; give it another one")
     given = _unseen(forecaster, trajectories, resample, reading)
+    warn_of_vanishing(given, metrics)
     rows: dict[str, list[Row]] = {}
     for position, trajectory in enumerate(given):
         own = {name: part.forecast for name, part in forecaster.parts().items()}
@@ -158,6 +161,7 @@ def _unseen(forecaster: Forecaster, trajectories: Any, resample: bool, reading: 
     return given
 
 
+@in_float32
 def learning_curve(
     trajectories: Any,
     *,
@@ -218,6 +222,7 @@ def learning_curve(
     grid = grid_of(start)
     given, _ = read_at_stride(trajectories, grid, resample, reading, stride)
     checked_fields(given, grid)
+    warn_of_vanishing(given)
     single = len(given) == 1
     parts = spans(given[0]) if single else given
     settings = {"steps": steps, "seed": seed, "base": base, "encoder": AUTO, "decoder": AUTO, "retain": AUTO}

@@ -23,9 +23,8 @@ from rdjepa.data.inspection import Inspection
 from rdjepa.data.readers import Reading
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
-from rdjepa.errors import Note
 from rdjepa.evaluation.aggregate import per_horizon
-from rdjepa.evaluation.evaluate import Forecast, evaluate
+from rdjepa.evaluation.evaluate import Forecast, evaluate, warn_of_vanishing
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import CONTEXT, ForecastModel
 from rdjepa.forecasters.equation import Equation
@@ -34,6 +33,7 @@ from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import ZeroShot
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io import checkpoint
+from rdjepa.models.device import in_float32
 from rdjepa.models.rdjepa import RDJEPA
 from rdjepa.progress import Progress
 
@@ -82,6 +82,7 @@ class FirstLook:
         return inline.look(reference, made, width, future, self.level)
 
 
+@in_float32
 def first_look(
     source: Any,
     *,
@@ -136,11 +137,12 @@ def first_look(
     )
     assert forecaster.calibration is not None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Note)  # said by `adapt`
+        warnings.simplefilter("ignore", UserWarning)  # said by `adapt`
         given = readers.load(source, grid=forecaster.model.grid, reading=forecaster.reading(reading))
     learned, kept = intervals.hold_out([trajectory.fields for trajectory in given], hold_out)
     # trajectories without times of their own
     rest = [Trajectory(fields, np.arange(len(fields), dtype=np.float64)) for fields in kept]
+    warn_of_vanishing(rest)
     possible = min(level, math.floor(100 * forecaster.calibration.highest) / 100)
     last = given[-1]
     start = len(last.fields) - FORECASTING.length

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from rdjepa.adaptation import intervals
+from rdjepa.checks import of_class
 from rdjepa.data import readers, survey
-from rdjepa.data.fields import measured, validate
+from rdjepa.data.fields import MIXED, measured, validate, why_repeated
 from rdjepa.data.readers import Reading
 from rdjepa.data.regrid import has_walls
 from rdjepa.data.trajectory import Trajectory
@@ -36,6 +37,7 @@ class Support:
         tiled: whether overlapping squares of them are learned.
         walls: whether the fields end at walls.
         checksums: of all frames whose forecasts would not be of something new.
+        interval: median time between frames as they are taken; None where no trajectory has times of its own.
         held_out: how many trajectories, or frames of the only one, were kept from adaptation.
     """
 
@@ -48,6 +50,7 @@ class Support:
     tiled: bool
     walls: bool
     checksums: list[str]
+    interval: float | None
     held_out: dict[str, int]
 
     def squares(self, side: int | None) -> list[np.ndarray]:
@@ -70,6 +73,7 @@ class Support:
             "frames": [len(fields) for fields in self.fields],
             "stride": self.stride,
             **({"components": self.components} if self.components else {}),
+            **({"interval": self.interval} if self.interval else {}),
             "measured": measured(self.fields[0]),
             "range": [lowest.tolist(), highest.tolist()],
             "held_out": self.held_out,
@@ -96,15 +100,17 @@ def read_support(
     grid = tiled_grid(given) if tile else side
     support = undivided = checked_fields(given, grid)
     others: list[np.ndarray] = []
+    beside: list[Trajectory] = []
     if hold_out is not None:
         support, others = intervals.hold_out(undivided, hold_out)
     kept = len(undivided) - len(support)
     cut = [] if hold_out is None or kept else undivided  # whoever forecasts all of it forecasts what was adapted to
     checksums = [checksum(fields) for fields in (*support, *cut)]
     if calibrate is not None:
-        held, _ = read_at_stride(calibrate, side, resample, reading, taken)
-        others = checked_fields(held, grid)
+        beside, _ = read_at_stride(calibrate, side, resample, reading, taken)
+        others = checked_fields(beside, grid)
         _refuse_seen(others, checksums)
+        _refuse_mixtures([*support, *others])
     return Support(
         fields=support,
         others=others,
@@ -113,8 +119,9 @@ def read_support(
         components=list(reading.components) if reading and reading.components else None,
         grid=grid,
         tiled=tile,
-        walls=any_walls(given, reading),
+        walls=_walls_of_all(given, reading),
         checksums=checksums,
+        interval=_interval_of_all([*given, *beside], taken),
         held_out={} if hold_out is None else {"trajectories": kept} if kept else {"frames": len(others[0])},
     )
 
@@ -125,18 +132,43 @@ def any_walls(trajectories: Sequence[Trajectory], reading: Reading | None) -> bo
     return any(has_walls(trajectory, said) for trajectory in trajectories)
 
 
-def _refuse_mixtures(fields: Sequence[np.ndarray]) -> None:
-    """Refuse a trajectory that is given twice, which would be held out and not, and those of one component and two."""
+def _walls_of_all(trajectories: Sequence[Trajectory], reading: Reading | None) -> bool:
+    """Return `any_walls`, and say so where some trajectory has none."""
+    walls = sum(any_walls([trajectory], reading) for trajectory in trajectories)
+    if 0 < walls < len(trajectories):
+        warn(
+            f"{walls} of {len(trajectories)} trajectories end at walls and the others wrap around, by what they say or "
+            "look like; all are taken to have walls, and --boundary (boundary=) says one for all",
+            Note,
+        )
+    return walls > 0
+
+
+def _interval_of_all(trajectories: Sequence[Trajectory], stride: int) -> float | None:
+    """Return the median time between frames, and say so where it differs; None where none has times of its own."""
+    found = sorted(filter(None, (readers.interval_of(trajectory, stride) for trajectory in trajectories)))
+    if not found:
+        return None
+    if found[-1] > (1 + readers.OTHER_INTERVAL) * found[0]:
+        warn(
+            f"frames lie {found[0]:g} to {found[-1]:g} apart in time, by trajectory; a forecaster counts frames, so "
+            "give it those of one interval",
+            Note,
+        )
+    return float(np.median(found))
+
+
+def _refuse_repeated(fields: Sequence[np.ndarray]) -> None:
+    """Refuse a trajectory that is given twice, which would be held out and not."""
     repeated = len(fields) - len(set(map(checksum, fields)))
     if repeated:
-        raise DataError(
-            f"expected trajectories that differ, got {repeated} of {len(fields)} that repeat another; give each once"
-        )
+        raise DataError(why_repeated(repeated, len(fields)))
+
+
+def _refuse_mixtures(fields: Sequence[np.ndarray]) -> None:
+    """Refuse trajectories of one measured component among those of two."""
     if len(set(map(measured, fields))) > 1:
-        raise DataError(
-            "expected trajectories of as many measured components, got some of one and some of two; choose one of each "
-            "with --components (components=), or give them apart"
-        )
+        raise DataError(MIXED)
 
 
 def _refuse_seen(others: Sequence[np.ndarray], checksums: Collection[str]) -> None:
@@ -155,7 +187,7 @@ def read_at_stride(
     """Read trajectories at a stride, and say so where none was asked for and another is suggested."""
     if isinstance(stride, str) and stride != AUTO:
         raise ArgumentError(f'expected a stride of a whole number or "{AUTO}", got {stride!r}; give one of these')
-    reading = reading or Reading()
+    reading = of_class(reading, Reading | None, "reading") or Reading()
     if reading.stride not in (None, stride) and stride != 1:
         raise ArgumentError(
             f"expected one stride, got {stride} and {reading.stride} in reading; leave one of the two out"
@@ -201,6 +233,7 @@ def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list
                 f"expected fields on a {grid} x {grid} grid, got {fields.shape[1]} x {fields.shape[2]}; "
                 "bring them to it with --resample (resample=True), or resample them yourself"
             )
+    _refuse_repeated(support)
     _refuse_mixtures(support)
     return support
 

@@ -34,9 +34,10 @@ from rdjepa.cli.options import (
     stride_of,
 )
 from rdjepa.cli.outlook import say_calibration, say_choice, say_growth, say_retention, title_of, warn_of_novelty
-from rdjepa.cli.outputs import is_forecast, is_forecaster, is_forecasts, is_rows, refuse_overwriting
+from rdjepa.cli.outputs import refuse_overwriting
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.io.atomic import write_arrays, write_bytes
+from rdjepa.io.kinds import is_forecast, is_forecaster, is_forecasts, is_rows
 
 METRICS = ("relative_l2", "gradient_l1")
 
@@ -143,7 +144,8 @@ def adapt(
         )
     count, losses = len(forecaster.record["frames"]), forecaster.losses
     learned = f"loss {losses[0]:.4f} to {losses[-1]:.4f}" if losses else "no update, only their field statistics"
-    console.print(f"{count} {'trajectory' if count == 1 else 'trajectories'}, {learned}; {verb} {forecaster.save(out)}")
+    forecaster.save(out, force=force)
+    console.print(f"{count} {'trajectory' if count == 1 else 'trajectories'}, {learned}; {verb} {out}")
     say_retention(forecaster)
     say_choice(forecaster)
     say_calibration(forecaster)
@@ -239,7 +241,7 @@ def forecast(
             raise ArgumentError("expected --all alone, got it with --start, --back, --frames or --level; leave one out")
         windows = readers.trajectories(data, minimum_frames=CONTEXT, grid=grid, reading=reading)
         with progress("forecast") as update:
-            done = forecast_all(adapted, windows, out, progress=update)
+            done = forecast_all(adapted, windows, out, force=force, progress=update)
         console.print(f"{done.forecasts} forecasts of {done.trajectories} trajectories in {out}")
         return
     if level is not None and (frames > HORIZONS or back):

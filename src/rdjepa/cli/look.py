@@ -26,8 +26,9 @@ from rdjepa.cli.options import (
     reading_of,
 )
 from rdjepa.cli.outlook import say_calibration, say_choice, title_of, warn_of_novelty
-from rdjepa.cli.outputs import is_forecast, is_forecaster, refuse_overwriting
+from rdjepa.cli.outputs import refuse_overwriting
 from rdjepa.io.atomic import write_arrays
+from rdjepa.io.kinds import is_forecast, is_forecaster
 
 FORECASTER, FORECAST, FIGURE = "forecaster.safetensors", "forecast.npz", "forecast.png"
 
@@ -79,7 +80,7 @@ def first_look(
     say_choice(look.forecaster)
     say_calibration(look.forecaster)
     warn_of_novelty(look.forecaster, look.context)
-    look.forecaster.save(forecaster)
+    look.forecaster.save(forecaster, force=force)
     bounds = {"lower": look.future.lower, "upper": look.future.upper, "level": look.level}
     write_arrays(forecast, context=look.context, forecast=look.future.forecast, times=look.times, **bounds)
     look.draw().save(figure)

@@ -15,6 +15,7 @@ import typer
 from rdjepa.cli import about, curve, data, export, forecasts, inspect, look, pretrain, simulation, study, view
 from rdjepa.cli.interrupts import INTERRUPTED, Interrupts
 from rdjepa.errors import Note, RdjepaError, printable
+from rdjepa.io.atomic import REFUSALS
 from rdjepa.memory import keep_freed_memory
 from rdjepa.version import __version__
 
@@ -103,6 +104,8 @@ def _sentence(error: BaseException) -> str | None:
     if isinstance(error, OSError) and error.filename is not None:
         reason = (error.strerror or "an error of the system").lower()
         return f"expected a path that can be used, got {error.filename} ({reason}); choose another, or mend it"
+    if isinstance(error, OSError) and error.errno in REFUSALS:  # files have names; what is left is the standard output
+        return f"expected to print what was found, got {REFUSALS[error.errno]}"
     if isinstance(error, MemoryError):
         return f"expected enough memory, got too little ({error}); give less at once"
     return None

@@ -75,7 +75,7 @@ def warn_of_novelty(forecaster: "Forecaster", context: "np.ndarray") -> None:
     novelty = forecaster.novelty(context)
     if novelty is not None and novelty > 1:
         warn(
-            f"expected a context like the support, got one that lies {novelty:.1f} times as far from it as any window "
+            f"expected a context like the support, got one that lies {novelty:.2f} times as far from it as any window "
             "known to be of the same kind; errors may be larger, and intervals may miss more, than those measured",
         )
 

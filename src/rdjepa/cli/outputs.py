@@ -1,14 +1,12 @@
 """Checks of `--out`: it may not replace an input, or a file that another command made, and it can be written."""
 
-import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from rdjepa.errors import CheckpointError, DataError, OutputError
-from rdjepa.io import sealed
+from rdjepa.errors import OutputError
 from rdjepa.io.atomic import replacing
+from rdjepa.io.kinds import refuse_replacing
 
 
 def refuse_overwriting(
@@ -28,27 +26,15 @@ def refuse_overwriting(
     """
     if out.is_dir():
         raise OutputError(f"expected a file name for the {kind}, got the directory {out}; name a file in it")
-    if out.exists():
-        _refuse_replacing(out, inputs, kind, same_kind, force)
-    _require_writable(out)
-
-
-def _refuse_replacing(
-    out: Path, inputs: Sequence[Path], kind: str, same_kind: Callable[[Path], bool], force: bool
-) -> None:
-    """Refuse an existing output that is no file, an input, or of another kind."""
-    if not out.is_file():
+    if out.exists() and not out.is_file():
         raise OutputError(f"expected a file name for the {kind}, got the device or pipe {out}; choose another --out")
-    for given in inputs:
-        if given.exists() and (out.samefile(given) or given.resolve() in out.resolve().parents):
-            raise OutputError(
-                f"expected an output that is not an input, got {out}, which is read here; choose another --out"
-            )
-    if not force and not same_kind(out):
-        raise OutputError(
-            f"expected no other file in the place of the {kind}, got one at {out}; "
-            "choose another --out, or replace it with --force"
-        )
+    for given in filter(Path.exists, inputs):
+        inside = given.is_dir() and given.resolve() in out.resolve().parents
+        if inside or (out.exists() and out.samefile(given)):
+            where = f"in the directory {given}, which is read here" if inside else "which is read here"
+            raise OutputError(f"expected an output that is not an input, got {out}, {where}; choose another --out")
+    refuse_replacing(out, kind=kind, same_kind=same_kind, force=force)
+    _require_writable(out)
 
 
 class _EnoughError(Exception):
@@ -66,43 +52,3 @@ def _require_writable(out: Path) -> None:
         for folder in made:
             with suppress(OSError):
                 folder.rmdir()
-
-
-def is_forecaster(path: Path) -> bool:
-    """Return whether `rdjepa adapt` wrote a file."""
-    from rdjepa.io.tensors import read_record
-
-    try:
-        return read_record(path).get("kind") == "forecaster"
-    except CheckpointError:
-        return False
-
-
-def is_forecasts(path: Path) -> bool:
-    """Return whether `rdjepa forecast --all` wrote a file."""
-    import h5py
-
-    try:
-        with h5py.File(path) as file:
-            return file.attrs.get("kind") == "rdjepa_forecasts"
-    except OSError:
-        return False
-
-
-def is_forecast(path: Path) -> bool:
-    """Return whether `rdjepa forecast` wrote a file, of one trajectory."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return {"context.npy", "forecast.npy"} <= set(archive.namelist())
-    except (OSError, zipfile.BadZipFile):
-        return False
-
-
-def is_rows(path: Path) -> bool:
-    """Return whether `rdjepa evaluate` wrote a file."""
-    try:
-        with path.open("rb") as file:
-            line = sealed.decode(file.readline(10_000), dict[str, Any], f"in {path}", "")
-    except (OSError, DataError):
-        return False
-    return {"forecaster", "metric", "horizon", "value"} <= line.keys()

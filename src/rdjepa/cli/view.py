@@ -7,8 +7,9 @@ import typer
 
 from rdjepa.cli.console import console
 from rdjepa.cli.options import Axes, Boundary, Components, Field, Interval, Length, Resample, reading_of
-from rdjepa.cli.outputs import is_forecaster, refuse_overwriting
+from rdjepa.cli.outputs import refuse_overwriting
 from rdjepa.errors import ArgumentError
+from rdjepa.io.kinds import is_forecaster
 
 
 def view(

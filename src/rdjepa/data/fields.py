@@ -12,6 +12,10 @@ COMPONENTS = 2
 NEGLIGIBLE = 1e-6  # of the magnitude: smaller differences are rounding in float32
 SMALLEST_SPREAD = 1e-5  # of a component; its standard deviation is divided by as if it were at least 1e-6 (S2.6)
 DIGITS = 1e3  # steps of float32 in the standard deviation of a component, below which a note is due
+MIXED = (
+    "expected trajectories of as many measured components, got some of one and some of two; choose one of each with "
+    "--components (components=), or give them apart"
+)
 UNEVEN = 0.02  # largest difference between intervals, of their median
 
 Array = TypeVar("Array", bound=Any)
@@ -194,6 +198,11 @@ def why_constant(component: object, low: float, high: float) -> str:
             f"{low:.3g} and {high:.3g}; give the fields in a smaller unit"
         )
     return ""
+
+
+def why_repeated(repeated: int, total: int) -> str:
+    """Return why trajectories of which some are the same cannot be used together, in one sentence."""
+    return f"expected trajectories that differ, got {repeated} of {total} that repeat another; give each once"
 
 
 def why_rounded(component: object, magnitude: float, spread: float) -> str:

@@ -3,14 +3,16 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
+from rdjepa.checks import of_class
 from rdjepa.data import fields as checks
 from rdjepa.data.borders import PERIODIC, UNKNOWN, WALLS, borders
 from rdjepa.data.inspection import Component, Inspection
-from rdjepa.data.readers.loading import AS_FOUND, chosen, remarks, require_shape, strided, times_of
+from rdjepa.data.readers.loading import AS_FOUND, chosen, doubts, remarks, require_shape, strided, times_of
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import CHUNK, Recording
 from rdjepa.data.readers.registry import KNOWN, describe, recordings
@@ -37,7 +39,7 @@ def inspect(source: Any, reading: Reading | None = None, grid: int | None = None
     Raises:
         DataError: the source is unknown or damaged.
     """
-    reading = reading or AS_FOUND
+    reading = of_class(reading, Reading | None, "reading") or AS_FOUND
     # twice: how many frames there are decides which are looked at
     sizes = [(each.count, each.frames, each.frame_bytes) for each in recordings(source, reading)]
     if not sum(count for count, _, _ in sizes):
@@ -54,8 +56,13 @@ def inspect(source: Any, reading: Reading | None = None, grid: int | None = None
         alike = len(components) == len(found.names)  # others have no place in the statistics
         for index in range(recording.count) if looked and alike else ():
             if number + index in looked:
+                content = sha256()
                 for start, stop in _spans(recording, share):
-                    found.look(recording.read(index, start, stop, components), start > 0 and share is None)
+                    part = recording.read(index, start, stop, components)
+                    found.look(part, start > 0 and share is None)
+                    content.update(np.ascontiguousarray(part).data)
+                if share is None:
+                    found.contents.append(content.digest())
         number += recording.count
         found.plan(recording, reading, grid)
     return found.result(describe(source), sum(count * frames for count, frames, _ in sizes))
@@ -95,6 +102,8 @@ class _Found:
     said: dict[str, None] = field(default_factory=dict)
     refused: dict[str, None] = field(default_factory=dict)
     ways: dict[str, list[float]] = field(default_factory=dict)
+    contents: list[bytes] = field(default_factory=list)
+    taken: set[int] = field(default_factory=set)
     frames: list[int] = field(default_factory=list)
     names: tuple[str, ...] = ()
     interval: float | None = None
@@ -123,7 +132,8 @@ class _Found:
         known = recording.names or tuple(map(str, range(recording.components)))
         self.names = self.names or tuple(known[each] for each in components)
         times = None if recording.times is None else np.atleast_2d(recording.times)[0]
-        measured = None if times is None or len(times) < 2 else float(np.median(np.diff(times)))
+        numbers = times is not None and times.dtype.kind in "fiu"
+        measured = None if times is None or not numbers or len(times) < 2 else float(np.median(np.diff(times)))
         self.interval = reading.interval or (self.interval if self.interval is not None else measured)
         self.length = reading.length or recording.length or self.length
         self.boundary = recording.boundary or self.boundary
@@ -153,7 +163,8 @@ class _Found:
         """Find out what reading for adaptation would do, from what was seen so far."""
         try:
             components = chosen(recording, reading)
-            self.said |= dict.fromkeys(remarks(recording, reading, components))
+            self.taken.add(len(components))
+            self.said |= dict.fromkeys([*doubts(recording), *remarks(recording, reading, components)])
             require_shape(recording, stride=reading.step)
             for index in range(recording.count if recording.times is not None and recording.times.ndim == 2 else 1):
                 checks.require_times(times_of(recording, index, reading), recording.frames)
@@ -177,6 +188,11 @@ class _Found:
         refusal = next(iter(self.refused), None)
         if refusal is None and self.broken:
             refusal = f"expected finite fields, got {self.broken} frames that are not; cut the trajectories there"
+        repeated = len(self.contents) - len(set(self.contents))
+        if refusal is None and repeated:
+            refusal = checks.why_repeated(repeated, len(self.contents))
+        if refusal is None and len(self.taken) > 1:
+            refusal = checks.MIXED
         constant = filter(None, (checks.why_constant(each.name, each.low, each.high) for each in components))
         refusal = refusal or next(constant, None)
         if refusal is None and any(max(abs(each.low), abs(each.high)) > LARGEST for each in components):

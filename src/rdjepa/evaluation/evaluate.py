@@ -8,11 +8,13 @@ import numpy as np
 
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
-from rdjepa.errors import ArgumentError
+from rdjepa.errors import ArgumentError, warn
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.progress import Progress
 
 Forecast = Callable[[np.ndarray], np.ndarray]
+RELATIVE = "relative_l2"
+NEARLY_ZERO = 1e-4  # norm of a field, of the largest in its trajectory
 SCORED = 4  # windows per call of a metric: they fit into the processor's cache, which is twice as fast as all at once
 Observer = Callable[[str, np.ndarray, np.ndarray], None]
 
@@ -83,6 +85,20 @@ def evaluate(
         if progress is not None:
             progress(position + 1, len(trajectories), str(key or ""))
     return rows
+
+
+def warn_of_vanishing(trajectories: Sequence[Trajectory], metrics: Sequence[str] = (RELATIVE,)) -> None:
+    """Warn where the relative error is huge because there is hardly anything to forecast; its value stays as it is."""
+    for position, trajectory in enumerate(trajectories if RELATIVE in metrics else ()):
+        norms = np.array([np.linalg.norm(frame.astype(np.float64)) for frame in trajectory.fields])
+        small = np.flatnonzero(norms[FORECASTING.context :] <= NEARLY_ZERO * norms.max())
+        if len(small):
+            warn(
+                f"expected fields to measure a relative error against, got nearly zero ones in "
+                f"{trajectory.key or f'trajectory {position}'} from frame {FORECASTING.context + small[0]}; "
+                f"{RELATIVE} says little there, so look at another metric, or leave these frames out"
+            )
+            return
 
 
 def _errors(

@@ -28,13 +28,15 @@ def build(name: str, preset: Any = "paper", seed: int | None = None) -> "Forecas
     import torch
 
     from rdjepa.checks import Seed, checked
+    from rdjepa.models.device import in_float32
 
+    make = in_float32(model_class(name).from_preset)
     if seed is None:
-        model = model_class(name).from_preset(preset)
+        model = make(preset)
     else:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(checked(seed, Seed, "seed"))
-            model = model_class(name).from_preset(preset)
+            model = make(preset)
     model.name = name
     if isinstance(preset, str):
         model.preset = preset

@@ -73,11 +73,12 @@ def replacing(path: Path | str) -> Iterator[Path]:
             part = path.parent / f".{path.name[:64]}.{_HOST}-{os.getpid()}.{secrets.token_hex(4)}{_PART}"
             part.touch(exist_ok=False)  # with the rights that the user gives new files
             temporary = part
+            given = part.stat().st_mode
             yield temporary
             with temporary.open("rb+") as file:  # without this a power failure may leave an empty file of that name
                 os.fsync(file.fileno())
-            if path.exists():
-                temporary.chmod(path.stat().st_mode & 0o777)
+            rights = path.stat().st_mode if path.exists() else given  # writers may have made another file of it
+            temporary.chmod(rights & 0o777)
             temporary.replace(path)
     finally:
         if temporary is not None:

@@ -23,6 +23,7 @@ from rdjepa.io import sealed
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.hub import fetch, is_hub_id
 from rdjepa.io.tensors import load_tensors, save_tensors
+from rdjepa.models.device import in_float32
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, ModelConfig
 
 WEIGHTS, CONFIG, DATA = "model.safetensors", "config.json", "data.json"
@@ -159,6 +160,7 @@ def read_sources(source: str | Path) -> Sources:
     return sealed.read(path, Sources, _REMEDY, CheckpointError)
 
 
+@in_float32
 def load(source: str | Path) -> RDJEPA:
     """Load a pretrained model: encoder and predictor as saved, decoder with fresh weights unless there is a saved one.
 

@@ -63,7 +63,8 @@ def read_record(path: Path, remedy: str = "fetch it again") -> dict:
         CheckpointError: the file is missing, foreign or truncated.
     """
     if not usable_path(path, "a checkpoint file").is_file():
-        raise CheckpointError(f"expected a checkpoint file, got nothing at {path}; check the path")
+        got = "the directory" if path.is_dir() else "nothing at"
+        raise CheckpointError(f"expected a checkpoint file, got {got} {path}; check the path")
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}

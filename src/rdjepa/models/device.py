@@ -1,13 +1,19 @@
 """Device and precision of the networks."""
 
 import contextlib
+import functools
+from collections.abc import Callable
 from itertools import chain
+from typing import ParamSpec, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from rdjepa.checks import of_class
 from rdjepa.errors import ArgumentError, Note, warn
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
 
 
 def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager:
@@ -47,6 +53,23 @@ def note_emulation(precision: str, device: torch.device) -> None:
 def device_of(model: nn.Module) -> torch.device:
     """Return the device of a model's parameters or, where it has none, its buffers; the CPU for one without both."""
     return next((x.device for x in chain(model.parameters(), model.buffers())), torch.device("cpu"))
+
+
+def in_float32(function: Callable[Given, Found]) -> Callable[Given, Found]:
+    """Return a function that makes networks and numbers of float32 whatever torch's default is outside of it."""
+
+    @functools.wraps(function)
+    def called(*arguments: Given.args, **named: Given.kwargs) -> Found:
+        usual = torch.get_default_dtype()
+        if usual == torch.float32:
+            return function(*arguments, **named)
+        torch.set_default_dtype(torch.float32)
+        try:
+            return function(*arguments, **named)
+        finally:
+            torch.set_default_dtype(usual)
+
+    return called
 
 
 def in_own_precision(layer: nn.Module, x: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from rdjepa.checks import Number, Seed, Size, check, checked, of_class
 from rdjepa.errors import ArgumentError
 from rdjepa.models.borders import BORDERS, ZEROS
 from rdjepa.models.decoder import GROUPS, Decoder
+from rdjepa.models.device import in_float32
 from rdjepa.models.encoder import Encoder
 from rdjepa.models.predictor import BRANCHES, Predictor
 
@@ -191,6 +192,7 @@ def parameter_count(module: nn.Module) -> int:
     return sum(p.numel() for p in module.parameters())
 
 
+@in_float32
 def build(preset: str | ModelConfig, seed: int | None = None) -> RDJEPA:
     """Build RD-JEPA with fresh weights.
 

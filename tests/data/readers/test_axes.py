@@ -74,6 +74,13 @@ def test_dimensions_are_known_by_name_and_single_points_are_dropped():
         {"components": (0, "0")},
         {"components": 0},
         {"components": "vel"},
+        {"interval": "a"},
+        {"interval": True},
+        {"length": [1.0]},
+        {"length": float("inf")},
+        {"axes": 3},
+        {"field": 3},
+        {"stride": 1.5},
     ],
 )
 def test_values_that_no_source_has_are_refused(wrong):

@@ -16,6 +16,7 @@ from PIL import Image
 
 from rdjepa.data.readers import Reading, load
 from rdjepa.data.survey import inspect
+from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import Note, RdjepaError
 
 xarray = pytest.importorskip("xarray", reason="the extra `formats` is not installed")
@@ -131,7 +132,11 @@ def save(path, array, **others):
 FILES = {
     "pickle": (lambda path: path.write_bytes(pickle.dumps(Evil())), "got a file that begins with"),
     "npy of objects": (lambda path: np.save(path.open("wb"), np.array([Evil()] * 10)), "NumPy cannot read"),
-    "npz of objects": (lambda path: save(path, np.array([Evil()] * 10)), "NumPy cannot read"),
+    "npz of objects": (lambda path: save(path, np.array([Evil()] * 10)), "got object .* objects are never unpickled"),
+    "npz with times of objects": (
+        lambda path: save(path, FIELDS, times=np.array([Evil()] * 10)),
+        "real numbers or dates, got object",
+    ),
     "npz of a pickle": (lambda path: archive(path, pickle.dumps(Evil())), "NumPy cannot read"),
     "npz of text": (lambda path: archive(path, "t,u,v", "a.txt"), "got no array"),
     "npy of 7 PiB": (lambda path: path.write_bytes(header(HUGE) + bytes(100)), "NumPy cannot read"),
@@ -215,6 +220,8 @@ def test_bad_files(tmp_path, name):
     ("fields", "words"),
     [
         (np.ma.masked_less(FIELDS, -2), "masked ones"),
+        (Trajectory(np.ma.masked_less(FIELDS, -2), np.arange(10.0)), "masked ones"),
+        ([np.ma.masked_less(FIELDS, -2)], "masked ones"),
         (FIELDS + 1j, "real and imaginary part"),
         (FIELDS > 0, "floating dtype, got bool"),
         (np.array([["a"]]), "floating dtype"),
@@ -250,6 +257,17 @@ def test_bad_times_unless_an_interval_is_given(tmp_path, times, words):
     with pytest.warns(Note, match="replaced by an interval of 0.5"):
         (found,) = load(tmp_path / "a.npz", reading=Reading(interval=0.5))
     assert np.array_equal(found.times, np.arange(10) * 0.5)
+
+
+def test_times_of_a_trajectory_may_be_a_list_and_texts_are_refused():
+    listed = Trajectory(FIELDS, list(range(10)))  # type: ignore[arg-type]
+    (found,) = load(listed)
+    assert isinstance(found.times, np.ndarray) and np.array_equal(found.times, np.arange(10))
+    assert inspect(listed).interval == 1.0
+    text = Trajectory(FIELDS, np.arange(10).astype(str))
+    with pytest.raises(RdjepaError, match="times that are real numbers, got <U"):
+        load(text)
+    assert "times that are real numbers" in inspect(text).plan
 
 
 def test_dates_in_a_file_are_seconds_and_texts_are_none(tmp_path):
@@ -290,6 +308,23 @@ def test_more_than_fits_into_memory_is_refused_before_it_is_read(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         load(FIELDS)
+
+
+def test_objects_beside_the_fields_are_left_alone(tmp_path):
+    save(tmp_path / "a.npz", FIELDS, notes=np.array([Evil()]), x=np.array([Evil()] * 8), meta=np.array({"a": 1}))
+    (found,) = load(tmp_path / "a.npz")
+    assert np.array_equal(found.fields, FIELDS)
+
+
+def test_a_file_that_another_program_has_locked_is_one_sentence(tmp_path):
+    fcntl = pytest.importorskip("fcntl")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["fields"] = FIELDS
+    with (tmp_path / "a.h5").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(RdjepaError, match=r"one that a program has locked at .*a\.h5; close it there"):
+            load(tmp_path / "a.h5")
+    assert load(tmp_path / "a.h5")
 
 
 def test_a_file_without_permission_is_one_sentence(tmp_path, monkeypatch):

@@ -2,7 +2,7 @@
 
 import warnings
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import h5py
 import numpy as np
@@ -14,6 +14,7 @@ from rdjepa.cli.options import Data
 from rdjepa.data.fields import with_second
 from rdjepa.data.readers import Reading, load
 from rdjepa.data.readers.registry import FORMATS
+from rdjepa.data.survey import inspect
 from rdjepa.errors import DataError, Note
 
 xarray = pytest.importorskip("xarray", reason="the extra `formats` is not installed")
@@ -62,6 +63,47 @@ def test_packed_netcdf_is_unpacked_and_missing_values_are_refused(tmp_path, data
     dataset.to_netcdf(tmp_path / "b.nc", engine="h5netcdf", encoding=packed)
     with pytest.raises(DataError, match="got 1 values that are NaN or infinite, the first in frame 3"):
         load(tmp_path / "b.nc")
+
+
+def test_packed_numbers_of_hdf5_and_zarr_are_unpacked_as_those_of_netcdf(tmp_path):
+    stored = (ONE * 1000).astype(np.int16)
+    values = (stored * 1e-3 + 5.0).astype(np.float32)
+    attributes = {"scale_factor": 1e-3, "add_offset": 5.0, "_FillValue": -32768}
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["fields"] = stored
+        file["fields"].attrs.update(attributes)
+    zarr.save_array(tmp_path / "a.zarr", stored)
+    zarr.open(tmp_path / "a.zarr").attrs.update(attributes)
+    for name in ("a.h5", "a.zarr"):
+        (found,) = load(tmp_path / name)
+        assert np.allclose(found.fields, values, atol=1e-6) and found.fields.dtype == np.float32
+
+
+@pytest.mark.parametrize("missing", ["_FillValue", "missing_value"])
+def test_missing_values_of_hdf5_and_zarr_are_refused(tmp_path, missing):
+    for name, stored in (("floats", ONE.copy()), ("whole", (ONE * 1000).astype(np.int16))):
+        stored[3] = -30_000
+        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
+            file["fields"] = stored
+            file["fields"].attrs[missing] = np.array([-30_000], stored.dtype)
+        zarr.save_array(tmp_path / f"{name}.zarr", stored)
+        zarr.open(tmp_path / f"{name}.zarr").attrs[missing] = -30_000
+        for path in (tmp_path / f"{name}.h5", tmp_path / f"{name}.zarr"):
+            with pytest.raises(DataError, match="got 96 values that are NaN or infinite, the first in frame 3"):
+                load(path)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["fields"] = ONE
+        file["fields"].attrs[missing] = "none"
+    with pytest.raises(DataError, match=rf"a number in the attribute {missing} of .*a.h5:fields, got 'none'"):
+        load(tmp_path / "a.h5")
+
+
+def test_a_missing_value_that_xarray_wrote_to_zarr_as_text_is_a_number(tmp_path, dataset):
+    dataset["u"][3] = np.nan
+    dataset.to_zarr(tmp_path / "a.zarr", zarr_format=3, consolidated=False, encoding={"u": {"_FillValue": -999.5}})
+    assert isinstance(zarr.open(tmp_path / "a.zarr")["u"].attrs["_FillValue"], str)
+    with pytest.raises(DataError, match="got 48 values that are NaN"):
+        load(tmp_path / "a.zarr")
 
 
 def test_xarray_objects_in_any_order_of_dimensions(dataset):
@@ -168,6 +210,41 @@ def test_any_hdf5_by_the_names_of_its_arrays(tmp_path):
 def test_an_archive_with_an_array_for_each_component(tmp_path):
     np.savez(tmp_path / "a.npz", u=ONE[..., 0], v=ONE[..., 1], t=np.arange(10) * 0.1)
     check(tmp_path / "a.npz", ONE[None], 0.1)
+
+
+@pytest.mark.parametrize("name", ["Time", "TIME", "Times"])
+def test_times_are_found_whatever_their_capitals(tmp_path, name):
+    arrays: dict[str, Any] = {"fields": ONE, name: np.arange(10) * 0.1}
+    np.savez(tmp_path / "a.npz", **arrays)
+    check(tmp_path / "a.npz", ONE[None], 0.1)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["run/fields"], file[f"run/{name}"] = ONE, np.arange(10) * 0.1
+    check(tmp_path / "a.h5", ONE[None], 0.1)
+
+
+@pytest.mark.parametrize("name", ["time", "t", "Time"])
+def test_times_that_are_not_one_for_each_frame_are_left_out_with_a_note(tmp_path, name):
+    arrays: dict[str, Any] = {"fields": ONE, name: np.arange(5)}
+    np.savez(tmp_path / "a.npz", **arrays)
+    with pytest.warns(Note, match=rf"{name.lower()} of shape \(5,\) in .*a.npz is left out, .* each of 10 frames"):
+        check(tmp_path / "a.npz", ONE[None])
+    assert not any("left out" in each for each in inspect(tmp_path / "a.npz", Reading(interval=2.0)).remarks)
+    assert "is left out" in inspect(tmp_path / "a.npz").remarks[0]
+    np.savez(tmp_path / "b.npz", fields=ONE, T=np.arange(5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check(tmp_path / "b.npz", ONE[None])
+
+
+def test_a_forecast_of_this_package_is_not_taken_for_data_without_a_word(tmp_path):
+    path = tmp_path / "far.npz"
+    np.savez(path, context=ONE[:4], forecast=ONE, times=np.arange(10.0))
+    with pytest.warns(UserWarning, match=rf"expected data, got a forecast of this package in {path}") as said:
+        (found,) = load(path)
+    assert np.array_equal(found.fields, ONE) and len(said) == 1 and not issubclass(said[0].category, Note)
+    assert "got a forecast of this package" in inspect(path).remarks[0]
+    np.savez(path, forecast=ONE)
+    assert load(path)
 
 
 def test_pictures_are_frames_in_natural_order(tmp_path):
@@ -343,6 +420,12 @@ def test_a_folder_may_mix_formats(tmp_path, dataset):
     zarr.save_array(str(tmp_path / "c.zarr"), ONE)
     Image.fromarray(PICTURES[0, ..., 0]).save(tmp_path / "figure.png")
     check(tmp_path, np.stack([ONE] * 3))
+
+
+def test_the_files_of_a_folder_are_read_in_natural_order(tmp_path):
+    for number in (10, 2, 1):
+        np.save(tmp_path / f"run{number}.npy", ONE + number)
+    check(tmp_path, np.stack([ONE + 1, ONE + 2, ONE + 10]))
 
 
 def test_order_interval_and_length_are_what_the_user_says(tmp_path):

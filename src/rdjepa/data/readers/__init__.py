@@ -3,6 +3,8 @@
 `load` is the only road to trajectories; `registry` lists the formats, each of which yields recordings.
 """
 
+from rdjepa.data.readers.loading import OTHER_INTERVAL as OTHER_INTERVAL
+from rdjepa.data.readers.loading import interval_of as interval_of
 from rdjepa.data.readers.loading import load as load
 from rdjepa.data.readers.loading import trajectories as trajectories
 from rdjepa.data.readers.reading import Reading as Reading

@@ -12,7 +12,8 @@ from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import Lazy, Recording, domain_length
 from rdjepa.errors import DataError
 
-FIELDS = ("fields", "forecast")  # the names that are taken before all others: ours, in a store and of a forecast
+FORECAST, CONTEXT = "forecast", "context"  # the names in a forecast of ours
+FIELDS = ("fields", FORECAST)  # the names that are taken before all others: ours, in a store and of a forecast
 TIMES = ("times", "time", "t")
 
 
@@ -48,7 +49,7 @@ def recording(
     found = Recording.of(kind, place, chosen, reading, dimensions=own)
     beside = {name: arrays[name] for name in arrays if len(arrays[name].shape) in (1, 2) and name not in names}
     folder = names[0].rpartition("/")[0]
-    known: dict[str, Any] = {"length": None, "times": None}
+    known: dict[str, Any] = {"length": None, "times": None, "remarks": ()}
     for name in TIMES:
         line = _beside(beside, folder, name)
         if line is None:
@@ -62,11 +63,17 @@ def recording(
                     "give --interval (interval=)"
                 )
             break
+        if reading.interval is None:
+            known["remarks"] += (
+                f"{name} of shape {tuple(line.shape)} in {place} is left out, as it is not one for each of "
+                f"{found.frames} frames; --interval (interval=) says their distance",
+            )
     line = _beside(beside, folder, "x")
-    if line is not None:
+    if line is not None and np.dtype(line.dtype).kind in "fiu":
         known["length"] = domain_length(line[...], found.grid[1])
     short = tuple(name.rpartition("/")[2] for name in names)
     known["names"] = short if len(names) > 1 or found.components == 1 else ()
+    known["forecast"] = FORECAST in names and CONTEXT in arrays
     return Recording(found.kind, place, chosen, found.axes, found.origin, **known)
 
 
@@ -116,9 +123,13 @@ def _counted(dimensions: Sequence[str], array: Lazy) -> list[str]:
 
 
 def _beside(arrays: Mapping[str, Lazy], folder: str, name: str) -> Lazy | None:
-    """Return the array of a name in a folder, in the folder above, or at the root."""
-    places = [folder, folder.rpartition("/")[0], ""]
-    return next((arrays[key] for key in (f"{p}/{name}".lstrip("/") for p in places) if key in arrays), None)
+    """Return the array of a name in a folder, in the folder above, or at the root; capitals count for letters alone."""
+    places = [f"{place}/{name}".lstrip("/") for place in (folder, folder.rpartition("/")[0], "")]
+    found = next((arrays[key] for key in places if key in arrays), None)
+    if found is not None or len(name) == 1:  # t is a time, T may be a temperature
+        return found
+    small = {key.lower(): array for key, array in arrays.items()}
+    return next((small[key.lower()] for key in places if key.lower() in small), None)
 
 
 def _found(arrays: Mapping[str, Lazy], place: str, dimensions: Mapping[str, Sequence[str]] | None) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 from rdjepa.checks import checked
 from rdjepa.data import store, well
 from rdjepa.data.readers import catalog
+from rdjepa.data.readers.packed import unpacked
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import DAMAGED, Recording, damaged, domain_length
 from rdjepa.data.readers.sizes import require_held
@@ -44,7 +45,8 @@ def read(path: Path, reading: Reading) -> Iterator[Recording]:
             if known:
                 yield from known[0].read(path, file, reading)
             else:
-                yield catalog.recording("HDF5 file", str(path), arrays(file), reading)
+                found = {name: unpacked(each, each.attrs, f"{path}:{name}") for name, each in arrays(file).items()}
+                yield catalog.recording("HDF5 file", str(path), found, reading)
     except RdjepaError:
         raise
     except DAMAGED as error:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rdjepa.checks import of_class
 from rdjepa.data import fields as checks
 from rdjepa.data.borders import PERIODIC, WALLS
 from rdjepa.data.fields import COMPONENTS
@@ -20,6 +21,7 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError, Note, warn
 
 AS_FOUND = Reading()
+OTHER_INTERVAL = 0.05  # a frame interval that differs by more, as a share, is another one
 Sliced = TypeVar("Sliced", bound=Any)
 
 
@@ -37,7 +39,8 @@ def load(
     What is decided about the data is said in a `Note`.
 
     Args:
-        source: one of the kinds in `KNOWN`; a directory stands for the files directly in it, in the order of names.
+        source: one of the kinds in `KNOWN`; a directory stands for the files directly in it, in the order of names,
+            2 before 10.
         limit: read at most this many trajectories; the rest of a large file is not read.
         minimum_frames: smallest number of frames per trajectory: one forecasting window by default, which adaptation
             and evaluation need; a forecast needs its context only.
@@ -53,12 +56,11 @@ def load(
         InsufficientMemoryError: the fields do not fit into memory.
     """
     notes = _Notes()
-    pieces = _trajectories(source, reading or AS_FOUND, minimum_frames, grid, notes)
+    pieces = _trajectories(source, reading, minimum_frames, grid, notes)
     found = list(islice(pieces, limit))
     if not found:
         raise DataError(f"expected at least one trajectory, got none in {describe(source)}; give {KNOWN}")
-    for sentence in notes.sentences():
-        warn(sentence, Note)
+    notes.give()
     return found
 
 
@@ -70,16 +72,16 @@ def trajectories(
 ) -> Iterator[Trajectory]:
     """Read trajectories one at a time, so that memory holds one; arguments and errors as for `load`."""
     notes = _Notes()
-    yield from _trajectories(source, reading or AS_FOUND, minimum_frames, grid, notes)
-    for sentence in notes.sentences():
-        warn(sentence, Note)
+    yield from _trajectories(source, reading, minimum_frames, grid, notes)
+    notes.give()
 
 
 @dataclass
 class _Notes:
-    """What is to be said once all is read: sentences, and the errors of resampling by what was done."""
+    """What is to be said once all is read: sentences, doubts, and the errors of resampling by what was done."""
 
     said: dict[str, None] = field(default_factory=dict)
+    doubts: dict[str, None] = field(default_factory=dict)
     losses: dict[str, list[float]] = field(default_factory=dict)
 
     def say(self, sentence: str) -> None:
@@ -91,15 +93,24 @@ class _Notes:
             error = float(np.sqrt(np.mean(np.square(losses))))
             yield f"fields are {method}; going there and back changes them by {error:.2g} of their variation"
 
+    def give(self) -> None:
+        """Warn of the doubts, and note the rest."""
+        for sentence in self.doubts:
+            warn(sentence)
+        for sentence in self.sentences():
+            warn(sentence, Note)
+
 
 def _trajectories(
-    source: Any, reading: Reading, minimum_frames: int, grid: int | None, notes: _Notes
+    source: Any, reading: Reading | None, minimum_frames: int, grid: int | None, notes: _Notes
 ) -> Iterator[Trajectory]:
+    reading = of_class(reading, Reading | None, "reading") or AS_FOUND
     for recording in recordings(source, reading):
         components = chosen(recording, reading)
         require_shape(recording, minimum_frames, reading.step)
         for sentence in remarks(recording, reading, components):
             notes.say(sentence)
+        notes.doubts |= dict.fromkeys(doubts(recording))
         for index in range(recording.count):
             yield _trajectory(recording, index, reading, components, grid, notes)
 
@@ -125,6 +136,7 @@ def remarks(recording: Recording, reading: Reading, components: tuple[int, ...])
     """Yield a sentence for everything that is decided about a recording without reading it."""
     shape, kind = recording.arrays[0].shape, recording.dtype
     order = " ".join(recording.axes)
+    yield from recording.remarks
     if recording.origin.startswith("guessed") and order not in ("t y x c", "b t y x c"):
         yield f"axes of shape {tuple(shape)} are taken as {order}; --axes (axes=) says another order"
     elif recording.origin.startswith("guessed") and recording.frames == recording.grid[0] != recording.grid[1]:
@@ -140,6 +152,15 @@ def remarks(recording: Recording, reading: Reading, components: tuple[int, ...])
         yield f"one of every {reading.step} frames is taken, {left} of {recording.frames}"
     if reading.interval is not None and recording.times is not None:
         yield f"the times in the source are replaced by an interval of {reading.interval:g}"
+
+
+def doubts(recording: Recording) -> Iterator[str]:
+    """Yield a sentence where a recording is not what it is taken for."""
+    if recording.forecast:
+        yield (
+            f"expected data, got a forecast of this package in {recording.place}; what is learned from it, or measured "
+            "on it, is not about the system"
+        )
 
 
 def require_shape(recording: Recording, minimum_frames: int = FORECASTING.length, stride: int = 1) -> None:
@@ -166,7 +187,7 @@ def _trajectory(
     side = recording.grid if grid is None else (grid, grid)
     require_memory(recording.frames * side[0] * side[1] * COMPONENTS * 4, recording.place)
     whole = recording.whole(index) if recording.whole else None
-    source = recording if whole is None else replace(recording, arrays=[np.asarray(whole.fields)], axes="tyxc")
+    source = recording if whole is None else replace(recording, arrays=[np.asanyarray(whole.fields)], axes="tyxc")
     pieces, way = [], None
     for chunk in source.chunks(index if whole is None else 0, components):
         piece = checks.single(chunk)
@@ -198,6 +219,15 @@ def times_of(recording: Recording, index: int, reading: Reading) -> np.ndarray:
     return times[index] if times.ndim == 2 and len(times) == recording.count else times
 
 
+def interval_of(trajectory: Trajectory, stride: int = 1) -> float | None:
+    """Return the time between frames; None where they are only counted, as reading at a stride does without times."""
+    times = np.asarray(trajectory.times)
+    if times.ndim != 1 or len(times) < 2 or times.dtype.kind not in "fiu":
+        return None
+    interval = float(np.median(np.diff(times)))
+    return None if interval == stride else interval
+
+
 def strided(frames: Sliced, stride: int) -> Sliced:
     """Return every so many frames, counted back from the last, which a forecast begins at."""
     return frames[(len(frames) - 1) % stride :: stride]
@@ -218,8 +248,9 @@ def _complete(
 
     Fields that were brought to another grid between walls keep these, whatever is left to be seen of them.
     """
-    times = whole.times if whole is not None and reading.interval is None else times_of(recording, index, reading)
-    times = strided(np.asarray(times), reading.step) if reading.step > 1 else times
+    own = None if whole is None or reading.interval is not None else np.asarray(whole.times)
+    times = times_of(recording, index, reading) if own is None else own
+    times = strided(times, reading.step) if reading.step > 1 else times
     checks.require_times(times, len(fields))
     said: dict[str, Any] = {name: getattr(reading, name) for name in ("length", "boundary")}
     said = {name: value for name, value in said.items() if value is not None}

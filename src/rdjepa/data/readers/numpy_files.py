@@ -18,12 +18,25 @@ ZIP_START = b"PK\x03\x04"
 
 
 def read_array(array: Any, reading: Reading) -> Iterator[Recording]:
-    """Take an array in memory; tensors are turned into arrays."""
-    if hasattr(array, "detach"):  # NumPy has no bfloat16
-        array = array.detach().cpu()
-        array = array.float() if str(array.dtype) == "torch.bfloat16" else array
+    """Take an array in memory."""
+    array = array_of(array)
     array = array if isinstance(array, np.ndarray) else np.asarray(array)
     yield Recording.of("array", "an array in memory", [array], reading)
+
+
+def array_of(given: Any) -> Any:
+    """Return a tensor as an array of NumPy; anything else as it is.
+
+    Raises:
+        DataError: a tensor without a value at every point: a sparse one, or one of shape alone.
+    """
+    if not hasattr(given, "detach"):
+        return given
+    if str(given.layout) != "torch.strided" or given.device.type == "meta":
+        got = "one on the device meta" if given.device.type == "meta" else f"one of layout {given.layout}"
+        raise DataError(f"expected a dense tensor with its values, got {got}; give an array, or call .to_dense() on it")
+    given = given.detach().cpu()
+    return (given.float() if str(given.dtype) == "torch.bfloat16" else given).numpy()  # NumPy has no bfloat16
 
 
 def read_npy(path: Path, reading: Reading) -> Iterator[Recording]:
@@ -96,11 +109,10 @@ def _members(path: Path) -> dict[str, Any]:
                 version = np.lib.format.read_magic(file)
                 read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
                 shape, _, dtype = read(file)
-            if dtype.hasobject:
-                raise ValueError("Object arrays cannot be loaded when allow_pickle=False")
             declared = int(np.prod(shape, dtype=object)) * dtype.itemsize
             compressed = entry.compress_type != zipfile.ZIP_STORED
-            require_held(declared, entry.compress_size, str(path), DENSEST if compressed else 1)
+            if not dtype.hasobject:  # objects are refused where they are chosen, and never unpickled
+                require_held(declared, entry.compress_size, str(path), DENSEST if compressed else 1)
             found[entry.filename.removesuffix(".npy")] = _Member(path, entry.filename, shape, dtype)
     return found
 

@@ -1,10 +1,9 @@
 """What a user may say about data that do not say it themselves."""
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rdjepa.checks import Count, checked
+from rdjepa.checks import Count, Rate, checked
 from rdjepa.data.borders import PERIODIC, WALLS
 from rdjepa.data.readers import axes as order
 from rdjepa.errors import ArgumentError
@@ -44,7 +43,9 @@ class Reading:
 
     def __post_init__(self) -> None:
         """Check every value and bring the letters of the axes together."""
-        object.__setattr__(self, "stride", checked(self.stride, Count | None, "stride"))
+        kinds = {"field": str | None, "axes": str | None, "interval": Rate | None, "length": Rate | None}
+        for name, kind in (kinds | {"stride": Count | None}).items():
+            object.__setattr__(self, name, checked(getattr(self, name), kind, name))
         if self.axes is not None:
             object.__setattr__(self, "axes", order.parse(self.axes))
         if self.components is not None:
@@ -63,10 +64,6 @@ class Reading:
             raise ArgumentError(
                 f"expected a boundary {PERIODIC} or {WALLS}, got {self.boundary!r}; give one, or leave it out"
             )
-        for name in ("interval", "length"):
-            value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise ArgumentError(f"expected a positive {name}, got {value}; give it in the unit of the data")
 
     @property
     def step(self) -> int:

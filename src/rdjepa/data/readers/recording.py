@@ -61,6 +61,8 @@ class Recording:
         boundary: "periodic", or the kind of wall; None when unknown.
         coefficients: name -> value, or (B,) values.
         whole: reads a trajectory of this package with everything that belongs to it.
+        forecast: whether a forecaster of this package made the fields.
+        remarks: sentences on what was left out.
     """
 
     kind: str
@@ -74,6 +76,8 @@ class Recording:
     boundary: str | None = None
     coefficients: Mapping[str, Any] = field(default_factory=dict)
     whole: Callable[[int], Trajectory] | None = None
+    forecast: bool = False
+    remarks: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -198,6 +202,10 @@ class Recording:
 
 def damaged(kind: str, place: str, error: Exception) -> DataError:
     """Return the error of a source that cannot be read."""
+    if isinstance(error, BlockingIOError):
+        return DataError(
+            f"expected a {kind} that can be read, got one that a program has locked at {place}; close it there"
+        )
     return DataError(
         f"expected a whole {kind}, got a truncated, damaged or incomplete one at {place} ({first_line(error)}); "
         "fetch or make it again"

@@ -10,6 +10,7 @@ import numpy as np
 from rdjepa.checks import usable_path
 from rdjepa.data.fields import require_axes
 from rdjepa.data.readers import hdf5, matlab, named, numpy_files, pictures, zarr_stores
+from rdjepa.data.readers.catalog import natural
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import Recording
 from rdjepa.data.trajectory import Trajectory
@@ -85,7 +86,7 @@ def describe(source: Any) -> str:
 
 
 def _of_trajectory(trajectory: Trajectory) -> Recording:
-    fields = np.asarray(trajectory.fields)
+    fields = np.asanyarray(trajectory.fields)  # which keeps a mask
     require_axes(fields)
     return Recording(
         "trajectory",
@@ -93,7 +94,7 @@ def _of_trajectory(trajectory: Trajectory) -> Recording:
         [fields],
         "tyxc",
         "as a trajectory has them",
-        times=trajectory.times,
+        times=np.asarray(trajectory.times),
         length=trajectory.length,
         boundary=trajectory.boundary,
         whole=lambda _: trajectory,
@@ -117,7 +118,8 @@ def _of_path(path: Path, reading: Reading) -> Iterator[Recording]:
 
 def _of_directory(path: Path, reading: Reading) -> Iterator[Recording]:
     """Read the data files directly in a directory; folders below may hold other splits and are not read."""
-    visible = [item for item in sorted(path.iterdir()) if not item.name.startswith(".")]
+    listed = sorted(path.iterdir(), key=lambda item: (natural(item.name), item.name))
+    visible = [item for item in listed if not item.name.startswith(".")]
     files = [item for item in visible if _format(item, _start(item)) is not None]
     images = [item for item in visible if _start(item).startswith(pictures.PICTURE_STARTS)]
     _require_alike(visible, {*files, *images})

@@ -1,7 +1,9 @@
 """Zarr of versions 2 and 3: a directory or a zip archive with an array or a group of arrays."""
 
+import base64
 import json
 import math
+import struct
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 
 from rdjepa.data.readers import catalog
 from rdjepa.data.readers.extras import needed
+from rdjepa.data.readers.packed import MISSING, unpacked
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import DAMAGED, Recording, damaged
 from rdjepa.errors import DataError, Note, RdjepaError, warn
@@ -44,7 +47,8 @@ def read(path: Path, reading: Reading) -> Iterator[Recording]:
         named = {name: _dimensions(array) for name, array in found.items()}
         fields = [name for name, array in found.items() if array.ndim >= 3]
         dimensions = named if fields and all(named[name] for name in fields) else None
-        yield catalog.recording("Zarr store", str(path), found, reading, dimensions)
+        values = {name: unpacked(array, _numbers(array), f"{path}:{name}") for name, array in found.items()}
+        yield catalog.recording("Zarr store", str(path), values, reading, dimensions)
     except RdjepaError:
         raise
     except (*DAMAGED, *_errors(zarr)) as error:
@@ -67,6 +71,15 @@ def _dimensions(array: Any) -> list[str]:
     """Return the names of the axes; empty where the store does not tell."""
     names = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS") or []
     return [str(name) for name in names if name is not None]
+
+
+def _numbers(array: Any) -> dict[str, Any]:
+    """Return the attributes of an array; missing values that xarray wrote as text, NaN for one, are numbers again."""
+    found = dict(array.attrs)
+    for name in MISSING:
+        if isinstance(found.get(name), str):
+            (found[name],) = struct.unpack("<d", base64.standard_b64decode(found[name]))
+    return found
 
 
 def _refuse_pickles(array: Any, path: Path) -> None:
