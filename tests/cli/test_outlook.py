@@ -4,7 +4,7 @@ import pytest
 
 from rdjepa.cli.outlook import say_choice, say_retention, warn_of_novelty
 
-BEGINNING = "on data that were not adapted to, the network's standardized error is "
+BEGINNING = "standardized error on data that were held out: network alone "
 
 
 @pytest.mark.parametrize(
@@ -13,26 +13,26 @@ BEGINNING = "on data that were not adapted to, the network's standardized error 
         ({"retained": 0.5}, ""),  # not left to the data, so nothing was decided
         (
             {"retained": 0.0, "unadapted": 0.7124},
-            "without an update the standardized error on the data is 0.712: 3 updates\n",
+            "standardized error on the data before any update: 0.712; 3 updates\n",
         ),
         (
             {"retained": 0.5, "unadapted": 0.07},
-            "without an update the standardized error on the data is 0.070: 3 updates and 50 % of the way back to "
-            "these weights\n",
+            "standardized error on the data before any update: 0.070; 3 updates, then 50 % of the pretrained weights "
+            "mixed in\n",
         ),
         (
             {"retained": 0.5, "unadapted": 0.6, "together": 0.01, "combined": [[0.02, 0.0], [0.9, 0.8], [0.1, 0.3]]},
-            "without an update the standardized error on the data is 0.600, 0.010 beside simple forecasts: 3 updates "
-            "and 50 % of the way back to these weights, then the network has at most 85 % of a frame\n",
+            "standardized error on the data before any update: 0.600, combined with simple forecasts 0.010; 3 updates, "
+            "then 50 % of the pretrained weights mixed in; at most 85 % of a frame from the network\n",
         ),
         (
             {"retained": 0.0, "unadapted": 0.6, "together": 0.4, "combined": [[1.0, 1.0], [1.0, 1.0]]},
-            "without an update the standardized error on the data is 0.600, 0.400 beside simple forecasts: 3 updates, "
-            "then a blend with the equation of each context\n",
+            "standardized error on the data before any update: 0.600, combined with simple forecasts 0.400; 3 updates; "
+            "blended with the equation of each context\n",
         ),
         (
             {"retained": 0.0, "unadapted": 0.07, "encoder": "tuned"},
-            "without an update the standardized error on the data is 0.070: 3 updates, the encoder tuned too\n",
+            "standardized error on the data before any update: 0.070; 3 updates, encoder included\n",
         ),
     ],
 )
@@ -45,8 +45,8 @@ def test_what_is_retained_is_said_where_the_data_decided(capsys, monkeypatch, re
 @pytest.mark.parametrize(
     ("tried", "said"),
     [
-        ((0.12, 0.15, "none"), "0.120 alone and 0.150 beside simple forecasts: it forecasts alone"),
-        ((0.2, 0.2, "combined"), "0.200 alone and 0.200 beside simple forecasts: it forecasts beside them"),
+        ((0.12, 0.15, "none"), "0.120, combined with simple forecasts 0.150; the network alone forecasts"),
+        ((0.2, 0.2, "combined"), "0.200, combined with simple forecasts 0.200; the combination forecasts"),
         (None, ""),
     ],
 )

@@ -1,9 +1,9 @@
-"""What adaptation makes of a network whose weights were all pretrained: how long, how much to keep, what beside it.
+"""Decisions on a network whose weights were all pretrained: number of updates, weight interpolation, combination.
 
-The network as it is before any update tells, by its errors on the support, whether it knows the system
-(`rdjepa.adaptation.retention`) and in which shares it stands beside simple forecasts
-(`rdjepa.adaptation.combination`). Where other trajectories are at hand, their errors after adaptation have the last
-word on whether anything stands beside it. Not part of the paper's protocol.
+The errors of the network on the support before any update say whether it knows the system
+(`rdjepa.adaptation.retention`) and in which shares it is combined with simple forecasts
+(`rdjepa.adaptation.combination`). Where other trajectories are at hand, their errors after adaptation decide whether it
+is combined at all. Not part of the paper's protocol.
 """
 
 import math
@@ -30,7 +30,7 @@ class Decision:
     Attributes:
         steps: parameter updates.
         share: of the weights before adaptation, which is mixed into those after it.
-        combined: the network, as it was, beside simple forecasts; None where it forecasts alone.
+        combined: the network, as it was, with simple forecasts; None where it forecasts alone.
         told: what decided, for the record.
     """
 
@@ -66,7 +66,7 @@ def decide(
         support: its trajectories (T, C, H, W), standardized, on that device.
         steps: updates of a system that the network does not know.
         trajectories: number of trajectories where the support are squares of them; that of the support when None.
-        combines: whether simple forecasts may stand beside it.
+        combines: whether it may be combined with simple forecasts.
         retains: whether some of its weights may be retained, of fewer than `retention.SEVERAL` trajectories.
         shortens: whether there may be fewer updates where they are.
         walls: whether fields end at walls.

@@ -38,33 +38,33 @@ def say_retention(forecaster: "Forecaster") -> None:
     record = forecaster.record
     if "unadapted" not in record:
         return
-    kept = f"{len(forecaster.losses)} updates"
-    if record["retained"]:
-        kept = f"{kept} and {100 * record['retained']:.0f} % of the way back to these weights"
+    done = f"{len(forecaster.losses)} updates"
     if record.get("encoder") == "tuned":
-        kept = f"{kept}, the encoder tuned too"
+        done += ", encoder included"
+    if record["retained"]:
+        done += f", then {100 * record['retained']:.0f} % of the pretrained weights mixed in"
     if "combined" in record:
         of_frames = [100 * sum(each) / len(each) for each in record["combined"]]
-        shares = f"the network has at most {max(of_frames):.0f} % of a frame"
-        kept += ", then " + (shares if min(of_frames) < 100 else "a blend with the equation of each context")
+        shares = f"at most {max(of_frames):.0f} % of a frame from the network"
+        done += "; " + (shares if min(of_frames) < 100 else "blended with the equation of each context")
     errors = f"{record['unadapted']:.3f}"
     if "together" in record:
-        errors += f", {record['together']:.3f} beside simple forecasts"
-    console.print(f"without an update the standardized error on the data is {errors}: {kept}")
+        errors += f", combined with simple forecasts {record['together']:.3f}"
+    console.print(f"standardized error on the data before any update: {errors}; {done}")
 
 
 def say_choice(forecaster: "Forecaster") -> None:
-    """Print whether simple forecasts stand beside the network, if data that were not adapted to decided."""
+    """Print whether the network is combined with simple forecasts, if data that were not adapted to decided."""
     if tried := forecaster.record.get("on_others"):
-        left = "alone" if forecaster.base == "none" else "beside them"
+        left = "network alone" if forecaster.base == "none" else "combination"
         console.print(
-            f"on data that were not adapted to, the network's standardized error is {tried['network']:.3f} alone and "
-            f"{tried['combined']:.3f} beside simple forecasts: it forecasts {left}"
+            f"standardized error on data that were held out: network alone {tried['network']:.3f}, combined with "
+            f"simple forecasts {tried['combined']:.3f}; the {left} forecasts"
         )
 
 
 def title_of(name: str, forecaster: "Forecaster") -> str:
-    """Return the title of a row: a network that simple forecasts stand beside is named for that."""
+    """Return the title of a row: a network that is combined with simple forecasts is named for that."""
     from rdjepa.forecasters import registry
 
     return registry.title("rd-jepa-auto" if name == forecaster.model.name and forecaster.base == "combined" else name)

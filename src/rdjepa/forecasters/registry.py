@@ -214,7 +214,7 @@ for _entry in (
     ),
     Baseline(
         "rd-jepa-retained",
-        "RD-JEPA, half of the way back",
+        "RD-JEPA, weights interpolated",
         f"{_HERE}.rd_jepa:DecoderKept",
         short="RD-JEPA, half back",
         pretrained=True,
