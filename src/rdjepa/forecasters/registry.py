@@ -216,7 +216,7 @@ for _entry in (
         "rd-jepa-retained",
         "RD-JEPA, weights interpolated",
         f"{_HERE}.rd_jepa:DecoderKept",
-        short="RD-JEPA, half back",
+        short="RD-JEPA, interpolated",
         pretrained=True,
         keeps_decoder=True,
         retains=0.5,
