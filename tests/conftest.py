@@ -85,6 +85,14 @@ def registrations():
         table.update(entries)
 
 
+@pytest.fixture
+def double():
+    """Torch whose numbers are of 64 bits by default, as another library in the same program may ask for."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _interruptible():
     """Answer interrupts as a program in the foreground does: a shell starts what runs behind it deaf to them."""

@@ -195,13 +195,6 @@ def test_adaptation_leaves_its_argument_alone_and_repeats(tiny):
     assert a.losses != rdjepa.adapt(model, trajectory(), steps=2, seed=778, device="cpu").losses
 
 
-@pytest.fixture
-def double():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
 def test_a_single_window_does_not_tell_what_is_new_unless_others_do(tiny):
     def novelty(**options):
         return rdjepa.adapt(rdjepa.build("tiny", seed=0), trajectory(9), steps=1, **options).novelty(trajectory()[1:5])

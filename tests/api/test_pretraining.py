@@ -150,6 +150,15 @@ def test_a_start_that_a_run_could_not_tell_of_is_refused_before_the_first_step(t
     assert checkpoint.read_sources(tmp_path / "run" / "model").trajectories["brusselator/pool/id/00000"] == "0"
 
 
+def test_pretraining_is_the_same_whatever_torch_makes_by_default(tiny, tmp_path, monkeypatch, request):
+    build(tmp_path / "data", [Key("brusselator", split) for split in ("pool", "validation")])
+    monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
+    chosen: dict = {"config": PretrainConfig(steps=2, batch=1, warmup=1), "systems": ["brusselator"], "device": "cpu"}
+    first = rdjepa.pretrain("tiny", tmp_path / "data", tmp_path / "first", **chosen)
+    request.getfixturevalue("double")
+    assert rdjepa.pretrain("tiny", tmp_path / "data", tmp_path / "second", **chosen).fingerprint == first.fingerprint
+
+
 def test_pretraining_on_a_family_takes_statistics_of_each_equation_and_as_many_as_asked(tiny, tmp_path, monkeypatch):
     build(tmp_path / "data", [Key("family", "validation"), *(Key("family", "pool", index=i) for i in range(2))])
     monkeypatch.setitem(profiles.PROFILES, "tiny", PretrainConfig(steps=1, batch=1, warmup=1))

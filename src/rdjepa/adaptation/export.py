@@ -18,6 +18,7 @@ from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 from rdjepa.io.atomic import replacing
+from rdjepa.models.device import in_float32
 
 FORMATS = ("torch", "onnx")
 TOLERANCE = 1e-4  # largest difference from `Forecaster.forecast`, in standard deviations of the component
@@ -56,6 +57,7 @@ class Exported(NamedTuple):
     difference: float
 
 
+@in_float32
 def export(forecaster: Forecaster, path: str | Path, format: str = "torch") -> Exported:
     """Write a forecaster as a program, read it again, and compare its forecasts with the forecaster's.
 

@@ -21,7 +21,7 @@ from rdjepa.io import cards, checkpoint, sealed
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.checkpoint import CURVES, METRICS
 from rdjepa.io.provenance import fingerprint, software
-from rdjepa.models.device import device_named, suited
+from rdjepa.models.device import device_named, in_float32, suited
 from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import PRESETS, RDJEPA
 from rdjepa.pretraining import config as profiles
@@ -54,6 +54,7 @@ def load(source: str | Path) -> RDJEPA:
     return checkpoint.load(source)
 
 
+@in_float32
 def pretrain(
     preset: str,
     data: str | Path,
