@@ -86,4 +86,4 @@ def test_the_sheet_says_where_fewer_selections_were_compared():
     errors = {"a": [[1.0, 1.1], [1.0, 1.2]], "b": [[2.0, 2.3], [2.0, 2.1]], "c": [[1.0, 1.2]]}
     sheet = comparison_sheet(against_all(rows(errors), "a", ("mse",)), "mse", "caption")
     texts = {labels[1]: texts[0].text for labels, texts in sheet.rows}
-    assert texts["c"].endswith("] [1]") and texts["b"].count("[") == 1
+    assert texts["c"].endswith("] (1)") and texts["b"].count("[") == 1

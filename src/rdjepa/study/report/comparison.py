@@ -125,5 +125,6 @@ def _texts(line: pd.Series, supports: int) -> list[Text]:
     """
     numbers = [f"{100 * line[name]:.2f}".replace("-", "−") for name in ("difference", "low", "high")]
     interval = MISSING if np.isnan(line["high"]) else f"{numbers[1]}, {numbers[2]}"
-    fewer = f" [{line['supports']}]" if line["supports"] < supports else ""
+    # no brackets, which after an interval would be a link in Markdown
+    fewer = f" ({line['supports']})" if line["supports"] < supports else ""
     return [Text(f"{numbers[0]} [{interval}]{fewer}", bool(line["high"] < 0)), Text(f"{line['won']:.0%}")]
