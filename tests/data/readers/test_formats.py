@@ -98,6 +98,19 @@ def test_missing_values_of_hdf5_and_zarr_are_refused(tmp_path, missing):
         load(tmp_path / "a.h5")
 
 
+@pytest.mark.parametrize(
+    ("text", "sentence"), [("NaN", None), ("none", "expected a number in the attribute _FillValue")]
+)
+def test_a_missing_value_of_zarr_in_words_is_read_or_refused_for_what_it_is(tmp_path, text, sentence):
+    fields = np.random.default_rng(0).standard_normal((10, 8, 8, 2)).astype(np.float32)
+    zarr.open_group(tmp_path / "a.zarr", mode="w").create_array("fields", data=fields).attrs["_FillValue"] = text
+    if sentence is None:
+        np.testing.assert_array_equal(load(tmp_path / "a.zarr")[0].fields, fields)
+        return
+    with pytest.raises(DataError, match=sentence):
+        load(tmp_path / "a.zarr")
+
+
 def test_a_missing_value_that_xarray_wrote_to_zarr_as_text_is_a_number(tmp_path, dataset):
     dataset["u"][3] = np.nan
     dataset.to_zarr(tmp_path / "a.zarr", zarr_format=3, consolidated=False, encoding={"u": {"_FillValue": -999.5}})

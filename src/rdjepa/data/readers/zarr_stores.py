@@ -1,6 +1,7 @@
 """Zarr of versions 2 and 3: a directory or a zip archive with an array or a group of arrays."""
 
 import base64
+import contextlib
 import json
 import math
 import struct
@@ -74,11 +75,17 @@ def _dimensions(array: Any) -> list[str]:
 
 
 def _numbers(array: Any) -> dict[str, Any]:
-    """Return the attributes of an array; missing values that xarray wrote as text, NaN for one, are numbers again."""
+    """Return the attributes of an array; missing values that were written as text are numbers again.
+
+    JSON has no NaN: Zarr writes its name, and xarray the bytes of any number in base 64. Another text stays one.
+    """
     found = dict(array.attrs)
     for name in MISSING:
-        if isinstance(found.get(name), str):
-            (found[name],) = struct.unpack("<d", base64.standard_b64decode(found[name]))
+        if isinstance(text := found.get(name), str):
+            with contextlib.suppress(ValueError, struct.error):
+                (found[name],) = struct.unpack("<d", base64.standard_b64decode(text))
+            with contextlib.suppress(ValueError):
+                found[name] = float(text)
     return found
 
 
