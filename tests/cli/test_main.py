@@ -199,6 +199,17 @@ def test_an_evaluation_names_the_forecaster_of_the_file(monkeypatch, capsys, ada
     assert list(dict.fromkeys(named)) == ["fno", "persistence", "extrapolation"]
 
 
+def test_an_evaluation_takes_the_metrics_that_are_named(monkeypatch, capsys, adapted):
+    command = ("evaluate", "mine.safetensors", "nine.npy", "--out", "rows.jsonl")
+    assert not run(monkeypatch, *command, "--metric", "mse", "--metric", "vrmse")
+    shown = capsys.readouterr().out
+    assert "mse" in shown and "relative_l2" not in shown
+    metrics = [json.loads(line)["metric"] for line in Path("rows.jsonl").read_text().splitlines()]
+    assert set(metrics) == {"mse", "vrmse"}
+    assert run(monkeypatch, *command, "--metric", "unknown") == 2
+    assert "expected metrics among relative_l2, gradient_l1, mse, vrmse, got 'unknown'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("chosen", "passed"), [((), {}), (("--systems", "a, b"), {"systems": ["a", "b"]})], ids=["default", "named"]
 )

@@ -154,6 +154,7 @@ def adapt(
 def evaluate(
     forecaster: File,
     data: Data,
+    metric: Annotated[list[str] | None, typer.Option(help=f"May be repeated. [default: {', '.join(METRICS)}]")] = None,
     out: Annotated[Path | None, typer.Option(help="Write every row as JSON lines.")] = None,
     resample: Resample = False,
     field: Field = None,
@@ -172,19 +173,19 @@ def evaluate(
     if out is not None:
         refuse_overwriting(out, [forecaster, *data], kind="rows", same_kind=is_rows, force=force)
     adapted = load_forecaster(forecaster)
-    reading = reading_of(field, axes, components, interval, length, boundary)
+    reading, metrics = reading_of(field, axes, components, interval, length, boundary), metric or METRICS
     own = adapted.model.name
     with progress("evaluate") as update:
-        rows = api.compare(adapted, data, metrics=METRICS, resample=resample, reading=reading, progress=update)
+        rows = api.compare(adapted, data, metrics=metrics, resample=resample, reading=reading, progress=update)
     if out is not None:
         lines = [json.dumps({"forecaster": name} | vars(row)) for name, part in rows.items() for row in part]
         write_bytes(out, ("\n".join(lines) + "\n").encode())
-    errors = {name: {metric: per_horizon(part, metric) for metric in METRICS} for name, part in rows.items()}
+    errors = {name: {each: per_horizon(part, each) for each in metrics} for name, part in rows.items()}
     shown = {title_of(name, adapted): found for name, found in errors.items()}
-    for metric in METRICS:
-        console.print(error_table(metric, shown, metric))
-    means = {name: sum(found["relative_l2"].values()) for name, found in errors.items()}
-    if adapted.record.get("fingerprint") and means["extrapolation"] < means[own] and adapted.base != "linear":
+    for each in metrics:
+        console.print(error_table(each, shown, each))
+    first = {name: sum(found[metrics[0]].values()) for name, found in errors.items()}
+    if adapted.record.get("fingerprint") and first["extrapolation"] < first[own] and adapted.base != "linear":
         console.print("continuing the last change is better here; adapt again with --base linear")
     if out is not None:
         console.print(f"rows in {out}")

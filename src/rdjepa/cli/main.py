@@ -5,6 +5,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 # OpenMP threads spin while they wait; on a machine that is busy with other work this takes most of the time.
@@ -12,6 +13,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 import typer
 
+from rdjepa import extensions
 from rdjepa.cli import about, curve, data, export, forecasts, inspect, look, pretrain, simulation, study, view
 from rdjepa.cli.interrupts import INTERRUPTED, Interrupts
 from rdjepa.errors import Note, RdjepaError, printable
@@ -46,9 +48,15 @@ app.add_typer(study.app, name="study")
 def every_command(
     context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of every error.")] = False,
+    load: Annotated[
+        list[Path] | None,
+        typer.Option(help="Python file that registers forecasters, systems, metrics or studies; may be repeated."),
+    ] = None,
 ) -> None:
     """Forecast a reaction-diffusion system from one, five or ten trajectories, with a model pretrained on others."""
     context.ensure_object(dict)["debug"] = debug
+    for path in load or []:
+        extensions.load(path)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

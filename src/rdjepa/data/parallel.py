@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from rdjepa import memory
+from rdjepa import extensions, memory
 from rdjepa.errors import ArgumentError
 
 MOST_WORKERS = 4096
@@ -108,6 +108,8 @@ def completed(
         else:
             address = scheduler
         client = stack.enter_context(_client(address))
+        if extensions.loaded():
+            client.register_plugin(_loading(distributed.WorkerPlugin), name=_loading.__name__)
         futures = [  # submitted one by one: client.map has one priority and does not keep the order of the jobs
             client.submit(function, *job, key=name, retries=retries, priority=-position)
             for position, (job, name) in enumerate(zip(jobs, names, strict=True))
@@ -121,6 +123,18 @@ def completed(
                 future.release()  # else the cluster keeps every result until the end
 
         yield finished()
+
+
+def _loading(plugin: type) -> Any:
+    """Return a plugin of Dask that loads in every worker, also in one that is started later, the files loaded here."""
+    files = extensions.loaded()
+
+    class Loading(plugin):
+        def setup(self, worker: Any) -> None:
+            for path in files:
+                extensions.load(path)
+
+    return Loading()
 
 
 @contextlib.contextmanager

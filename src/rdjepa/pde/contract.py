@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from rdjepa.errors import ArgumentError
-from rdjepa.pde.kinetics import check_kinetics, said
+from rdjepa.extensions import said
+from rdjepa.pde.kinetics import check_kinetics
 from rdjepa.pde.rollout import block_mean
 from rdjepa.pde.sampling import stream
 from rdjepa.pde.stability import check_step

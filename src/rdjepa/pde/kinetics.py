@@ -1,6 +1,5 @@
 """The three uses of one kinetics function: NumPy arrays, compiled code, and sympy symbols, which have to agree."""
 
-import re
 from collections.abc import Callable, Sequence
 from types import FunctionType, SimpleNamespace
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rdjepa.errors import ArgumentError
+from rdjepa.extensions import said
 
 # NumPy's functions that kinetics may call, and their names in sympy.
 FUNCTIONS = {
@@ -137,10 +137,3 @@ def _agree(expected: np.ndarray, found: np.ndarray, how: str) -> None:
             f"expected the same rates of kinetics however they are computed, got others {how}; "
             "let them depend on u, v and the coefficients alone"
         )
-
-
-def said(error: BaseException) -> str:
-    """Return type and message of an error in one line; of a compiler's long message the line that tells."""
-    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip() for line in str(error).splitlines()]
-    telling = [line for line in lines if line and not line.startswith("Failed in nopython")]
-    return f"{type(error).__name__}{f' ({telling[0][:200]})' if telling else ''}"

@@ -1,14 +1,13 @@
 """A system that a user's Python file defines; the file is run, as it is by `import`."""
 
 import sys
-import traceback
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 from rdjepa.errors import ArgumentError
+from rdjepa.extensions import refusal, said
 from rdjepa.pde.contract import check_system
-from rdjepa.pde.kinetics import said
 from rdjepa.pde.system import System
 
 
@@ -54,14 +53,5 @@ def _run(path: Path) -> ModuleType:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # sys.exit among them
-        line = error.lineno if isinstance(error, SyntaxError) else _line(error, path)
-        raise ArgumentError(
-            f"expected {path} to run, got {said(error)}{f' in line {line}' if line else ''}; correct the file"
-        ) from error
+        raise refusal(error, path) from error
     return module
-
-
-def _line(error: BaseException, path: Path) -> int | None:
-    """Return the line of a file in which an error was raised or passed last; None for no line of it."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    return lines[-1] if lines else None

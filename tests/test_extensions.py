@@ -13,7 +13,9 @@ import pytest
 import torch
 
 import rdjepa
-from rdjepa import forecasters, systems
+from rdjepa import extensions, forecasters, systems
+from rdjepa.cli import main as cli
+from rdjepa.data.parallel import completed
 from rdjepa.errors import ArgumentError, CheckpointError, StudyError
 from rdjepa.evaluation import metrics
 from rdjepa.evaluation.metrics import Metric
@@ -239,6 +241,70 @@ def test_a_name_is_registered_once_and_an_unknown_one_lists_the_known():
         match="decoder-source, decoder-boundary, rehearsal, ablation, got 'mine'",
     ):
         runner.cells("mine")
+
+
+@pytest.fixture
+def fresh(registrations, tmp_path, monkeypatch):
+    """Forget afterwards what was loaded; the folder of the files."""
+    monkeypatch.setattr(extensions, "_LOADED", [])
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield tmp_path
+    for name in [name for name in sys.modules if name.startswith("users_")]:
+        del sys.modules[name]
+
+
+REGISTERING = """
+from rdjepa import forecasters
+forecasters.register(forecasters.Baseline("mine", "Mine", "rdjepa.forecasters.persistence:Persistence", trained=False))
+"""
+
+
+def known_to_a_worker(name):
+    return forecasters.get(name).title
+
+
+def test_a_loaded_file_is_imported_once_and_known_to_every_worker(fresh):
+    path = fresh / "users_file.py"
+    path.write_text(REGISTERING)
+    with completed(known_to_a_worker, [("fno",), ("mine",)], "ab", workers=2) as results:
+        assert isinstance(dict(results)[1], ArgumentError)
+    for _ in range(2):
+        extensions.load(path)
+    assert extensions.loaded() == (path,) and sys.modules["users_file"].__file__ == str(path)
+    with completed(known_to_a_worker, [("fno",), ("mine",)], "ab", workers=2) as results:
+        assert dict(results) == {0: "FNO", 1: "Mine"}
+
+
+def test_the_command_line_knows_what_loaded_files_register(fresh, capsys):
+    (fresh / "users_beside.py").write_text(REGISTERING)
+    (fresh / "users_file.py").write_text(
+        "import users_beside\nfrom rdjepa.study.registry import Study, register\n"
+        'register(Study("own", "Own", ("lambda-omega",), ("mine",), budgets=(1,), seeds=(1,)))\n'
+    )
+    command = ["study", "tables", "own", "--root", str(fresh / "study")]
+    found = "expected a study directory or exported rows"
+    for load, sentence in ([], "got 'own'"), (["--load", str(fresh / "users_file.py")], found):
+        with pytest.raises(SystemExit):
+            cli.main([*load, *command])
+        assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("users_gone.py", None, "expected a Python file to load, got no file at .*users_gone.py; correct the path"),
+        ("users-file.py", "", "expected a file that can be imported, as mine.py, got .*users-file.py; give it such a"),
+        ("json.py", "", "expected a file with a name of its own, got .*json.py, but json is a module already; rename"),
+        ("users_bad.py", "\nx = 1 / 0", r"expected .*users_bad.py to run, got ZeroDivisionError .* in line 2; correct"),
+        ("users_exit.py", "exit()", r"expected .*users_exit.py to run, got SystemExit .* in line 1; correct the file"),
+    ],
+)
+def test_a_file_that_cannot_be_loaded_is_refused_in_one_sentence(fresh, name, text, sentence):
+    if text is not None:
+        (fresh / name).write_text(text)
+    with pytest.raises(ArgumentError, match=sentence):
+        extensions.load(fresh / name)
+    assert extensions.loaded() == () and ("users" not in name or Path(name).stem not in sys.modules)
 
 
 def test_registries_load_neither_pytorch_nor_pyplot():
