@@ -14,9 +14,9 @@ from rdjepa.adaptation import combination, intervals, retention
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, standardized, tensors, train, windows
 from rdjepa.adaptation.decision import Decision, blending, decide, settle
 from rdjepa.adaptation.forecaster import Forecaster
-from rdjepa.adaptation.novelty import embed, familiar, summarize
+from rdjepa.adaptation.novelty import Familiar, embed, familiar, summarize
 from rdjepa.adaptation.saving import why_unsavable
-from rdjepa.api.support import AUTO, read_support, rehearsed_fields
+from rdjepa.api.support import AUTO, Support, read_support, rehearsed_fields
 from rdjepa.checks import BelowOne, checked, of_class
 from rdjepa.data.borders import PERIODIC, WALLS
 from rdjepa.data.readers import Reading
@@ -138,21 +138,8 @@ def adapt(
         CheckpointError: a missing or damaged checkpoint.
         DivergenceError: the loss is not finite.
     """
-    if torch.is_inference_mode_enabled():
-        raise ArgumentError("expected gradients to adapt with, got torch.inference_mode; call adapt outside of it")
     rehearses = callable(rehearse) or len(rehearse) > 0
-    require_base(base)
-    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
-    of_class(config, AdaptConfig | None, "config")
-    of_class(normalizer, Normalizer | None, "normalizer")
-    of_class(reading, Reading | None, "reading")
-    if normalizer and not min(normalizer.std, default=0):
-        raise ArgumentError(
-            f"expected a normalizer with standard deviations above 0, got {normalizer.std}; take that of the "
-            "trajectories, by leaving it out"
-        )
-    if retain != AUTO:
-        checked(retain, BelowOne, "retain")
+    _require_arguments(model, config, normalizer, reading, base, retain)
     for both, what in (
         (calibrate is not None and hold_out is not None, "trajectories to calibrate on or a share to hold out"),
         (resample and tile, "fields to be resampled or tiled"),
@@ -259,10 +246,30 @@ def adapt(
         measured = Forecaster(decision.around(support.whole(forecaster), memory), statistics, {})
         result.calibration = intervals.calibrate(measured.forecast, statistics, support.others)
     known = _described(result, support.fields) if tile else summarize(forecaster, data)
-    if known is not None and (len(known) > 1 or support.others):  # a single window does not tell how far its like lie
-        counts = [FORECASTING.count(len(fields)) for fields in support.fields]
-        result.familiar = familiar(known, counts, _described(result, support.others) if support.others else None)
+    result.familiar = _familiar(result, support, known)
     return result
+
+
+def _require_arguments(model: Any, config: Any, normalizer: Any, reading: Any, base: str, retain: float | str) -> None:
+    """Refuse arguments that no adaptation could be made with, before anything is read.
+
+    Raises:
+        ArgumentError: one of another class or outside its range, or torch.inference_mode.
+    """
+    if torch.is_inference_mode_enabled():
+        raise ArgumentError("expected gradients to adapt with, got torch.inference_mode; call adapt outside of it")
+    require_base(base)
+    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
+    of_class(config, AdaptConfig | None, "config")
+    of_class(normalizer, Normalizer | None, "normalizer")
+    of_class(reading, Reading | None, "reading")
+    if normalizer and not min(normalizer.std, default=0):
+        raise ArgumentError(
+            f"expected a normalizer with standard deviations above 0, got {normalizer.std}; take that of the "
+            "trajectories, by leaving it out"
+        )
+    if retain != AUTO:
+        checked(retain, BelowOne, "retain")
 
 
 def _require_training(settings: AdaptConfig, retain: float | str) -> None:
@@ -281,6 +288,20 @@ def _require_training(settings: AdaptConfig, retain: float | str) -> None:
             "expected at least one update of a fresh decoder, a base or a forecaster without pretraining, got 0; raise "
             'the updates, or take a pretrained decoder (--decoder pretrained, decoder="pretrained") and no base'
         )
+
+
+def _familiar(forecaster: Forecaster, support: Support, known: np.ndarray | None) -> Familiar | None:
+    """Return which contexts a forecaster is familiar with; None for one without an encoder, or with a single window.
+
+    Args:
+        forecaster: adapted to the support.
+        support: what it was adapted to, and the others that were kept from that.
+        known: summaries of the support's windows (n, d); None without an encoder.
+    """
+    if known is None or (len(known) == 1 and not support.others):  # one window does not tell how far its like lie
+        return None
+    counts = [FORECASTING.count(len(fields)) for fields in support.fields]
+    return familiar(known, counts, _described(forecaster, support.others) if support.others else None)
 
 
 def _described(forecaster: Forecaster, trajectories: Sequence[np.ndarray]) -> np.ndarray | None:
