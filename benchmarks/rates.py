@@ -20,9 +20,9 @@ forecasts in the shares that the supports tell, and blended with one of them wit
 (`rdjepa.adaptation.combination`).
 `support` is the error on the supports before any update, standardized (`rdjepa.adaptation.retention.relative_error`).
 Forecasters that nothing trains have a row after 0 updates; so has `rd-jepa-decoder` with 0 among `--updates`, whose
-`--model` needs a pretrained decoder. Those that rehearse take trajectories that `--model` was pretrained on. No
-held-out system and no test trajectory is used. `run` appends a line per trial, number of updates and kind of weights,
-and skips what the file has; `table` prints a row per trial.
+`--model` needs a pretrained decoder. Those that rehearse take trajectories that `--model` was pretrained on, those that
+augment the turned and mirrored images of the supports. No held-out system and no test trajectory is used. `run` appends
+a line per trial, number of updates and kind of weights, and skips what the file has; `table` prints a row per trial.
 """
 
 import argparse
@@ -40,6 +40,7 @@ import rdjepa
 from rdjepa import forecasters, systems
 from rdjepa.adaptation import combination, retention
 from rdjepa.adaptation.adapt import AVERAGED, PROFILES, fitted, standardized, tensors, train, windows
+from rdjepa.adaptation.augmentation import images
 from rdjepa.api import rehearsing
 from rdjepa.api.adapting import FRESH, FROZEN, PRETRAINED, TUNED, forecaster_of
 from rdjepa.data import manifest
@@ -86,7 +87,8 @@ def run(arguments: argparse.Namespace) -> None:
             if (*described, fingerprint) not in known:
                 if arguments.base == "linear" and groups:
                     model = combination.correcting(model, standardized([each.fields for each in learning], normalizer))
-                rows = trial(model, groups, learning, unseen, normalizer, arguments, rehearsed(name, arguments))
+                beside = rehearsed(name, arguments), forecasters.get(name).augments
+                rows = trial(model, groups, learning, unseen, normalizer, arguments, *beside)
                 append(arguments.out, FIELDS, [(*described, *row, len(unseen), fingerprint) for row in rows])
                 known.add((*described, fingerprint))
                 print(" ".join(described), rows[-1][2], flush=True)
@@ -205,13 +207,15 @@ def trial(
     normalizer: rdjepa.Normalizer,
     arguments: argparse.Namespace,
     beside: Sequence[np.ndarray] = (),
+    augments: bool = False,
 ) -> list[tuple[int, str, str, str]]:
     """Adapt the groups of parameters; return updates, kind of weights, error and that on the supports, observed."""
     rows: list[tuple[int, str, str, str]] = []
     shares = [float(share) for share in arguments.retained.split(",") if share]
     first = retention.weights(model) if shares else {}
     support = standardized([each.fields for each in learning], normalizer)
-    data = windows(model, support, tensors(beside))
+    taught = [image for own in support for image in images(own)] if augments else support
+    data = windows(model, taught, tensors(beside))
     beside_it: dict[str, Combined] = {}
     if arguments.combined and groups:
         beside_it["combined"], _ = combination.combined(model.eval(), support)

@@ -12,6 +12,7 @@ import torch
 
 from rdjepa.adaptation import combination, intervals, retention
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, standardized, tensors, train, windows
+from rdjepa.adaptation.augmentation import images
 from rdjepa.adaptation.decision import Decision, blending, decide, settle
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.novelty import Familiar, embed, familiar, summarize
@@ -59,6 +60,7 @@ def adapt(
     decoder: str = AUTO,
     rehearse: Sequence[np.ndarray] | Callable[[], Sequence[np.ndarray]] = (),
     retain: float | str = AUTO,
+    augment: bool = False,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
     observe: Callable[[int, str, Forecaster], None] | None = None,
@@ -117,6 +119,9 @@ def adapt(
             five, is small without any update, of the network or of its combination; nothing otherwise, with fresh
             weights or a linear base, or where others are rehearsed.
             The record holds these errors, in standardized units, as "unadapted" and "together".
+        augment: learn the turned and mirrored images of the trajectories too, eight of square fields: for systems that
+            are the same in all directions. It helps networks that start from random weights
+            (`rdjepa.adaptation.augmentation`).
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
         observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
@@ -219,7 +224,10 @@ def adapt(
             with retention.retaining(model, first, decision.share):
                 observe(updates, weights, Forecaster(decision.around(support.whole(model), memory), statistics, {}))
 
-    losses = train(forecaster, data, settings, progress, observed, at)
+    taught = data
+    if augment and settings.steps:
+        taught = windows(forecaster, [each for own in learned for each in images(own)], tensors(others, torch_device))
+    losses = train(forecaster, taught, settings, progress, observed, at)
     retention.retain(forecaster, first, decision.share)
     times.append(time.perf_counter())
     if support.others and decision.combined:
@@ -237,6 +245,7 @@ def adapt(
         **support.record(),
         "rehearsed": len(others),
         "retained": decision.share,
+        "augmented": augment,
         **decision.told,
         "seconds": dict(zip(("features", "decide", "adapt", "settle"), taken, strict=True)),
         "software": software(),

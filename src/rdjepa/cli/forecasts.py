@@ -99,6 +99,10 @@ def adapt(
             "half, after 100 updates, where it forecasts the data well before any and they are fewer than five; else 0."
         ),
     ] = "auto",
+    augment: Annotated[
+        bool,
+        typer.Option("--augment", help="Learn turned and mirrored images too (a system alike in all directions)."),
+    ] = False,
     resample: Resample = False,
     tile: Tile = False,
     stride: Stride = "1",
@@ -139,6 +143,7 @@ def adapt(
             decoder=decoder,
             rehearse=partial(api.rehearsal, model, rehearse, progress=update) if rehearse else (),
             retain=share,
+            augment=augment,
             device=device,
             progress=update,
         )

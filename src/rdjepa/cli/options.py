@@ -44,6 +44,7 @@ STUDIES = (
     "decoder-source",
     "decoder-boundary",
     "rehearsal",
+    "augmented",
     "ablation",
 )
 PROFILES = ("paper", "small", "nano", "ablation", "ablation-long")

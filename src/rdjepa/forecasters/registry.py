@@ -32,6 +32,7 @@ class Baseline:
         retains: share of its pretrained weights that is mixed into those after adaptation; "auto" decides this, and
             whether its encoder is tuned, as `rdjepa.adapt` does.
         base: base of its forecast, as for `rdjepa.adapt`.
+        augments: whether it learns turned and mirrored images of the support too.
         sized_by_checkpoint: whether it is built at the preset of a study's checkpoint, not at that of the other models.
         place: position in tables, from 1; trained ones come first, equal places in the order of registration.
         color, marker, line: of its line in figures, as matplotlib names them; spare ones by default.
@@ -48,6 +49,7 @@ class Baseline:
     rehearses: bool = False
     retains: float | str = 0.0
     base: str = "none"
+    augments: bool = False
     sized_by_checkpoint: bool = False
     place: int = LAST
     color: str = ""
@@ -95,10 +97,10 @@ def get(name: str) -> Baseline:
 def usual() -> list[str]:
     """Return the names that a comparison takes which names none.
 
-    Forecasters that keep a pretrained decoder or rehearse are not among them: the paper has none, and not every
-    checkpoint has what they need.
+    Forecasters that keep a pretrained decoder, rehearse or augment are not among them: the paper has none, and not
+    every checkpoint has what they need.
     """
-    return [entry.name for entry in _REGISTERED if not (entry.keeps_decoder or entry.rehearses)]
+    return [entry.name for entry in _REGISTERED if not (entry.keeps_decoder or entry.rehearses or entry.augments)]
 
 
 def title(name: str) -> str:
@@ -254,6 +256,33 @@ for _entry in (
         color="#CC3311",
         marker=">",
         line="-",
+    ),
+    Baseline(
+        "rd-jepa-augmented",
+        "RD-JEPA, network alone, turned and mirrored images too",
+        f"{_HERE}.rd_jepa:DecoderKept",
+        short="RD-JEPA alone, augmented",
+        pretrained=True,
+        keeps_decoder=True,
+        retains="auto",
+        augments=True,
+        sized_by_checkpoint=True,
+        place=1,
+        color="#EE7733",
+        marker="<",
+        line="--",
+    ),
+    Baseline(
+        "scratch-augmented",
+        "Architecture-matched scratch, turned and mirrored images too",
+        f"{_HERE}.scratch:Scratch",
+        short="Scratch, augmented",
+        augments=True,
+        sized_by_checkpoint=True,
+        place=3,
+        color="#228833",
+        marker="v",
+        line="--",
     ),
     Baseline(
         "rd-jepa-tuned",

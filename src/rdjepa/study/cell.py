@@ -112,6 +112,8 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
     own = {"pretraining": start.identity(), **kept} if start and change else {}
     if found.retains:
         own["retained"] = retention.RULE if found.retains == api.AUTO else found.retains
+    if found.augments:
+        own["augmented"] = True
     if found.base != api.NONE:
         own["base"] = combined.RULE if found.base == api.AUTO else found.base
     if constants := forecasters.model_class(found.name).constants:
@@ -267,6 +269,7 @@ def compute(
                 rehearse=others,
                 base=changes.baseline(cell.forecaster).base,
                 retain=changes.baseline(cell.forecaster).retains,
+                augment=changes.baseline(cell.forecaster).augments,
                 device=device,
                 observe=measured,
                 at=profile.observed,

@@ -237,6 +237,17 @@ register(
     )
 )  # fmt: skip
 register(
+    # Nor does it turn or mirror the trajectories, which networks with random weights gain from.
+    Study(
+        "augmented",
+        "Turned and mirrored images of the support",
+        protocol.HELD_OUT,
+        ("rd-jepa-augmented", "rd-jepa-alone", "scratch-augmented", "scratch", "revit"),
+        cells="heldout",
+        subject="rd-jepa-augmented",
+    )
+)
+register(
     # Choices are made by leaving one source out of the pretraining, of the two that change most between frames;
     # what the paper holds out is for the end.
     Study(
