@@ -53,7 +53,8 @@ def test_the_names_are_those_of_the_benchmark():
     assert forecasters.names() == [
         "rd-jepa", "rd-jepa-decoder", "scratch", "no-latent", "rd-jepa-rehearsal", "scratch-rehearsal",
         "no-latent-rehearsal", "rd-jepa-retained", "rd-jepa-auto", "rd-jepa-alone", "rd-jepa-augmented",
-        "scratch-augmented", "rd-jepa-tuned", "rd-jepa-zero-shot", "fno", "lno", "riesz-no", "revit", "cnext-unet", "persistence", "extrapolation",
+        "scratch-augmented", "rd-jepa-tuned", "rd-jepa-zero-shot",
+        "fno", "lno", "riesz-no", "revit", "cnext-unet", "persistence", "extrapolation",
         "linear", "autoregression", "equation",
     ]  # fmt: skip
     assert set(SMALL) == set(NAMES)
@@ -68,7 +69,8 @@ def test_tables_have_the_order_of_the_paper_and_users_stand_before_what_nothing_
     assert registry.in_print() == [
         "rd-jepa", "rd-jepa-decoder", "rd-jepa-rehearsal", "rd-jepa-retained", "rd-jepa-auto", "rd-jepa-alone",
         "rd-jepa-augmented", "rd-jepa-tuned", "no-latent", "no-latent-rehearsal", "scratch", "scratch-rehearsal",
-        "scratch-augmented", "fno", "lno", "revit", "riesz-no", "cnext-unet", "rd-jepa-zero-shot", "persistence", "extrapolation", "linear",
+        "scratch-augmented", "fno", "lno", "revit",
+        "riesz-no", "cnext-unet", "rd-jepa-zero-shot", "persistence", "extrapolation", "linear",
         "autoregression", "equation",
     ]  # fmt: skip
     forecasters.register(forecasters.Baseline("mine", "Mine", "mine:Mine"))
