@@ -211,6 +211,7 @@ def test_equations_are_rendered_with_every_coefficient(system):
     assert all(equation.startswith(rf"\partial_t {field} = ") for field, equation in zip("uv", equations, strict=True))
     for c in system.coefficients:
         assert sympy.latex(sympy.Symbol(c.name)) in " ".join(equations)
+    assert not any(signs in equation for equation in equations for signs in ("+ -", "+ +", "- -"))
 
 
 @each_system

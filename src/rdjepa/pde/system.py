@@ -210,5 +210,7 @@ class System:
         sides = []
         for field, rate, diffusivity in zip("uv", reaction, self.diffusivity_names, strict=True):
             symbol = sympy.latex(sympy.Symbol(diffusivity))
-            sides.append(rf"\partial_t {field} = {symbol} \nabla^2 {field} + {sympy.latex(rate)}")
+            terms = sympy.latex(rate)
+            joined = f"- {terms[1:].lstrip()}" if terms.startswith("-") else f"+ {terms}"
+            sides.append(rf"\partial_t {field} = {symbol} \nabla^2 {field} {joined}")
         return sides[0], sides[1]

@@ -108,9 +108,7 @@ def data_card(system: System, summary: Summary, sheet: str) -> str:
             ],
         ),
         "## Support sets\n\n" + _supports(summary),
-        ("## Choices" if summary.kinds else "## Choices that the paper leaves open")
-        + "\n\n"
-        + "\n".join(f"- {note}" for note in system.notes),
+        *_choices(system, summary),
         f"## Contact sheet\n\n![trajectories]({sheet})",
         f"Made with {software}. Layout: HDF5 of The Well. `rdjepa data verify` checks every file.",
     ]
@@ -145,6 +143,12 @@ def _kinds(system: System, summary: Summary) -> list[str]:
         "The smallest distance of the trajectories to which each equation is the nearest one; a draw nearer than "
         f"{system.apart.least:g} is rejected.\n\n" + pipe_table(("held out", "smallest distance"), distances),
     ]
+
+
+def _choices(system: System, summary: Summary) -> list[str]:
+    """Return the section of what the sources of the equation leave open; none where nothing is noted."""
+    heading = "## Choices" if summary.kinds else "## Choices that the paper leaves open"
+    return [f"{heading}\n\n" + "\n".join(f"- {note}" for note in system.notes)] if system.notes else []
 
 
 def _ranges(system: System) -> list[tuple[str, ...]]:
