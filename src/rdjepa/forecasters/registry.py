@@ -269,7 +269,7 @@ for _entry in (
         sized_by_checkpoint=True,
         place=1,
         color="#EE7733",
-        marker="<",
+        marker="H",
         line="--",
     ),
     Baseline(
@@ -281,7 +281,7 @@ for _entry in (
         sized_by_checkpoint=True,
         place=3,
         color="#228833",
-        marker="v",
+        marker=".",
         line="--",
     ),
     Baseline(
