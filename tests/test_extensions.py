@@ -283,7 +283,8 @@ def test_the_command_line_knows_what_loaded_files_register(fresh, capsys):
     )
     command = ["study", "tables", "own", "--root", str(fresh / "study")]
     found = "expected a study directory or exported rows"
-    for load, sentence in ([], "got 'own'"), (["--load", str(fresh / "users_file.py")], found):
+    both = ["--load", str(fresh / "users_file.py"), "--load", str(fresh / "users_beside.py")]
+    for load, sentence in ([], "got 'own'"), (both, found):
         with pytest.raises(SystemExit):
             cli.main([*load, *command])
         assert sentence in capsys.readouterr().err

@@ -34,6 +34,9 @@ def load(path: Path | str) -> None:
     spec = spec_from_file_location(name, found)
     if not name.isidentifier() or spec is None or spec.loader is None:
         raise ArgumentError(f"expected a file that can be imported, as mine.py, got {path}; give it such a name")
+    if getattr(sys.modules.get(name), "__file__", None) == str(found):  # another file imported it
+        _LOADED.append(found)
+        return
     if name in sys.modules or name in sys.stdlib_module_names:
         raise ArgumentError(
             f"expected a file with a name of its own, got {path}, but {name} is a module already; rename the file"
