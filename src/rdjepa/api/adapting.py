@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from rdjepa.adaptation import combination, intervals, retention
-from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, standardized, tensors, train, windows
+from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, Windows, standardized, tensors, train, windows
 from rdjepa.adaptation.augmentation import images
 from rdjepa.adaptation.decision import Decision, blending, decide, settle
 from rdjepa.adaptation.forecaster import Forecaster
@@ -36,6 +37,7 @@ from rdjepa.progress import Progress
 _, NONE, LINEAR = BASES = (AUTO, "none", "linear")
 _, FRESH, PRETRAINED = DECODERS = (AUTO, "fresh", "pretrained")
 _, FROZEN, TUNED = ENCODERS = (AUTO, "frozen", "tuned")
+STAGES = ("features", "decide", "adapt", "settle")  # what takes time, in order
 
 
 @in_float32
@@ -145,20 +147,20 @@ def adapt(
     """
     rehearses = callable(rehearse) or len(rehearse) > 0
     _require_arguments(model, config, normalizer, reading, base, retain)
-    for both, what in (
-        (calibrate is not None and hold_out is not None, "trajectories to calibrate on or a share to hold out"),
-        (resample and tile, "fields to be resampled or tiled"),
-        (rehearses and base == LINEAR, "a linear base or others to rehearse"),
-    ):
-        if both:
-            raise ArgumentError(f"expected {what}, got both; leave one out")
+    _require_one_of_two(
+        {
+            "trajectories to calibrate on or a share to hold out": (calibrate is not None, hold_out is not None),
+            "fields to be resampled or tiled": (resample, tile),
+            "a linear base or others to rehearse": (base == LINEAR, rehearses),
+        }
+    )
     torch_device = device if isinstance(device, torch.device) else device_named(device)
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     if decoder == AUTO:
         decoder = PRETRAINED if _has_decoder(start) and base != LINEAR else FRESH
     continues = _keeps_all(start, decoder) and base != LINEAR
-    asked: dict[str, Any] = {name: value for name, value in (("steps", steps), ("seed", seed)) if value is not None}
-    settings = dataclasses.replace(config or PROFILES.get(start.preset, AdaptConfig()), **asked)
+    given: dict[str, Any] = {name: value for name, value in (("steps", steps), ("seed", seed)) if value is not None}
+    settings = dataclasses.replace(config or PROFILES.get(start.preset, AdaptConfig()), **given)
     if not continues:
         _require_training(settings, retain)
     require_parts(start, borders, decoder, encoder)
@@ -193,22 +195,9 @@ def adapt(
     times.append(time.perf_counter())
 
     decision = Decision(settings.steps, 0.0 if retain == AUTO else float(retain))
-    if continues and settings.steps and not rehearses and AUTO in (base, retain):  # the network as it is tells
-        found = decide(
-            forecaster,
-            data,
-            learned,
-            settings.steps,
-            trajectories=len(support.fields),
-            combines=base == AUTO and not tile,
-            retains=retain == AUTO,
-            shortens=steps is None,
-            walls=support.walls,
-        )
-        decision = found if retain == AUTO else dataclasses.replace(found, share=decision.share)
-        if base == AUTO and tile:  # whole fields have an equation; their squares do not tell in which shares
-            whole = standardized(support.fields, statistics, torch_device)
-            decision = blending(decision, support.whole(forecaster), Equation.fit(whole, support.walls))
+    if continues and settings.steps and not rehearses:  # the network as it is tells how to go on
+        asked = {"combines": base == AUTO, "retains": retain == AUTO, "shortens": steps is None}
+        decision = _decided(decision, forecaster, data, learned, support, statistics, **asked)
     elif continues and base == AUTO:
         why = "others are rehearsed" if rehearses else "no update is made"
         warn(f"the network forecasts alone, since {why}; nothing stands beside it", Note)
@@ -234,12 +223,12 @@ def adapt(
         unseen = standardized(support.others, statistics, torch_device)
         decision = settle(decision, support.whole(forecaster), unseen, memory)
     times.append(time.perf_counter())
-    taken = np.diff(times).round(3).tolist()
+    parts = {"encoder": encoder, "decoder": decoder} if isinstance(start, RDJEPA) else {}
     record = {
         "forecaster": forecaster.name,
         "preset": forecaster.preset,
         "fingerprint": pretrained,
-        **({"encoder": encoder, "decoder": decoder} if isinstance(start, RDJEPA) else {}),
+        **parts,
         "settings": forecaster.settings(),
         "config": dataclasses.asdict(settings),
         **support.record(),
@@ -247,7 +236,7 @@ def adapt(
         "retained": decision.share,
         "augmented": augment,
         **decision.told,
-        "seconds": dict(zip(("features", "decide", "adapt", "settle"), taken, strict=True)),
+        "seconds": dict(zip(STAGES, np.diff(times).round(3).tolist(), strict=True)),
         "software": software(),
     }
     result = Forecaster(decision.around(support.whole(forecaster)), statistics, record, losses)
@@ -281,6 +270,17 @@ def _require_arguments(model: Any, config: Any, normalizer: Any, reading: Any, b
         checked(retain, BelowOne, "retain")
 
 
+def _require_one_of_two(pairs: dict[str, tuple[bool, bool]]) -> None:
+    """Refuse two arguments that exclude each other; of each pair, by its name, whether either is there.
+
+    Raises:
+        ArgumentError: both are.
+    """
+    for what, there in pairs.items():
+        if all(there):
+            raise ArgumentError(f"expected {what}, got both; leave one out")
+
+
 def _require_training(settings: AdaptConfig, retain: float | str) -> None:
     """Refuse what only weights that were all pretrained allow, for others.
 
@@ -297,6 +297,52 @@ def _require_training(settings: AdaptConfig, retain: float | str) -> None:
             "expected at least one update of a fresh decoder, a base or a forecaster without pretraining, got 0; raise "
             'the updates, or take a pretrained decoder (--decoder pretrained, decoder="pretrained") and no base'
         )
+
+
+def _decided(
+    given: Decision,
+    network: ForecastModel,
+    data: Windows,
+    learned: Sequence[Tensor],
+    support: Support,
+    statistics: Normalizer,
+    *,
+    combines: bool,
+    retains: bool,
+    shortens: bool,
+) -> Decision:
+    """Return how a network is adapted and combined, by its errors on the support as far as these are asked.
+
+    Args:
+        given: what holds where nothing is left to the errors.
+        network: all of it pretrained, on the device of the data.
+        data: the windows of the support.
+        learned: what they are cut from, (T, C, H, W) each, standardized: its trajectories, or squares of them.
+        support: the trajectories.
+        statistics: their field statistics.
+        combines: whether they say what its forecast is combined with.
+        retains: whether they say which share of its weights is retained.
+        shortens: whether they say how many updates are made.
+    """
+    if not combines and not retains:
+        return given
+    found = decide(
+        network,
+        data,
+        learned,
+        given.steps,
+        trajectories=len(support.fields),
+        combines=combines and not support.tiled,
+        retains=retains,
+        shortens=shortens,
+        walls=support.walls,
+    )
+    decision = found if retains else dataclasses.replace(found, share=given.share)
+    if not combines or not support.tiled:
+        return decision
+    # Whole fields have an equation; their squares do not tell in which shares.
+    whole = standardized(support.fields, statistics, learned[0].device)
+    return blending(decision, support.whole(network), Equation.fit(whole, support.walls))
 
 
 def _familiar(forecaster: Forecaster, support: Support, known: np.ndarray | None) -> Familiar | None:

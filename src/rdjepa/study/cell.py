@@ -4,7 +4,7 @@ import hashlib
 import io
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -256,24 +256,9 @@ def compute(
     curve: list[dict[str, Any]] = []
     forecast: Forecast
     if cell.trained:
-        others = contenders.rehearsed(cell.forecaster, profile, lambda key: read([key])[0])
-        start = contenders.forecaster(cell.forecaster, profile, pretrained, cell.k)
         measured = _Curve(partial(map, get, tests), profile.stride)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "frame stride", Note)  # a study takes every frame
-            adapted = api.adapt(
-                start,
-                learned,
-                config=profile.adapt,
-                normalizer=normalizer,
-                rehearse=others,
-                base=changes.baseline(cell.forecaster).base,
-                retain=changes.baseline(cell.forecaster).retains,
-                augment=changes.baseline(cell.forecaster).augments,
-                device=device,
-                observe=measured,
-                at=profile.observed,
-            )
+        rehearsed = contenders.rehearsed(cell.forecaster, profile, lambda key: read([key])[0])
+        adapted = _adapted(cell, profile, learned, rehearsed, normalizer, device, pretrained, measured)
         curve = measured.rows
         watch.lap("features")
         # `api.adapt` computes features, decision, updates and the curve in one call, and says what each took.
@@ -320,6 +305,36 @@ def compute(
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     return files | {RECORD: sealed.encode(record, indent=1).encode()}
+
+
+def _adapted(
+    cell: Cell,
+    profile: Profile,
+    learned: Sequence[Trajectory],
+    rehearsed: Any,
+    normalizer: Normalizer,
+    device: torch.device,
+    pretrained: Path | None,
+    measured: "_Curve",
+) -> Forecaster:
+    """Return a cell's forecaster, adapted as its name says; `measured` sees it on the way."""
+    found = changes.baseline(cell.forecaster)
+    start = contenders.forecaster(cell.forecaster, profile, pretrained, cell.k)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "frame stride", Note)  # a study takes every frame
+        return api.adapt(
+            start,
+            learned,
+            config=profile.adapt,
+            normalizer=normalizer,
+            rehearse=rehearsed,
+            base=found.base,
+            retain=found.retains,
+            augment=found.augments,
+            device=device,
+            observe=measured,
+            at=profile.observed,
+        )
 
 
 def _made(adapted: Forecaster) -> dict[str, Any]:
