@@ -167,6 +167,9 @@ def test_a_study_goes_on_from_the_cells_and_statistics_of_an_export(tmp_path, fi
     ]
     assert len(normalizers) == 3 and all(each == normalizers[0] for each in normalizers)
     assert study.missing_cells(tmp_path / "more", two_cells, brief) == two_cells  # they are in the export alone
+    every = [*two_cells, *more]
+    assert study.status(tmp_path / "more", every, brief).waiting == tuple(two_cells)
+    assert study.status(tmp_path / "more", every, brief, tmp_path / "export").done == tuple(every)
 
 
 def test_a_known_cell_of_another_precision_is_not_computed_again(finished, two_cells, brief, tmp_path):

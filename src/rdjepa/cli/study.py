@@ -166,6 +166,7 @@ def status(
     model: Model = None,
     precision: Precision = None,
     steps: Steps = None,
+    known: Known = None,
     device: Device = "auto",
 ) -> None:
     """Show which cells are done, running and failed, and the time left."""
@@ -174,7 +175,7 @@ def status(
 
     cells = runner.cells(name, _conditions(only), phase=phase)
     chosen = _profile(name, profile_name, device, checkpoint=model, precision=precision, steps=steps)
-    found = runner.status(root, cells, chosen)
+    found = runner.status(root, cells, chosen, known)
     left = "" if found.seconds is None else f", {found.seconds / 3600:.2f} hours left"
     console.print(
         f"{len(found.done)} done, {len(found.running)} running, {len(found.failed)} failed, "

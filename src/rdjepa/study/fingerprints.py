@@ -31,6 +31,11 @@ def but_precision(content: Mapping[str, Any]) -> dict[str, Any]:
     return {**content, "adapt": adapt}
 
 
+def shared_identifier(content: Mapping[str, Any]) -> str:
+    """Return the identifier that a cell has whatever the precision of its training."""
+    return identifier(but_precision(content))
+
+
 def checkpoint_fingerprint(profile: Profile, decoder: bool = False) -> str:
     """Return the SHA-256 of the weights that RD-JEPA starts from.
 

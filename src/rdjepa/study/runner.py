@@ -19,7 +19,7 @@ from rdjepa.study.attempts import BUSY, DONE, KEPT, compute_cell, pretrain
 from rdjepa.study.cell import Cell, Record, identity
 from rdjepa.study.collect import read_records
 from rdjepa.study.directory import Directory
-from rdjepa.study.fingerprints import but_precision, checkpoint_fingerprint, identifier
+from rdjepa.study.fingerprints import checkpoint_fingerprint, identifier, shared_identifier
 from rdjepa.study.plan import cells, needed, select, starts_of
 from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
@@ -34,13 +34,13 @@ def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile, know
 
     Of those the precision of training may be another.
     """
-    directory, finished = Directory(root), {identifier(but_precision(record["identity"])) for record in known}
+    directory, finished = Directory(root), {shared_identifier(record["identity"]) for record in known}
     directory.check(profile.name, profile.settings())
     contents = {cell: identity(cell, profile) for cell in plan}
     return [
         cell
         for cell, content in contents.items()
-        if identifier(but_precision(content)) not in finished and not directory.is_done(identifier(content))
+        if shared_identifier(content) not in finished and not directory.is_done(identifier(content))
     ]
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from rdjepa.study import pretrainings
 from rdjepa.study.cell import Cell, identity, read_record
+from rdjepa.study.collect import read_records
 from rdjepa.study.cost import left, left_to_pretrain
 from rdjepa.study.directory import Directory
-from rdjepa.study.fingerprints import identifier
+from rdjepa.study.fingerprints import identifier, shared_identifier
 from rdjepa.study.plan import needed, starts_of
 from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
@@ -19,7 +20,7 @@ class Status:
     """Progress of a study.
 
     Attributes:
-        done: finished cells.
+        done: finished cells, here or elsewhere.
         running: cells and pretrainings that a process computes.
         failed: cell or pretraining -> last line of its traceback.
         waiting: the other cells.
@@ -40,26 +41,37 @@ class Status:
     unpretrained: tuple[Pretraining, ...] = ()
 
 
-def status(root: Path | str, plan: Sequence[Cell], profile: Profile) -> Status:
+def status(root: Path | str, plan: Sequence[Cell], profile: Profile, known: Path | str | None = None) -> Status:
     """Return the progress of a study, without writing to its directory.
 
+    Args:
+        root: study directory.
+        plan: the cells.
+        profile: sizes and settings of the runs.
+        known: another study directory or an export, whose cells count as finished.
+
     Raises:
-        StudyError: no study directory, or one of another version.
+        StudyError: no study directory, one of another version, or nothing in `known`.
     """
     directory = Directory(root)
     directory.read()
     directory.check(profile.name, profile.settings())
-    starts = needed(directory, plan, profile)
+    elsewhere = {shared_identifier(record["identity"]): record for record in (read_records(known) if known else ())}
+    contents = {cell: identity(cell, profile) for cell in plan}
+    found = {cell: elsewhere.get(shared_identifier(content)) for cell, content in contents.items()}
+    there = {cell: record for cell, record in found.items() if record}
+    here = [cell for cell in plan if cell not in there]
+    starts = needed(directory, here, profile)
     names: dict[Cell | Pretraining, str] = {start: start.name for start in starts}
-    names |= {cell: identifier(identity(cell, profile)) for cell in plan}
-    done = [cell for cell in plan if directory.is_done(names[cell])]
+    names |= {cell: identifier(contents[cell]) for cell in here}
+    done = [cell for cell in here if directory.is_done(names[cell])]
     pretrained = [start for start in starts if directory.is_pretrained(names[start])]
     finished = {*done, *pretrained}
     others = [job for job in names if job not in finished]
     running = {job: None for job in others if directory.is_running(names[job])}
     failed = {job: line for job in others if job not in running and (line := directory.failure(names[job])) is not None}
     waiting = [job for job in others if job not in running and job not in failed]
-    records = [read_record(directory.cell(names[cell])) for cell in done] if others else []
+    records = [*there.values(), *(read_record(directory.cell(names[cell])) for cell in done)] if others else []
     expected = left([job for job in others if isinstance(job, Cell)], records)
     starting = left_to_pretrain(
         [job for job in others if isinstance(job, Pretraining)],
@@ -71,7 +83,7 @@ def status(root: Path | str, plan: Sequence[Cell], profile: Profile) -> Status:
         if isinstance(start, Pretraining)
     }
     return Status(
-        tuple(done),
+        tuple(cell for cell in plan if cell in there or cell in done),
         tuple(running),
         failed,
         tuple(job for job in waiting if isinstance(job, Cell)),
