@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rdjepa.cli.outlook import say_choice, say_retention, warn_of_novelty
+from rdjepa.cli.outlook import say_better_base, say_choice, say_retention, warn_of_novelty
 
 BEGINNING = "standardized error on data that were held out: network alone "
 
@@ -55,6 +55,31 @@ def test_what_data_that_were_not_adapted_to_decide_is_said(capsys, tried, said):
     record = {"on_others": {"network": network, "combined": combined}} if tried else {}
     say_choice(SimpleNamespace(record=record, base=base))  # type: ignore[arg-type]
     assert " ".join(capsys.readouterr().out.split()).removeprefix(BEGINNING) == said
+
+
+PRETRAINED = {"fingerprint": "a", "decoder": "pretrained"}
+
+
+@pytest.mark.parametrize(
+    ("record", "base", "updates", "extrapolation", "named"),
+    [
+        (PRETRAINED, "none", 3, 0.1, "auto"),  # alone by request: the combination was not tried
+        (PRETRAINED, "none", 3, 0.3, ""),
+        (PRETRAINED, "none", 0, 0.1, "linear"),  # without an update there is no combination
+        (PRETRAINED | {"on_others": {}}, "none", 3, 0.1, "linear"),  # it was tried, and the network alone was better
+        (PRETRAINED, "combined", 3, 0.1, "linear"),
+        (PRETRAINED | {"decoder": "fresh"}, "none", 3, 0.1, "linear"),
+        (PRETRAINED | {"decoder": "fresh"}, "linear", 3, 0.1, ""),
+        ({"fingerprint": ""}, "none", 3, 0.1, ""),  # not pretrained
+    ],
+)
+def test_a_better_base_is_named_where_continuing_the_last_change_is_better(
+    capsys, record, base, updates, extrapolation, named
+):
+    forecaster = SimpleNamespace(record=record, base=base, losses=[0.1] * updates)
+    say_better_base(forecaster, 0.2, extrapolation)  # type: ignore[arg-type]
+    said = " ".join(capsys.readouterr().out.split())
+    assert said == (f"continuing the last change is better here; adapt again with --base {named}" if named else "")
 
 
 def test_a_context_that_is_barely_new_is_not_said_to_be_as_near_as_any():

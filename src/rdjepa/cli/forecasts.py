@@ -33,7 +33,15 @@ from rdjepa.cli.options import (
     share_of,
     stride_of,
 )
-from rdjepa.cli.outlook import say_calibration, say_choice, say_growth, say_retention, title_of, warn_of_novelty
+from rdjepa.cli.outlook import (
+    say_better_base,
+    say_calibration,
+    say_choice,
+    say_growth,
+    say_retention,
+    title_of,
+    warn_of_novelty,
+)
 from rdjepa.cli.outputs import refuse_overwriting
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.io.atomic import write_arrays, write_bytes
@@ -190,8 +198,7 @@ def evaluate(
     for each in metrics:
         console.print(error_table(each, shown, each))
     first = {name: sum(found[metrics[0]].values()) for name, found in errors.items()}
-    if adapted.record.get("fingerprint") and first["extrapolation"] < first[own] and adapted.base != "linear":
-        console.print("continuing the last change is better here; adapt again with --base linear")
+    say_better_base(adapted, first[own], first["extrapolation"])
     if out is not None:
         console.print(f"rows in {out}")
 

@@ -63,6 +63,22 @@ def say_choice(forecaster: "Forecaster") -> None:
         )
 
 
+def say_better_base(forecaster: "Forecaster", error: float, extrapolation: float) -> None:
+    """Print what else the network could be combined with where continuing the last change has less error than it.
+
+    Args:
+        forecaster: with a pretrained network, or nothing is printed.
+        error: of its network or combination.
+        extrapolation: error of continuing the last change, in the same metric.
+    """
+    record = forecaster.record
+    if not record.get("fingerprint") or extrapolation >= error or forecaster.base == "linear":
+        return
+    combinable = forecaster.base == "none" and record.get("decoder") == "pretrained" and "on_others" not in record
+    base = "auto" if combinable and forecaster.losses else "linear"
+    console.print(f"continuing the last change is better here; adapt again with --base {base}")
+
+
 def title_of(name: str, forecaster: "Forecaster") -> str:
     """Return the title of a row: a network that is combined with simple forecasts is named for that."""
     from rdjepa.forecasters import registry
