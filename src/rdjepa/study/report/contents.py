@@ -84,7 +84,7 @@ def _sheets(layout: Layout, found: dict, paper: dict, source: str, profile: str)
     few = any(0 < len(result.seeds.split()) < layout.selections for result in found.values())
     counts = f" [n]: from n of {layout.selections} selections." if few else ""
     caption = f"{layout.caption}. {source}.{counts}"
-    sheets = [tables.sheet(layout, found, f"{layout.title}. {caption}")]
+    sheets = [tables.sheet(layout, found, caption)]
     if paper:
         apart = "" if profile == COMPARABLE else f"; profile {profile} is not the paper's, so no difference is formed"
         sheets.append(tables.sheet(layout, paper, f"{layout.title} as published{apart}."))
