@@ -15,6 +15,8 @@ import rdjepa
 from rdjepa.cli.main import app
 from rdjepa.io import checkpoint
 from rdjepa.models.rdjepa import ModelConfig, build
+from rdjepa.study import collect
+from rdjepa.study.report import write
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -86,6 +88,23 @@ def _commands(text: str) -> list[str]:
     joined = text.replace("\\\n", " ")
     lines = re.findall(r"(?m)^ {4,}.*?(?<![\w/.`-])rdjepa ((?:[a-z]|--)[^;\n]*)", joined)
     return lines + re.findall(r"`rdjepa ([^`\n]+)`", joined)
+
+
+@pytest.mark.parametrize(
+    ("page", "study", "rows"),
+    [
+        ("heldout-nano/tables.md", "heldout", "study"),
+        ("heldout-nano/decoder.md", "decoder", "study"),
+        ("heldout-nano-wide/tables.md", "decoder", "study-wide"),
+    ],
+)
+def test_generated_tables_are_those_of_the_committed_rows(page, study, rows, tmp_path):
+    root = ROOT / "benchmarks/results" / rows
+    found, records = collect.collect(root, study, "nano"), collect.records(root)
+    of_found = records[records["id"].isin(found["run"])]
+    write.write_tables(found, of_found, collect.spectra(root, study, "nano"), tmp_path, study)
+    made = (tmp_path / "tables.md").read_text()
+    assert made == (ROOT / "docs" / page).read_text(), f"rdjepa study tables {study} --root {root} makes another {page}"
 
 
 def test_every_public_name_is_in_the_reference():
