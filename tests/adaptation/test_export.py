@@ -14,7 +14,7 @@ from rdjepa import forecasters
 from rdjepa.adaptation import export as exports
 from rdjepa.adaptation.export import RECORD, TOLERANCE, export
 from rdjepa.adaptation.forecaster import Forecaster
-from rdjepa.errors import ArgumentError
+from rdjepa.errors import ArgumentError, OutputError
 from rdjepa.forecasters.cnext_unet import Config as Convolutions
 from rdjepa.forecasters.fno import Config
 from rdjepa.forecasters.linear import Linear
@@ -58,6 +58,16 @@ def test_a_forecaster_of_any_grid_stays_one(tmp_path):
         module = torch.export.load(file).module()
     given = RNG.standard_normal((2, 4, 10, 36, 2)).astype(np.float32)
     assert np.allclose(module(torch.from_numpy(given)).numpy(), linear.forecast(given), atol=1e-4)
+
+
+def test_a_program_replaces_no_file_unasked(tmp_path):
+    model = Linear.fit([torch.from_numpy(FIELDS).movedim(-1, 1)])
+    linear, path = Forecaster(model, rdjepa.Normalizer((1.0, 2.0), (3.0, 0.5)), {}), tmp_path / "mine.npz"
+    path.write_bytes(b"measured for weeks")
+    with pytest.raises(OutputError, match="no other file in the place of the program, got one at"):
+        export(linear, path)
+    assert path.read_bytes() == b"measured for weeks"
+    assert export(linear, path, force=True).path == path and path.read_bytes() != b"measured for weeks"
 
 
 class Branching(Linear):

@@ -18,6 +18,7 @@ from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 from rdjepa.io.atomic import replacing
+from rdjepa.io.kinds import refuse_replacing
 from rdjepa.models.device import in_float32
 
 FORMATS = ("torch", "onnx")
@@ -58,7 +59,7 @@ class Exported(NamedTuple):
 
 
 @in_float32
-def export(forecaster: Forecaster, path: str | Path, format: str = "torch") -> Exported:
+def export(forecaster: Forecaster, path: str | Path, format: str = "torch", force: bool = False) -> Exported:
     """Write a forecaster as a program, read it again, and compare its forecasts with the forecaster's.
 
     The program takes an input `context` (B, 4, H, W, C), float32 in physical units, channels last, for any B, and
@@ -68,16 +69,18 @@ def export(forecaster: Forecaster, path: str | Path, format: str = "torch") -> E
         forecaster: adapted forecaster.
         path: file; by custom .pt2 for "torch", to be read by torch.export.load, and .onnx for "onnx".
         format: "torch" or "onnx". The latter needs the extra `export`.
+        force: replace an existing file.
 
     Raises:
         ArgumentError: another format, packages that are missing, a network that cannot be exported, or a program whose
             forecasts are others; nothing is written then.
-        OutputError: the file cannot be written.
+        OutputError: the file exists, or cannot be written.
     """
     if format not in FORMATS:
         raise ArgumentError(f"expected a format among {', '.join(FORMATS)}, got {format!r}; name one of them")
     write = _write_torch if format == "torch" else _onnx_writer()
     path = Path(path)
+    refuse_replacing(path, kind="program", same_kind=lambda _: False, force=force)
     with replacing(path) as part, _quiet():
         program = Program(forecaster.model, forecaster.normalizer)
         try:

@@ -29,7 +29,7 @@ def export(
     path = forecaster.parent / f"{forecaster.stem}{ENDINGS[format]}" if out is None else out
     adapted = load_forecaster(forecaster)
     refuse_overwriting(path, [forecaster], kind="program", same_kind=lambda _: False, force=force)
-    written = write(adapted, path, format)
+    written = write(adapted, path, format, force)
     console.print(
         f"{written.path}: context (B, 4, H, W, 2) in physical units to forecast (B, 5, H, W, 2); it differs from "
         f"rdjepa forecast by up to {written.difference:.1e} standard deviations ({TOLERANCE:g} allowed)",
