@@ -51,6 +51,7 @@ from rdjepa.data.trajectory import Key
 from rdjepa.errors import ArgumentError, DivergenceError
 from rdjepa.evaluation.aggregate import horizon_average
 from rdjepa.evaluation.evaluate import evaluate
+from rdjepa.forecasters.anchored import Anchored
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.rd_jepa import EncoderTuned
@@ -226,6 +227,8 @@ def trial(
         kinds: dict[str, ForecastModel] = {weights: snapshot}
         for how, made in beside_it.items():
             kinds[f"{weights}, {how}"] = Combined(snapshot, made.linear, made.shares, made.equation)
+        if arguments.anchored:
+            kinds[f"{weights}, anchored"] = Anchored.fit(snapshot, support)
         for kind, forecaster in kinds.items():
             forecast = rdjepa.Forecaster(forecaster, normalizer, {}).forecast
             every = max(1, 4 // arguments.stride)  # the same number of frames apart
@@ -289,6 +292,7 @@ def common(go: argparse.ArgumentParser, **left_out: Any) -> None:
     go.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES[PRESET].precision)
     go.add_argument("--retained", default="", help="shares of the first weights, mixed with the averaged ones")
     go.add_argument("--combined", action="store_true", help="each forecast beside simple ones too")
+    go.add_argument("--anchored", action="store_true", help="each forecast anchored in its context too")
     go.add_argument("--seed", type=int, default=SUPPORT_SEED, help="of fresh weights and the order of windows")
 
 

@@ -124,7 +124,8 @@ registry.register(
         "Equations on which nothing was chosen",
         systems=tuple(system.name for system in SYSTEMS),
         forecasters=(
-            *("rd-jepa-auto", "rd-jepa-alone", "rd-jepa-zero-shot", "scratch", "no-latent", "revit"),
+            *("rd-jepa-auto", "rd-jepa-alone", "rd-jepa-anchored", "rd-jepa-zero-shot"),
+            *("scratch", "scratch-anchored", "no-latent", "revit"),
             *("linear", "autoregression", "equation", "persistence"),
         ),
         subject="rd-jepa-auto",

@@ -238,7 +238,7 @@ def test_a_name_is_registered_once_and_an_unknown_one_lists_the_known():
         forecasters.build("unet")
     with pytest.raises(
         StudyError,
-        match="decoder-source, decoder-boundary, rehearsal, augmented, ablation, got 'mine'",
+        match="decoder-source, decoder-boundary, rehearsal, augmented, anchored, ablation, got 'mine'",
     ):
         runner.cells("mine")
 

@@ -70,6 +70,15 @@ def test_a_program_replaces_no_file_unasked(tmp_path):
     assert export(linear, path, force=True).path == path and path.read_bytes() != b"measured for weeks"
 
 
+def test_an_anchored_forecaster_is_exported_with_its_anchor(tmp_path):
+    network = forecasters.build("fno", SMALL)
+    anchored = rdjepa.adapt(network, FIELDS, steps=1, base="anchored", device="cpu")
+    with export(anchored, tmp_path / "f.pt2").path.open("rb") as file:
+        module = torch.export.load(file).module()
+    given = FIELDS[None, 3:7].repeat(2, 0)
+    assert np.abs(module(torch.from_numpy(given)).numpy() - anchored.forecast(given)).max() < 1e-3
+
+
 class Branching(Linear):
     def predict(self, *features):
         (context,) = features

@@ -5,8 +5,10 @@ import pytest
 
 import rdjepa
 from rdjepa import forecasters
+from rdjepa.adaptation.saving import RULES
 from rdjepa.errors import ArgumentError, CheckpointError
-from rdjepa.forecasters.combined import RULE, Combined
+from rdjepa.forecasters.anchored import Anchored
+from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.fno import Config
 from rdjepa.forecasters.persistence import Persistence
 
@@ -44,10 +46,11 @@ def test_one_without_a_calibration_is_read_and_gives_no_interval(tmp_path):
         loaded.interval(movie(1)[:4])
 
 
-def test_one_that_was_combined_by_another_rule_is_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("kind", "base"), [(Combined, "combined"), (Anchored, "anchored")])
+def test_one_that_was_combined_or_anchored_by_another_rule_is_refused(tmp_path, monkeypatch, kind, base):
     normalizer = rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0))
-    path = rdjepa.Forecaster(Combined(Persistence()), normalizer, {}).save(tmp_path / "made.safetensors")
-    assert rdjepa.load_forecaster(path).base == "combined"
-    monkeypatch.setattr("rdjepa.adaptation.saving.RULE", {**RULE, "bands": 3})
-    with pytest.raises(CheckpointError, match=r"adapt again"):
+    path = rdjepa.Forecaster(kind(Persistence()), normalizer, {}).save(tmp_path / "made.safetensors")
+    assert rdjepa.load_forecaster(path).base == base
+    monkeypatch.setitem(RULES, base, {**RULES[base], "another": 3})
+    with pytest.raises(CheckpointError, match=rf"that is {base} as this version does it, got .* adapt again"):
         rdjepa.load_forecaster(path)

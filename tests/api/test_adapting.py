@@ -122,6 +122,21 @@ def test_tiles_of_pretrained_weights_are_blended_with_the_equation_of_the_whole_
         assert "on_others" in adapt(calibrate=wide[1:]).record
 
 
+def test_a_network_is_anchored_after_its_adaptation_and_so_is_one_that_was_not_pretrained(tiny, tmp_path):
+    wide = np.random.default_rng(0).standard_normal((2, 10, 80, 80, 2)).cumsum(1).astype(np.float32)
+    for model, settings in ((pretrained(), {"tile": True}), (forecasters.build("scratch", "tiny", seed=0), {})):
+        fields = wide if settings else wide[:, :, :64, :64]
+        adapt = partial(rdjepa.adapt, model, fields[:1], steps=1, device="cpu", **settings)
+        alone, anchored = adapt(base="none", calibrate=fields[1:]), adapt(base="anchored", calibrate=fields[1:])
+        context = fields[0, :4]
+        apart = anchored.forecast(context) - alone.forecast(context)
+        assert anchored.base == "anchored" and anchored.losses == alone.losses
+        assert apart[0].std() > 0 and np.allclose(apart, apart[0], atol=1e-4)  # all horizons are corrected by as much
+        assert anchored.calibration and anchored.record["held_out"] == {}
+        loaded = rdjepa.load_forecaster(anchored.save(tmp_path / "f.safetensors"))
+        assert loaded.base == "anchored" and np.array_equal(loaded.forecast(context), anchored.forecast(context))
+
+
 def test_the_squares_of_one_trajectory_are_one_trajectory_to_what_is_decided(tiny, monkeypatch):
     """Nine of them: five trajectories or more would retain nothing."""
     monkeypatch.setattr("rdjepa.adaptation.retention.relative_error", lambda *_: 0.1)
@@ -365,6 +380,8 @@ def test_several_trajectories_tune_the_encoder_and_nothing_is_retained(
         (2, 0.1, {"decoder": "fresh"}, False, 0.0),
         (2, 0.5, {}, True, 0.0),
         (1, 0.5, {"base": "none"}, False, 0.0),
+        (1, 0.1, {"base": "anchored"}, False, 0.5),
+        (2, 0.5, {"base": "anchored", "retain": 0}, False, 0.0),
         (2, 0.1, {"hold_out": 0.5}, True, 0.5),  # one is left
     ],
 )

@@ -35,7 +35,7 @@ SMALL = {
 }
 NAMES = [
     name for name, entry in ((name, forecasters.get(name)) for name in forecasters.names())
-    if not (entry.rehearses or entry.retains or entry.augments)  # they have the networks of others
+    if not (entry.rehearses or entry.retains or entry.augments or entry.base != "none")  # with the networks of others
 ]  # fmt: skip
 TRAINED = [name for name in NAMES if forecasters.get(name).trained]
 CPU = torch.device("cpu")
@@ -53,12 +53,12 @@ def test_the_names_are_those_of_the_benchmark():
     assert forecasters.names() == [
         "rd-jepa", "rd-jepa-decoder", "scratch", "no-latent", "rd-jepa-rehearsal", "scratch-rehearsal",
         "no-latent-rehearsal", "rd-jepa-retained", "rd-jepa-auto", "rd-jepa-alone", "rd-jepa-augmented",
-        "scratch-augmented", "rd-jepa-tuned", "rd-jepa-zero-shot",
+        "scratch-augmented", "rd-jepa-anchored", "scratch-anchored", "rd-jepa-tuned", "rd-jepa-zero-shot",
         "fno", "lno", "riesz-no", "revit", "cnext-unet", "persistence", "extrapolation",
         "linear", "autoregression", "equation",
     ]  # fmt: skip
     assert set(SMALL) == set(NAMES)
-    ends = ("-decoder", "-rehearsal", "-retained", "-auto", "-alone", "-augmented", "-tuned", "-zero-shot")
+    ends = ("-decoder", "-rehearsal", "-retained", "-auto", "-alone", "-augmented", "-anchored", "-tuned", "-zero-shot")
     beside = {name for name in forecasters.names() if name.endswith(ends)}
     assert set(forecasters.usual()) == set(forecasters.names()) - beside
     for name in ("scratch-rehearsal", "no-latent-rehearsal"):
@@ -68,8 +68,8 @@ def test_the_names_are_those_of_the_benchmark():
 def test_tables_have_the_order_of_the_paper_and_users_stand_before_what_nothing_trains(registrations):
     assert registry.in_print() == [
         "rd-jepa", "rd-jepa-decoder", "rd-jepa-rehearsal", "rd-jepa-retained", "rd-jepa-auto", "rd-jepa-alone",
-        "rd-jepa-augmented", "rd-jepa-tuned", "no-latent", "no-latent-rehearsal", "scratch", "scratch-rehearsal",
-        "scratch-augmented", "fno", "lno", "revit",
+        "rd-jepa-augmented", "rd-jepa-anchored", "rd-jepa-tuned", "no-latent", "no-latent-rehearsal", "scratch",
+        "scratch-rehearsal", "scratch-augmented", "scratch-anchored", "fno", "lno", "revit",
         "riesz-no", "cnext-unet", "rd-jepa-zero-shot", "persistence", "extrapolation", "linear",
         "autoregression", "equation",
     ]  # fmt: skip

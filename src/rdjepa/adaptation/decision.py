@@ -18,6 +18,7 @@ from rdjepa.adaptation import combination, retention
 from rdjepa.adaptation.adapt import Windows
 from rdjepa.adaptation.combination import TOGETHER
 from rdjepa.data.windows import FORECASTING
+from rdjepa.forecasters.anchored import Anchored
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Equation
@@ -31,16 +32,20 @@ class Decision:
         steps: parameter updates.
         share: of the weights before adaptation, which is mixed into those after it.
         combined: the network, as it was, with simple forecasts; None where it forecasts alone.
+        missed: what anchors the network (`rdjepa.forecasters.anchored`); None where nothing does.
         told: what decided, for the record.
     """
 
     steps: int
     share: float = 0.0
     combined: Combined | None = None
+    missed: Tensor | None = None
     told: Mapping[str, Any] = field(default_factory=dict)
 
     def around(self, network: ForecastModel, equation: Equation | None = None) -> ForecastModel:
         """Return what forecasts with a network, or with one that has other weights; the equation as given, if it is."""
+        if self.missed is not None:
+            return Anchored(network, self.missed)
         if self.combined is None:
             return network
         return Combined(network, self.combined.linear, self.combined.shares, equation or self.combined.equation)
@@ -78,7 +83,7 @@ def decide(
         told["together"] = together
     known = retention.knows(error, together)
     share = retention.share_for(known, trajectories or len(support)) if retains else 0.0
-    decision = Decision(min(steps, retention.UPDATES) if share and shortens else steps, share, None, told)
+    decision = Decision(min(steps, retention.UPDATES) if share and shortens else steps, share, told=told)
     if not made:
         return decision
     return _with(decision, made) if known else blending(decision, network, made.equation)

@@ -18,6 +18,7 @@ from rdjepa.data.readers import OTHER_INTERVAL, Reading, interval_of
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, warn
+from rdjepa.forecasters.anchored import Anchored
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Remembering
@@ -66,9 +67,9 @@ class Forecaster:
 
     @property
     def base(self) -> str:
-        """What stands beside the network: "linear", which it corrects, "combined" with simple forecasts, or "none"."""
-        if isinstance(self.model, Combined):
-            return "combined"
+        """What stands beside the network, see `rdjepa.adapt`: "linear", "anchored", "combined", or "none"."""
+        if isinstance(self.model, Combined | Anchored):
+            return "combined" if isinstance(self.model, Combined) else "anchored"
         network = self.model.network if isinstance(self.model, Tiled) else self.model
         return "linear" if isinstance(network, Corrected) else "none"
 

@@ -13,9 +13,11 @@ from rdjepa.adaptation.novelty import Familiar
 from rdjepa.checks import Count, checked, of_class
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, CheckpointError
+from rdjepa.forecasters import anchored, combined
+from rdjepa.forecasters.anchored import Anchored
 from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.base import ForecastModel
-from rdjepa.forecasters.combined import RULE, Combined
+from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io.kinds import is_forecaster, refuse_replacing
@@ -23,6 +25,7 @@ from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.device import in_float32
 from rdjepa.registry import import_class
 
+RULES: dict[str, dict] = {"combined": combined.RULE, "anchored": anchored.RULE}  # by base, of a version
 _SCORES, _LATENTS = "calibration/scores", "familiar/latents"  # tensors beside the weights
 
 
@@ -44,7 +47,7 @@ def save(forecaster: Forecaster, path: str | Path, force: bool = False) -> Path:
     refusal = why_unsavable(model)
     if refusal:
         raise ArgumentError(refusal)
-    inner = model.network if isinstance(model, Combined) else model
+    inner = model.network if isinstance(model, Combined | Anchored) else model
     tiled = inner if isinstance(inner, Tiled) else None
     record: dict[str, Any] = {
         "kind": "forecaster",
@@ -53,7 +56,8 @@ def save(forecaster: Forecaster, path: str | Path, force: bool = False) -> Path:
         "preset": model.preset,
         "settings": model.settings(),
         "base": forecaster.base,
-        **({"walls": model.equation.walls, "rule": RULE} if isinstance(model, Combined) else {}),
+        **({"rule": RULES[forecaster.base]} if forecaster.base in RULES else {}),
+        **({"walls": model.equation.walls} if isinstance(model, Combined) else {}),
         **({"tiles": {"grid": tiled.grid, "walls": tiled.walls}} if tiled else {}),
         "normalizer": forecaster.normalizer.to_dict(),
         "record": forecaster.record,
@@ -100,10 +104,10 @@ def load_forecaster(path: str | Path) -> Forecaster:
         )
     except (KeyError, ArgumentError) as error:
         raise CheckpointError(f"{error}; the forecaster is in {path}") from error
-    if header.get("base") == "combined" and header.get("rule") != RULE:
+    if (base := header.get("base", "none")) in RULES and header.get("rule") != RULES[base]:
         software = header["record"].get("software", {})
         raise CheckpointError(
-            "expected a forecaster whose equations are fitted and blended as this version does, got one of "
+            f"expected a forecaster that is {base} as this version does it, got one of "
             f"{software.get('rdjepa', 'another')} ({software.get('source', 'unknown source')}) at {path}; "
             "read it with that version, or adapt again"
         )
@@ -113,7 +117,6 @@ def load_forecaster(path: str | Path) -> Forecaster:
         familiar = None if latents is None else Familiar(latents.numpy(), header["reach"])
         model = kind.from_settings(header["settings"])
         model.name = header["forecaster"]
-        base = header.get("base", "none")
         if base == "linear":
             model = Corrected(model)
         if "tiles" in header:
@@ -121,6 +124,8 @@ def load_forecaster(path: str | Path) -> Forecaster:
         if base == "combined":
             model = Combined(model)
             model.equation.walls = bool(header["walls"])
+        if base == "anchored":
+            model = Anchored(model)
         model.load_state_dict(tensors)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]

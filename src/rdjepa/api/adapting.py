@@ -25,6 +25,7 @@ from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError, Note, warn
+from rdjepa.forecasters.anchored import missed_by_continuations
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.equation import Equation, Remembering
 from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
@@ -34,7 +35,7 @@ from rdjepa.models.device import device_named, in_float32
 from rdjepa.models.rdjepa import RDJEPA, with_fresh_decoder
 from rdjepa.progress import Progress
 
-_, NONE, LINEAR = BASES = (AUTO, "none", "linear")
+_, NONE, ANCHORED, LINEAR = BASES = (AUTO, "none", "anchored", "linear")
 _, FRESH, PRETRAINED = DECODERS = (AUTO, "fresh", "pretrained")
 _, FROZEN, TUNED = ENCODERS = (AUTO, "frozen", "tuned")
 STAGES = ("features", "decide", "adapt", "settle")  # what takes time, in order
@@ -83,6 +84,8 @@ def adapt(
         normalizer: field statistics; taken from the trajectories themselves when None.
         base: what the network's forecast is combined with.
             "none": nothing, as in the paper.
+            "anchored": with what continues its context; in all five frames the network's forecast is corrected by what
+            it misses of that in the first (`rdjepa.forecasters.anchored`).
             "linear": the network corrects a linear forecast of every point from its last four values, fitted to the
             trajectories; for fields that change slowly.
             "auto": if all weights were pretrained, there is some update, and nothing is rehearsed, its forecast is
@@ -201,6 +204,9 @@ def adapt(
     elif continues and base == AUTO:
         why = "others are rehearsed" if rehearses else "no update is made"
         warn(f"the network forecasts alone, since {why}; nothing stands beside it", Note)
+    if base == ANCHORED:
+        whole = standardized(support.fields, statistics, torch_device)
+        decision = dataclasses.replace(decision, missed=missed_by_continuations(whole))
     times.append(time.perf_counter())
 
     settings = dataclasses.replace(settings, steps=decision.steps)

@@ -64,8 +64,9 @@ def adapt(
     base: Annotated[
         str,
         typer.Option(
-            help=f"One of {', '.join(BASES)}; linear corrects a fitted linear forecast (slow fields); auto combines "
-            "the network's with simple forecasts, where all its weights were pretrained and some update is made."
+            help=f"One of {', '.join(BASES)}; anchored corrects the network's forecast by what continues its context; "
+            "linear corrects a fitted linear forecast (slow fields); auto combines the network's with simple "
+            "forecasts, where all its weights were pretrained and some update is made."
         ),
     ] = "auto",
     calibrate: Annotated[

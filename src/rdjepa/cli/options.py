@@ -14,7 +14,7 @@ from rdjepa.errors import ArgumentError
 SPLITS = ("pool", "validation", "test")
 REGIMES = ("id", "coeff-ood", "ic-ood")
 PRESETS = ("paper", "small", "nano")
-BASES = ("auto", "none", "linear")
+BASES = ("auto", "none", "anchored", "linear")
 CURVE_UPDATES, CURVE_DRAWS = 40, 2
 LOOK_UPDATES, LOOK_SHARE, LOOK_LEVEL = 100, 0.4, 0.9
 HORIZONS = 5
@@ -45,6 +45,7 @@ STUDIES = (
     "decoder-boundary",
     "rehearsal",
     "augmented",
+    "anchored",
     "ablation",
 )
 PROFILES = ("paper", "small", "nano", "ablation", "ablation-long")

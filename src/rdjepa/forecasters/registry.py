@@ -97,10 +97,11 @@ def get(name: str) -> Baseline:
 def usual() -> list[str]:
     """Return the names that a comparison takes which names none.
 
-    Forecasters that keep a pretrained decoder, rehearse or augment are not among them: the paper has none, and not
-    every checkpoint has what they need.
+    Forecasters that keep a pretrained decoder, rehearse, augment or have a base are not among them: the paper has
+    none, and not every checkpoint has what they need.
     """
-    return [entry.name for entry in _REGISTERED if not (entry.keeps_decoder or entry.rehearses or entry.augments)]
+    beside = {entry.name for entry in _REGISTERED if entry.keeps_decoder or entry.rehearses or entry.augments}
+    return [entry.name for entry in _REGISTERED if entry.name not in beside and entry.base == "none"]
 
 
 def title(name: str) -> str:
@@ -282,6 +283,33 @@ for _entry in (
         place=3,
         color="#228833",
         marker=".",
+        line="--",
+    ),
+    Baseline(
+        "rd-jepa-anchored",
+        "RD-JEPA, network anchored in its context",
+        f"{_HERE}.rd_jepa:DecoderKept",
+        short="RD-JEPA, anchored",
+        pretrained=True,
+        keeps_decoder=True,
+        retains="auto",
+        base="anchored",
+        sized_by_checkpoint=True,
+        place=1,
+        color="#004488",
+        marker="$A$",
+        line="--",
+    ),
+    Baseline(
+        "scratch-anchored",
+        "Architecture-matched scratch, anchored in its context",
+        f"{_HERE}.scratch:Scratch",
+        short="Scratch, anchored",
+        base="anchored",
+        sized_by_checkpoint=True,
+        place=3,
+        color="#44BB99",
+        marker="$S$",
         line="--",
     ),
     Baseline(

@@ -27,7 +27,7 @@ from rdjepa.errors import Note, StudyError
 from rdjepa.evaluation.evaluate import Forecast, evaluate
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.evaluation.spectra import RadialSpectra
-from rdjepa.forecasters import combined
+from rdjepa.forecasters import anchored, combined
 from rdjepa.io import checkpoint, sealed
 from rdjepa.io.provenance import fingerprint, software
 from rdjepa.models.rdjepa import parameter_count
@@ -37,6 +37,7 @@ from rdjepa.study.fingerprints import checkpoint_fingerprint, code, identifier, 
 from rdjepa.study.profiles import Profile
 
 ROWS, CURVE, SPECTRA, EXAMPLE = "rows.parquet", "curve.parquet", "spectra.parquet", "example.npz"
+RULES: dict[str, dict] = {api.AUTO: combined.RULE, api.ANCHORED: {"anchored": anchored.RULE}}
 CURVE_METRICS = ("relative_l2", "gradient_l1")
 
 Get = Callable[[Key], Trajectory]
@@ -115,7 +116,7 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
     if found.augments:
         own["augmented"] = True
     if found.base != api.NONE:
-        own["base"] = combined.RULE if found.base == api.AUTO else found.base
+        own["base"] = RULES.get(found.base, found.base)
     if constants := forecasters.model_class(found.name).constants:
         own["constants"] = dict(constants)
     if beside := contenders.rehearsal(cell.forecaster, profile):

@@ -248,6 +248,17 @@ register(
     )
 )
 register(
+    # Nor does it correct a forecast by what its first frame misses of the continued context.
+    Study(
+        "anchored",
+        "Forecasts anchored in their context",
+        protocol.HELD_OUT,
+        ("rd-jepa-anchored", "rd-jepa-alone", "scratch-anchored", "scratch", "revit"),
+        cells="heldout",
+        subject="rd-jepa-anchored",
+    )
+)
+register(
     # Choices are made by leaving one source out of the pretraining, of the two that change most between frames;
     # what the paper holds out is for the end.
     Study(

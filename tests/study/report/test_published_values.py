@@ -74,6 +74,6 @@ def test_rd_jepa_is_lowest_wherever_the_paper_says_so():
 def test_an_unknown_study_is_answered_with_the_known_ones():
     with pytest.raises(
         ValueError,
-        match="decoder-source, decoder-boundary, rehearsal, augmented, ablation, got 'held-out'",
+        match="decoder-source, decoder-boundary, rehearsal, augmented, anchored, ablation, got 'held-out'",
     ):
         published("held-out")
