@@ -133,6 +133,9 @@ def test_a_network_is_anchored_after_its_adaptation_and_so_is_one_that_was_not_p
         assert anchored.base == "anchored" and anchored.losses == alone.losses
         assert apart[0].std() > 0 and np.allclose(apart, apart[0], atol=1e-4)  # all horizons are corrected by as much
         assert anchored.calibration and anchored.record["held_out"] == {}
+        parts = {name: part.forecast(context) for name, part in anchored.parts().items()}
+        assert [*parts] == [anchored.model.name, f"{anchored.model.name}-alone"]
+        assert np.array_equal(parts[f"{anchored.model.name}-alone"], alone.forecast(context))
         loaded = rdjepa.load_forecaster(anchored.save(tmp_path / "f.safetensors"))
         assert loaded.base == "anchored" and np.array_equal(loaded.forecast(context), anchored.forecast(context))
 

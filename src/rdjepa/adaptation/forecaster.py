@@ -150,12 +150,14 @@ class Forecaster:
             )
 
     def parts(self) -> dict[str, "Forecaster"]:
-        """Return it under its name, and of a combination its network alone and the equation of each context.
+        """Return it under its name, its network alone where it is combined or anchored, and the equation of contexts.
 
-        They find the equation of a context once for all of them, and remember those of the first that they are given;
-        so take them anew for every trajectory.
+        Those of a combination find the equation of a context once for all of them, and remember those of the first that
+        they are given; so take them anew for every trajectory.
         """
         model = self.model
+        if isinstance(model, Anchored):
+            return {model.name: self, f"{model.name}-alone": Forecaster(model.network, self.normalizer, {})}
         if not isinstance(model, Combined):
             return {model.name: self}
         equation = Remembering.of(model.equation)

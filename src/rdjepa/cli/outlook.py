@@ -80,9 +80,11 @@ def say_better_base(forecaster: "Forecaster", error: float, extrapolation: float
 
 
 def title_of(name: str, forecaster: "Forecaster") -> str:
-    """Return the title of a row: a network that is combined with simple forecasts is named for that."""
+    """Return the title of a row: a network that is combined with simple forecasts, or anchored, is named for that."""
     from rdjepa.forecasters import registry
 
+    if name == forecaster.model.name and forecaster.base == "anchored":
+        return f"{registry.title(name)}, anchored in its context"
     return registry.title("rd-jepa-auto" if name == forecaster.model.name and forecaster.base == "combined" else name)
 
 
