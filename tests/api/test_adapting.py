@@ -72,7 +72,7 @@ def test_linear_base_is_saved_with_the_network_and_beats_it_where_fields_are_lin
     loaded = rdjepa.load_forecaster(based.save(tmp_path / "f.safetensors"))
     assert np.array_equal(loaded.forecast(context), based.forecast(context))
     assert (based.record["forecaster"], plain.base, based.base, loaded.base) == ("rd-jepa", "none", "linear", "linear")
-    with pytest.raises(ValueError, match="a base among auto, none, linear, got 'ar'"):
+    with pytest.raises(ValueError, match="a base among auto, none, anchored, linear, got 'ar'"):
         rdjepa.adapt(model, fields, steps=1, base="ar")
 
 
