@@ -124,9 +124,9 @@ def test_tiles_of_pretrained_weights_are_blended_with_the_equation_of_the_whole_
 
 def test_a_network_is_anchored_after_its_adaptation_and_so_is_one_that_was_not_pretrained(tiny, tmp_path):
     wide = np.random.default_rng(0).standard_normal((2, 10, 80, 80, 2)).cumsum(1).astype(np.float32)
-    for model, settings in ((pretrained(), {"tile": True}), (forecasters.build("scratch", "tiny", seed=0), {})):
-        fields = wide if settings else wide[:, :, :64, :64]
-        adapt = partial(rdjepa.adapt, model, fields[:1], steps=1, device="cpu", **settings)
+    for model, tile in ((pretrained(), True), (forecasters.build("scratch", "tiny", seed=0), False)):
+        fields = wide if tile else wide[:, :, :64, :64]
+        adapt = partial(rdjepa.adapt, model, fields[:1], steps=1, device="cpu", tile=tile)
         alone, anchored = adapt(base="none", calibrate=fields[1:]), adapt(base="anchored", calibrate=fields[1:])
         context = fields[0, :4]
         apart = anchored.forecast(context) - alone.forecast(context)
