@@ -68,8 +68,10 @@ class Forecaster:
     @property
     def base(self) -> str:
         """What stands beside the network, see `rdjepa.adapt`: "linear", "anchored", "combined", or "none"."""
-        if isinstance(self.model, Combined | Anchored):
-            return "combined" if isinstance(self.model, Combined) else "anchored"
+        if isinstance(self.model, Combined):
+            return "combined"
+        if isinstance(self.model, Anchored):
+            return "anchored"
         network = self.model.network if isinstance(self.model, Tiled) else self.model
         return "linear" if isinstance(network, Corrected) else "none"
 

@@ -100,8 +100,8 @@ def usual() -> list[str]:
     Forecasters that keep a pretrained decoder, rehearse, augment or have a base are not among them: the paper has
     none, and not every checkpoint has what they need.
     """
-    beside = {entry.name for entry in _REGISTERED if entry.keeps_decoder or entry.rehearses or entry.augments}
-    return [entry.name for entry in _REGISTERED if entry.name not in beside and entry.base == "none"]
+    plain = (each for each in _REGISTERED if not (each.keeps_decoder or each.rehearses or each.augments))
+    return [each.name for each in plain if each.base == "none"]
 
 
 def title(name: str) -> str:
