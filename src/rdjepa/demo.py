@@ -83,81 +83,99 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
         horizon, and under "curve" the mean relative L2 error by forecaster and number of updates.
     """
     _, checkpoint = read_config(config.model)
-    preset = checkpoint.name
     seconds: dict[str, float] = {}
-    pool = protocol.counts(config.system)["pool", "id"]
-    keys = [Key(config.system, "pool", "id", i) for i in support(pool, config.k, config.support_seed)]
-    keys += [Key(config.system, "test", "id", i) for i in range(config.test)]
-    data: list[Trajectory] = []
-    acquirer = Acquirer(out / "data")
     started = time.perf_counter()
-    with bar(f"simulate {config.system}") as update:
-        for number, key in enumerate(keys):
-            update(number, len(keys), str(key))
-            data.append(acquirer.get(key).coarsened(checkpoint.model["grid"]))
-        update(len(keys), len(keys), "")
+    data = _simulated(config, checkpoint.model["grid"], out, bar)
     seconds["simulate"] = time.perf_counter() - started
-    support_trajectories, unseen = data[: config.k], data[config.k :]
+    learning, unseen = data[: config.k], data[config.k :]
 
-    adapted = {}
     started_from: dict[str, RDJEPA | ForecastModel] = {
         RD_JEPA: api.load(config.model),
-        SCRATCH: forecasters.build("scratch", preset, seed=config.seed),
+        SCRATCH: forecasters.build("scratch", checkpoint.name, seed=config.seed),
     }
-    curve: dict[str, dict[int, float]] = {name: {} for name in started_from}
-    weights = AVERAGED if PROFILES.get(preset, AdaptConfig()).averaging else LAST
+    adapted: dict[str, Forecaster] = {}
+    curve: dict[str, dict[int, float]] = {}
+    weights = AVERAGED if PROFILES.get(checkpoint.name, AdaptConfig()).averaging else LAST
     for name, model in started_from.items():
-
-        def measure(updates: int, kind: str, snapshot: Forecaster, name: str = name) -> None:
-            if kind == weights:
-                found = evaluate(snapshot.forecast, unseen, metrics=METRICS[:1], stride=STRIDE)
-                curve[name][updates] = horizon_average(found, METRICS[0])
-
         with bar(f"train {name}") as update:
-            adapted[name] = api.adapt(
-                model,
-                support_trajectories,
-                steps=config.updates,
-                seed=config.seed,
-                base="none",
-                retain=0.0,  # the control has nothing to go back to
-                device=config.device,
-                progress=update,
-                observe=measure,
-                at=config.observed,
-            )
+            adapted[name], curve[name] = _adapted(config, model, learning, unseen, weights, update)
         seconds[f"train {name}"] = sum(adapted[name].record["seconds"].values())
 
     rows = {}
-    compared: dict[str, Any] = {**adapted, PERSISTENCE: persistence}
     started = time.perf_counter()
+    compared: dict[str, Any] = {**adapted, PERSISTENCE: persistence}
     for name, forecast in compared.items():
         with bar(f"evaluate {name}") as update:
             rows[name] = api.evaluate(forecast, unseen, metrics=METRICS, progress=update)
     seconds["evaluate"] = time.perf_counter() - started
-    errors = {name: {metric: per_horizon(part, metric) for metric in METRICS} for name, part in rows.items()}
 
     for name, found in curve.items():
         found[config.updates] = horizon_average(rows[name], METRICS[0])
+    _draw(config, unseen[0].fields, adapted, out)
     flat = horizon_average(rows[PERSISTENCE], METRICS[0])
     title = f"{config.system}, K = {config.k}, {config.test} unseen trajectories"
     figures.learning(curve, {PERSISTENCE: flat}, out / "curve.png", title=title)
-    _draw(config, unseen[0].fields, adapted, out)
     adapted[RD_JEPA].save(out / "forecaster.safetensors")
     result = {
         "config": vars(config),
-        "support": [str(key) for key in keys[: config.k]],
-        "test": [str(key) for key in keys[config.k :]],
+        "support": [str(each.key) for each in learning],
+        "test": [str(each.key) for each in unseen],
         "windows_per_trajectory": FORECASTING.count(len(unseen[0].fields)),
         "fingerprint": checkpoint.sha256,
-        "training": {name: f.record for name, f in adapted.items()},
-        "errors": errors,
+        "training": {name: forecaster.record for name, forecaster in adapted.items()},
+        "errors": {name: {metric: per_horizon(part, metric) for metric in METRICS} for name, part in rows.items()},
         "curve": curve,
         "seconds": {name: round(value, 2) for name, value in seconds.items()},
         "software": software(),
     }
     write_bytes(out / "result.json", json.dumps(result, indent=2).encode())
     return result
+
+
+def _simulated(config: DemoConfig, grid: int, out: Path, bar: Bar) -> list[Trajectory]:
+    """Return the support trajectories, then the test trajectories, on the grid of the model; kept below `out`."""
+    pool = protocol.counts(config.system)["pool", "id"]
+    keys = [Key(config.system, "pool", "id", i) for i in support(pool, config.k, config.support_seed)]
+    keys += [Key(config.system, "test", "id", i) for i in range(config.test)]
+    data: list[Trajectory] = []
+    acquirer = Acquirer(out / "data")
+    with bar(f"simulate {config.system}") as update:
+        for number, key in enumerate(keys):
+            update(number, len(keys), str(key))
+            data.append(acquirer.get(key).coarsened(grid))
+        update(len(keys), len(keys), "")
+    return data
+
+
+def _adapted(
+    config: DemoConfig,
+    model: RDJEPA | ForecastModel,
+    learning: list[Trajectory],
+    unseen: list[Trajectory],
+    weights: str,
+    progress: Progress,
+) -> tuple[Forecaster, dict[int, float]]:
+    """Return the network alone after all updates, and its mean error on the way by the number of updates."""
+    errors: dict[int, float] = {}
+
+    def measure(updates: int, kind: str, snapshot: Forecaster) -> None:
+        if kind == weights:
+            found = evaluate(snapshot.forecast, unseen, metrics=METRICS[:1], stride=STRIDE)
+            errors[updates] = horizon_average(found, METRICS[0])
+
+    adapted = api.adapt(
+        model,
+        learning,
+        steps=config.updates,
+        seed=config.seed,
+        base="none",
+        retain=0.0,  # the control has nothing to go back to
+        device=config.device,
+        progress=progress,
+        observe=measure,
+        at=config.observed,
+    )
+    return adapted, errors
 
 
 def _draw(config: DemoConfig, fields: np.ndarray, adapted: dict[str, Forecaster], out: Path) -> None:

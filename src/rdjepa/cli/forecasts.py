@@ -244,6 +244,7 @@ def forecast(
     from rdjepa.data.regrid import Regridding, has_walls
     from rdjepa.forecasters.base import CONTEXT
 
+    _require_together(every=every, start=start, frames=frames, level=level, back=back)
     out = out or Path("forecasts.h5" if every else "forecast.npz")
     kind, same_kind = ("forecasts", is_forecasts) if every else ("forecast", is_forecast)
     refuse_overwriting(out, [forecaster, *data], kind=kind, same_kind=same_kind, force=force)
@@ -251,18 +252,11 @@ def forecast(
     grid = adapted.model.grid if resample or back else None
     reading = adapted.reading(reading_of(field, axes, components, interval, length, boundary))
     if every:
-        if start is not None or back or frames != HORIZONS or level is not None:
-            raise ArgumentError("expected --all alone, got it with --start, --back, --frames or --level; leave one out")
         windows = readers.trajectories(data, minimum_frames=CONTEXT, grid=grid, reading=reading)
         with progress("forecast") as update:
             done = forecast_all(adapted, windows, out, force=force, progress=update)
         console.print(f"{done.forecasts} forecasts of {done.trajectories} trajectories in {out}")
         return
-    if level is not None and (frames > HORIZONS or back):
-        raise ArgumentError(
-            f"expected --level with up to {HORIZONS} frames on the grid of the model, which are calibrated, got it "
-            f"with {'--back' if back else f'{frames} frames'}; leave one out"
-        )
     trajectories = readers.load(data, limit=2, minimum_frames=CONTEXT, grid=grid, reading=reading)
     if len(trajectories) > 1:
         given = ", ".join(map(str, data))
@@ -292,3 +286,18 @@ def forecast(
         say_growth(adapted, made, reference, known[-1])
         if adapted.stable_frames(known, made) == frames:
             console.print(f"stable: all {frames} frames are finite and near the range of the support")
+
+
+def _require_together(*, every: bool, start: int | None, frames: int, level: float | None, back: bool) -> None:
+    """Refuse options of a forecast that exclude each other.
+
+    Raises:
+        ArgumentError: they do.
+    """
+    if every and (start is not None or back or frames != HORIZONS or level is not None):
+        raise ArgumentError("expected --all alone, got it with --start, --back, --frames or --level; leave one out")
+    if level is not None and (frames > HORIZONS or back):
+        raise ArgumentError(
+            f"expected --level with up to {HORIZONS} frames on the grid of the model, which are calibrated, got it "
+            f"with {'--back' if back else f'{frames} frames'}; leave one out"
+        )
