@@ -9,7 +9,8 @@ level are then compared with the truth on trajectories of the validation split (
 the out-of-distribution regimes of the test split. `run` appends one line per trajectory and horizon and skips what the
 file has: coverage is the share of points of all windows that lie within, width the mean width in standard deviations of
 the support. `--forecaster linear` is the least-squares forecast of every point from its last four values alone
-(`rdjepa.forecasters.linear`), which takes no training. With `--base auto` everything is as `rdjepa.adapt` decides.
+(`rdjepa.forecasters.linear`), which takes no training. Everything but the number of updates is as `rdjepa.adapt`
+decides.
 """
 
 import argparse
@@ -25,6 +26,7 @@ import rdjepa
 from rdjepa import systems
 from rdjepa.adaptation.adapt import fitted
 from rdjepa.adaptation.intervals import calibrate, hold_out
+from rdjepa.api.adapting import BASES
 from rdjepa.data.acquire import Acquirer
 from rdjepa.data.trajectory import Key
 from rdjepa.data.windows import FORECASTING
@@ -38,15 +40,10 @@ START = ("fingerprint", "hold_out")  # of the pretrained weights, and what is ke
 FIELDS = (*PLACE, "blocks", "regime", "trajectory", "horizon", "coverage", "width", *START)
 
 
-def earlier(row: Row) -> Row:
-    """Rows that do not say what was kept back of the support had the default."""
-    return {"hold_out": "0.4"}
-
-
 def run(arguments: argparse.Namespace) -> None:
     """Measure the systems that the file does not have with these settings."""
     torch.set_num_threads(arguments.threads)
-    measured = done(arguments.out, (*PLACE, *START), earlier)
+    measured = done(arguments.out, (*PLACE, *START))
     model = rdjepa.load(arguments.model)
     start = (model.fingerprint[:12], str(arguments.hold_out))
     acquirer = Acquirer(arguments.cache, arguments.data)
@@ -70,7 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
                 found = measure(forecaster, get(split, index, regime).fields, arguments)
                 blocks = forecaster.calibration.blocks
                 lines += [(*place, blocks, regime, index, h, *values, *start) for h, values in enumerate(found, 1)]
-        append(arguments.out, FIELDS, lines, earlier)
+        append(arguments.out, FIELDS, lines)
         inside = fmean(line[FIELDS.index("coverage")] for line in lines if line[FIELDS.index("regime")] == "id")
         print(f"{arguments.forecaster} {system}: {inside:.3f} of {arguments.level:g} in distribution", flush=True)
 
@@ -81,7 +78,6 @@ def calibrated(
     """Return an adapted and calibrated forecaster."""
     if arguments.forecaster != "linear":
         own = arguments.forecaster == "rd-jepa"
-        options: dict = {} if arguments.base == "auto" else {"decoder": "fresh", "retain": 0}
         return rdjepa.adapt(
             model if own else rdjepa.forecasters.build(arguments.forecaster, model.name, seed=777),
             support,
@@ -89,7 +85,6 @@ def calibrated(
             base=arguments.base,
             calibrate=others or None,
             hold_out=None if others else arguments.hold_out,
-            **options,
         )
     learning, kept = [each.fields for each in support], [each.fields for each in others]
     if not kept:
@@ -117,7 +112,7 @@ def table(arguments: argparse.Namespace) -> None:
     found: dict[tuple[str, ...], dict[str, dict[str, list[Row]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
-    for row in read(arguments.rows, earlier):
+    for row in read(arguments.rows):
         found[tuple(row[name] for name in (*PLACE, *START))][row["regime"]][row["trajectory"]].append(row)
     heading = [
         "forecaster",
@@ -146,7 +141,7 @@ def table(arguments: argparse.Namespace) -> None:
 def main() -> None:
     """Measure systems or print their table."""
     parser, go, _ = commands(__doc__, run, table, "intervals.csv")
-    go.add_argument("--model", default="nano")
+    go.add_argument("--model", default="nano-wide")
     go.add_argument("--forecaster", default="rd-jepa", choices=["linear", *rdjepa.forecasters.names()])
     go.add_argument("--systems", default=",".join(systems.names()))
     go.add_argument("--data", type=Path, help="data set that is read first and never written")
@@ -154,8 +149,8 @@ def main() -> None:
     go.add_argument("--support", type=int, default=1)
     go.add_argument("--calibration", type=int, default=4)
     go.add_argument("--hold-out", type=float, default=0.4)
-    go.add_argument("--updates", type=int, default=2_000)
-    go.add_argument("--base", choices=("none", "linear", "auto"), default="none")
+    go.add_argument("--updates", type=int, default=100)
+    go.add_argument("--base", choices=BASES, default="auto")
     go.add_argument("--level", type=float, default=0.9)
     go.add_argument("--id", type=int, default=30)
     go.add_argument("--ood", type=int, default=30)

@@ -92,7 +92,7 @@ def table(arguments: argparse.Namespace) -> None:
 def main() -> None:
     """Measure systems or print their table."""
     parser, go, _ = commands(__doc__, run, table, "novelty.csv")
-    go.add_argument("--model", default="nano")
+    go.add_argument("--model", default="nano-wide")
     go.add_argument("--systems", default=",".join(DEFAULT))
     go.add_argument("--data", type=Path, help="data set that is read first and never written")
     go.add_argument("--cache", type=Path, default=Path("datasets"), help="where simulated trajectories are kept")

@@ -1,12 +1,12 @@
-"""How long a rollout stays near the truth: forecasts fed back to the end of the trajectory, with and without a base.
+"""How long a rollout stays near the truth: forecasts fed back to the end of the trajectory, with each kind of base.
 
     python benchmarks/rollout.py run --data datasets --out benchmarks/results/rollout.csv
     python benchmarks/rollout.py table benchmarks/results/rollout.csv
 
-RD-JEPA is adapted to one pool trajectory and rolled out from the first four frames of validation trajectories. `run`
-appends the relative L2 error of every frame, of the rollout, of persistence and of climatology (the mean of the
-support), and the number of stable frames, and skips what the file has. `table` prints means over trajectories and
-supports.
+RD-JEPA is adapted to one pool trajectory, as `rdjepa.adapt` decides but for the number of updates, and rolled out from
+the first four frames of validation trajectories. `run` appends the relative L2 error of every frame, of the rollout, of
+persistence and of climatology (the mean of the support), and the number of stable frames, and skips what the file has.
+`table` prints means over trajectories and supports.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from rdjepa.data.acquire import Acquirer
 from rdjepa.data.trajectory import Key
 from rdjepa.evaluation.growth import Growth, growth
 from rdjepa.forecasters.base import CONTEXT
-from rows import Row, append, call, commands, done, read
+from rows import append, call, commands, done, read
 
 PLACE = ("system", "base", "support", "updates")
 START = ("precision", "fingerprint")  # of the adaptation, and of the weights that it starts from
@@ -34,19 +34,14 @@ SYSTEMS = ("gray-scott", "brusselator", "ginzburg-landau", "lambda-omega", "bark
 SHOWN = (1, 5, 10, 20, 35)  # frames
 
 
-def earlier(row: Row) -> Row:
-    """Rows that do not say what was adapted are of the nano of 22 November 2026, in bfloat16."""
-    return {"precision": "bfloat16", "fingerprint": "fce83b20f15f"}
-
-
 def run(arguments: argparse.Namespace) -> None:
     """Measure what the file does not have."""
     torch.set_num_threads(arguments.threads)
-    measured = done(arguments.out, (*PLACE, *START), earlier)
+    measured = done(arguments.out, (*PLACE, *START))
     model = rdjepa.load(arguments.model)
     start = (arguments.precision, model.fingerprint[:12])
     acquirer = Acquirer(arguments.cache, arguments.data)
-    config = replace(PROFILES["nano"], steps=arguments.updates, precision=arguments.precision)
+    config = replace(PROFILES["nano"], precision=arguments.precision)
     for support in range(arguments.supports):
         for system in arguments.systems.split(","):
 
@@ -57,8 +52,9 @@ def run(arguments: argparse.Namespace) -> None:
                 place = (system, base, str(support), str(arguments.updates))
                 if (*place, *start) in measured:
                     continue
+                learning = [get("pool", support)]
                 forecaster = rdjepa.adapt(
-                    model, [get("pool", support)], config=config, base=base, decoder="fresh", retain=0, device="cpu"
+                    model, learning, steps=arguments.updates, config=config, base=base, device="cpu"
                 )
                 rows: list[tuple] = []
                 for index in range(arguments.tests):
@@ -74,14 +70,14 @@ def run(arguments: argparse.Namespace) -> None:
                         (*place, index, stable, frame, *(f"{value:.5g}" for value in values), *start)
                         for frame, values in enumerate(frames, 1)
                     ]
-                append(arguments.out, FIELDS, rows, earlier)
+                append(arguments.out, FIELDS, rows)
                 print(*place, flush=True)
 
 
 def table(arguments: argparse.Namespace) -> None:
     """Print one row per system and kind of forecast: the mean error at some frames, skilful and stable frames."""
     found: dict[tuple, dict[tuple, list[dict[str, str]]]] = defaultdict(lambda: defaultdict(list))
-    for row in read(arguments.rows, earlier):
+    for row in read(arguments.rows):
         of = tuple(row[name] for name in ("system", "base", "updates", *START))
         found[of][row["support"], row["trajectory"]].append(row)
     print(f"| system | base | updates | n | {' | '.join(f'frame {n}' for n in SHOWN)} | better than both | stable |")
@@ -113,12 +109,12 @@ def main() -> None:
     parser, go, _ = commands(__doc__, run, table, "rollout.csv")
     go.add_argument("--data", type=Path)
     go.add_argument("--cache", type=Path, default=Path("build/own-data"))
-    go.add_argument("--model", default="nano")
+    go.add_argument("--model", default="nano-wide")
     go.add_argument("--systems", default=",".join(SYSTEMS))
-    go.add_argument("--bases", default="none,linear")
+    go.add_argument("--bases", default="auto,none,linear")
     go.add_argument("--supports", type=int, default=1)
     go.add_argument("--tests", type=int, default=4)
-    go.add_argument("--updates", type=int, default=200)
+    go.add_argument("--updates", type=int, default=100)
     go.add_argument("--precision", default="bfloat16")
     call(parser)
 
