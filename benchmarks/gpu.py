@@ -2,21 +2,22 @@
 
     python benchmarks/gpu.py check                                    # which ways of computing work here, and how fast
     python benchmarks/gpu.py go --recipe small --work work --out out  # all of it, in slices that stop and go on
-    python benchmarks/gpu.py go --recipe wide --seconds 300 --study decoder --cells k=1 k=5
+    python benchmarks/gpu.py go --recipe wide --seconds 300 --minutes 5
+    python benchmarks/gpu.py study --cells k=1 k=5 -- decoder --model work/whole/model --workers 12
+    python benchmarks/gpu.py study --cells group=objectives -- ablation --workers 12
     python benchmarks/gpu.py join out kept                            # at home: put the shards together and unpack them
 
 `go` may be called again and again: beside the check it makes what data is missing, and it pretrains in the fastest way
 that passed, for at most `--minutes` a call. A recipe is a pretraining of the preset of this name on the five sources,
 or `wide`: the stages of the shipped `nano-wide` (docs/how-to/pretrain.md), in larger batches, as long as `--seconds`
 hold by the times of the check; `whole` is its last stage alone, from the model `--start`, and `rehearsal` has a
-hundredth of its data. With `--study` the time that is left, and further calls, go to the cells of that study with the
-model of the last stage, several at once on the device; with `--model` all of the time goes to the cells of a study with
-that one, and nothing is made or pretrained. At the end of every call the newest model, the weights of an unfinished
-stage, the rows, metrics, check and logs are in `--out`, as an archive in shards of 15 MiB.
+hundredth of its data. `study` computes cells, several at once on the device, with what `rdjepa study run` is given
+after `--`; so an ablation makes its own data and pretrainings. It may be called again and again too. At the end of
+every call the newest model, the weights of an unfinished stage, the rows, metrics, check and logs are in `--out`, as an
+archive in shards of 15 MiB.
 """
 
 import argparse
-import io
 import json
 import math
 import os
@@ -24,9 +25,8 @@ import signal
 import statistics
 import subprocess
 import sys
-import tarfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -48,10 +48,9 @@ from rdjepa.pretraining.objectives.adaptation import AdaptationOptions
 from rdjepa.pretraining.processes import joined
 from rdjepa.pretraining.state import NETWORKS, TrainingState, saved_states
 from rdjepa.systems import SOURCES
+from slices import PACKING, join, pack, told, until
 
-SHARD = 15 * 2**20
 PATIENCE = 100  # seconds that one trial may take in the check
-PACKING = 15  # seconds kept for what comes back
 MARGIN = 1.3  # of the seconds of a step on noise: reading, measuring and saving take some too
 ASSUMED = 0.03  # seconds of a step where none was timed
 WARM_UP, TIMED = 12, 20  # steps of a trial; every shape of a batch occurs in the first ones
@@ -213,22 +212,22 @@ def go(arguments: argparse.Namespace) -> None:
     ends = time.monotonic() + 60 * arguments.minutes
     work, out, recipe = Path(arguments.work), Path(arguments.out), RECIPES[arguments.recipe]
     work.mkdir(parents=True, exist_ok=True)
-    if not arguments.model:
-        pretrain(arguments, recipe, work, ends)
-        pack(recipe, work, out)
-    last = work / recipe.stages[-1].name / "model"
-    model = arguments.model or (last if last.exists() else None)
-    if arguments.study and model:
-        settings = ["--root", work / "study", "--profile", recipe.preset, "--model", model, "--precision", "bfloat16"]
-        settings += ["--device", arguments.device, "--workers", arguments.workers]
-        settings += ["--known", arguments.known] if arguments.known else []
-        for cells in arguments.cells or [""]:
-            command = [*RDJEPA, "study", "run", arguments.study, *settings, *(["--only", cells] if cells else [])]
-            code = until(command, ends - PACKING, work / "study.log")
-            told(f"cells {cells}: status {code}")
-        export = [*RDJEPA, "study", "export", "--root", work / "study", "--out", work / "rows"]
-        subprocess.run(list(map(str, export)), check=False)
-        pack(recipe, work, out)
+    pretrain(arguments, recipe, work, ends)
+    pack(kept(recipe, work), work, out)
+
+
+def study(arguments: argparse.Namespace) -> None:
+    """Compute cells of a study, one condition after the other, until the time is over, and write their rows."""
+    ends = time.monotonic() + 60 * arguments.minutes
+    work, log = Path(arguments.work), Path(arguments.work) / "study.log"
+    work.mkdir(parents=True, exist_ok=True)
+    run = [*RDJEPA, "study", "run", *arguments.run, "--root", work / "study", "--device", arguments.device]
+    for cells in arguments.cells or [""]:
+        code = until([*run, *(["--only", cells] if cells else [])], ends - PACKING, log)
+        told(f"cells {cells}: status {code}")
+    export = [*RDJEPA, "study", "export", "--root", work / "study", "--out", work / "rows"]
+    subprocess.run(list(map(str, export)), check=False)
+    pack([work / "rows", log], work, Path(arguments.out))
 
 
 def pretrain(arguments: argparse.Namespace, recipe: Recipe, work: Path, ends: float) -> None:
@@ -257,11 +256,6 @@ def pretrain(arguments: argparse.Namespace, recipe: Recipe, work: Path, ends: fl
                 raise SystemExit(f"pretraining failed in every way; see {work / 'pretrain.log'}")
             told(f"WARNING: {ways[0]} failed with status {code}; going on with {ways[1]}")
             ways = ways[1:]
-
-
-def told(what: str) -> None:
-    """Print a line with the time."""
-    print(f"{time.strftime('%H:%M:%S')} {what}", flush=True)
 
 
 @contextmanager
@@ -344,48 +338,33 @@ def train(arguments: argparse.Namespace) -> None:
         before = out / "model"
 
 
-def until(command: Sequence[object], ends: float, log: Path) -> int:
-    """Run a command with its output in a log; interrupt it when the time is over. Return its status."""
-    left = ends - time.monotonic()
-    if left <= 0:
-        return -signal.SIGINT
-    with log.open("a") as file:
-        process = subprocess.Popen(list(map(str, command)), stdout=file, stderr=subprocess.STDOUT)
-        try:
-            return process.wait(timeout=left)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)
-            process.wait()
-            return -signal.SIGINT
-
-
-def pack(recipe: Recipe, work: Path, out: Path) -> None:
-    """Write what is to be kept as one archive in shards: check, lengths, logs, metrics, the newest model, the rows."""
+def kept(recipe: Recipe, work: Path) -> list[Path]:
+    """Return what is to be kept: check, lengths, logs, metrics, the newest model, weights of a stage that goes on."""
     models = [work / stage.name / "model" for stage in recipe.stages if (work / stage.name / "model").exists()]
-    kept = [work / "check.json", work / "lengths.json", *work.glob("*.log"), *work.glob("*/metrics.jsonl")]
-    kept += [*models[-1:], *work.glob("rows")]
+    found = [work / "check.json", work / "lengths.json", *work.glob("*.log"), *work.glob("*/metrics.jsonl")]
+    found += models[-1:]
     unfinished = [saved_states(work / stage.name)[:1] for stage in recipe.stages[len(models) :]]
     for (state,) in filter(None, unfinished):  # weights alone: what a stage has learned is not lost with the machine
         tensors, record = load_tensors(state)
         weights = {name: value.half() for name, value in tensors.items() if name.startswith(NETWORKS)}
-        kept.append(work / f"{state.parent.parent.name}-{state.name}")
-        save_tensors(kept[-1], weights, record)
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w:gz") as archive:
-        for path in filter(Path.exists, kept):
-            archive.add(path, path.relative_to(work))
-    out.mkdir(parents=True, exist_ok=True)
-    for number, first in enumerate(range(0, content.tell(), SHARD)):
-        (out / f"kept.tar.gz.{number:02d}").write_bytes(content.getvalue()[first : first + SHARD])
-    told(f"{content.tell():,} bytes kept")
+        found.append(work / f"{state.parent.parent.name}-{state.name}")
+        save_tensors(found[-1], weights, record)
+    return found
 
 
-def join(arguments: argparse.Namespace) -> None:
-    """Put the shards of an archive together and unpack it beside them."""
-    folder = Path(arguments.folder)
-    content = b"".join(part.read_bytes() for part in sorted(folder.glob("kept.tar.gz.*")))
-    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        archive.extractall(arguments.out, filter="data")
+def _verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], Any]) -> argparse.ArgumentParser:
+    """Add a verb that works in a folder on a device."""
+    verb: argparse.ArgumentParser = verbs.add_parser(name)
+    verb.set_defaults(function=function)
+    verb.add_argument("--work", default="work")
+    verb.add_argument("--device", default="cuda")
+    return verb
+
+
+def _add_slice(verb: argparse.ArgumentParser) -> None:
+    """Add how long a call lasts, and where what is to be kept goes."""
+    verb.add_argument("--out", default="out")
+    verb.add_argument("--minutes", type=float, default=9.0, help="of this call")
 
 
 def main() -> None:
@@ -393,11 +372,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(required=True)
     for name, function in (("check", check), ("go", go), ("train", train)):
-        verb = verbs.add_parser(name)
-        verb.set_defaults(function=function)
+        verb = _verb(verbs, name, function)
         verb.add_argument("--recipe", choices=tuple(RECIPES), default="nano")
-        verb.add_argument("--work", default="work")
-        verb.add_argument("--device", default="cuda")
         if name != "check":
             verb.add_argument("--start", help="pretrained model that the first stage goes on from")
         if name == "train":
@@ -405,16 +381,14 @@ def main() -> None:
             continue
         verb.add_argument("--check-seconds", type=float, default=120.0)
         if name == "go":
-            verb.add_argument("--out", default="out")
-            verb.add_argument("--minutes", type=float, default=9.0, help="of this call")
             verb.add_argument("--seconds", type=float, default=300.0, help="for training the stages that have a share")
             verb.add_argument("--data-seconds", type=float, default=math.inf, help="for data; fewer make less of them")
             verb.add_argument("--builders", type=int, default=os.cpu_count(), help="processes that make data")
-            verb.add_argument("--study", help="run this study with the model once it is there")
-            verb.add_argument("--model", help="run it with this one, and pretrain nothing")
-            verb.add_argument("--cells", nargs="*", help="conditions of its runs, as for: rdjepa study run --only")
-            verb.add_argument("--known", help="cells that are known, as for: rdjepa study run --known")
-            verb.add_argument("--workers", type=int, default=8, help="cells at once")
+            _add_slice(verb)
+    verb = _verb(verbs, "study", study)
+    verb.add_argument("--cells", nargs="*", help="conditions of its runs, as for: rdjepa study run --only")
+    verb.add_argument("run", nargs="+", help="what rdjepa study run is given, after --")
+    _add_slice(verb)
     verb = verbs.add_parser("steps")
     verb.set_defaults(function=steps)
     verb.add_argument("--preset", choices=tuple(PRESETS), default="nano")
@@ -423,9 +397,9 @@ def main() -> None:
     verb.add_argument("--precision", default="bfloat16")
     verb.add_argument("--device", default="cuda")
     verb = verbs.add_parser("join")
-    verb.set_defaults(function=join)
-    verb.add_argument("folder")
-    verb.add_argument("out")
+    verb.set_defaults(function=lambda arguments: join(arguments.folder, arguments.out))
+    verb.add_argument("folder", type=Path)
+    verb.add_argument("out", type=Path)
     arguments = parser.parse_args()
     arguments.function(arguments)
 

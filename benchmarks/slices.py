@@ -1,0 +1,51 @@
+"""Long commands on a machine that is lent for minutes: run until the time is over, and pack what is to be kept."""
+
+import io
+import signal
+import subprocess
+import tarfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+SHARD = 15 * 2**20
+PACKING = 15  # seconds kept for what comes back
+
+
+def told(what: str) -> None:
+    """Print a line with the time."""
+    print(f"{time.strftime('%H:%M:%S')} {what}", flush=True)
+
+
+def until(command: Sequence[object], ends: float, log: Path) -> int:
+    """Run a command with its output in a log; interrupt it when the time is over. Return its status."""
+    left = ends - time.monotonic()
+    if left <= 0:
+        return -signal.SIGINT
+    with log.open("a") as file:
+        process = subprocess.Popen(list(map(str, command)), stdout=file, stderr=subprocess.STDOUT)
+        try:
+            return process.wait(timeout=left)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+            process.wait()
+            return -signal.SIGINT
+
+
+def pack(paths: Iterable[Path], work: Path, out: Path) -> None:
+    """Write files and folders of `work`, those that are there, as one archive in shards of 15 MiB."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as archive:
+        for path in filter(Path.exists, paths):
+            archive.add(path, path.relative_to(work))
+    out.mkdir(parents=True, exist_ok=True)
+    for number, first in enumerate(range(0, content.tell(), SHARD)):
+        (out / f"kept.tar.gz.{number:02d}").write_bytes(content.getvalue()[first : first + SHARD])
+    told(f"{content.tell():,} bytes kept")
+
+
+def join(folder: Path, out: Path) -> None:
+    """Put the shards of an archive together and unpack it."""
+    content = b"".join(part.read_bytes() for part in sorted(folder.glob("kept.tar.gz.*")))
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        archive.extractall(out, filter="data")
