@@ -164,6 +164,16 @@ def test_loss_that_is_not_finite_stops_training(tiny):
         train(model, data, AdaptConfig(steps=1, batch=1))
 
 
+def test_a_gradient_that_is_not_finite_changes_no_weight(tiny):
+    model = forecaster()
+    data = windows(model, tensors([fields(9)]))
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    next(model.decoder.parameters()).register_hook(lambda gradient: gradient * torch.inf)
+    with pytest.raises(FloatingPointError, match=r"finite loss and gradient, got .* at update 1"):
+        train(model, data, AdaptConfig(steps=2, batch=1))
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
 def test_unknown_forecaster_lists_the_known_ones():
     with pytest.raises(ValueError, match="rd-jepa, rd-jepa-decoder, scratch"):
         forecasters.build("oracle")

@@ -65,11 +65,31 @@ def test_a_curve_goes_on_from_its_file_unless_the_data_or_settings_changed(tmp_p
     first = rdjepa.learning_curve(FIELDS[:3], model=small(), steps=1, draws=1, out=out)
     assert fitted == [1, 2] and curve_file.read(out) == list(first.rows)
     assert rdjepa.learning_curve(FIELDS[:3], model=small(), steps=1, draws=1, out=out) == first and fitted == [1, 2]
-    for change in ({"steps": 2}, {"model": small(1)}, {"trajectories": FIELDS[1:]}):
+    walls = {"reading": rdjepa.Reading(boundary="walls")}
+    for change in ({"steps": 2}, {"model": small(1)}, {"trajectories": FIELDS[1:]}, walls):
         given = {"trajectories": FIELDS[:3], "model": small(), "steps": 1} | change
         rdjepa.learning_curve(given.pop("trajectories"), draws=1, out=out, **given)
         assert len(fitted) == 4
         del fitted[2:]
+
+
+def test_all_forecasters_of_a_curve_are_told_the_same_domain(monkeypatch):
+    told, adapt, simple = [], rdjepa.api.adapt, rdjepa.api.evaluating._simple
+
+    def adapting(*given, **settings):
+        told.append(settings["reading"].boundary)
+        return adapt(*given, **settings)
+
+    def fitting(model, walls, *given):
+        told.append("walls" if walls else "periodic")
+        return simple(model, walls, *given)
+
+    monkeypatch.setattr("rdjepa.api.evaluating.adapt", adapting)
+    monkeypatch.setattr("rdjepa.api.evaluating._simple", fitting)
+    for boundary in ("walls", "periodic"):
+        rdjepa.learning_curve(FIELDS[:2], model=small(), steps=1, draws=1, reading=rdjepa.Reading(boundary=boundary))
+        assert len(told) == 4 and set(told) == {boundary}
+        told.clear()
 
 
 def test_rivals_see_the_windows_that_the_forecaster_sees():

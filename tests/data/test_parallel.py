@@ -60,6 +60,19 @@ def test_on_a_cluster_an_error_stands_in_place_of_its_result():
             assert list(results) == []
 
 
+def test_runs_beside_each_other_on_a_cluster_get_their_own_results():
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+        address = cluster.scheduler_address
+        with (
+            completed(square, [(2,), (3,)], "ab", scheduler=address) as first,
+            completed(square, [(4,), (5,)], "ab", scheduler=address) as second,
+            completed(str, [(2,), (3,)], "ab", scheduler=address) as third,
+        ):
+            assert [dict(each) for each in (first, second, third)] == [{0: 4, 1: 9}, {0: 16, 1: 25}, {0: "2", 1: "3"}]
+
+
 def test_a_killed_worker_costs_one_try(tmp_path):
     jobs = [(str(tmp_path / "marker"),), (str(tmp_path / "marker"),)]
     with completed(die_once, jobs, "ab", workers=2) as results:

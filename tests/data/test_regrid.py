@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from rdjepa.data.fields import block_means
 from rdjepa.data.readers import Reading, load
 from rdjepa.data.regrid import Regridding, averaging, has_walls, refining
-from rdjepa.data.trajectory import Trajectory
+from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import ArgumentError, DataError
 
 RNG = np.random.default_rng(0)
@@ -88,6 +90,8 @@ def test_walls_are_what_a_trajectory_says_or_its_fields_show():
     sloping = np.stack([np.sin(1.5 * (x[:, None] + x) + t / 10) for t in range(9)])[..., None]
     assert not has_walls(trajectory(periodic))
     assert has_walls(trajectory(periodic, boundary="neumann")) and has_walls(trajectory(sloping))
+    simulated = replace(trajectory(sloping), key=Key("oregonator"))
+    assert not has_walls(simulated) and has_walls(replace(simulated, boundary="neumann"))
 
 
 def test_what_is_said_of_the_boundary_comes_before_what_fields_show():

@@ -10,9 +10,11 @@ def test_nested_metrics_are_flat_scalars_and_texts_are_left_out():
     assert dict(scalars(line)) == {"loss": 1.0, "gates/reaction/0": 0.25, "gates/reaction/1": 0.5}
 
 
-def test_nothing_is_written_without_a_folder():
+def test_nothing_is_written_without_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     with Board(None) as board:
         board.write({"step": 1, "loss": 0.5})
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_missing_package_is_named(monkeypatch, tmp_path):

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from rdjepa.data.build import trajectory_bytes
+from rdjepa.data.trajectory import Key
 from rdjepa.study import cost
 from rdjepa.study import runner as study
 from rdjepa.study.cost import Step
@@ -40,6 +41,13 @@ def test_steps_are_measured_once(tmp_path, monkeypatch, brief, two_cells):
     monkeypatch.setattr(cost, "measure", again)
     monkeypatch.setattr(cost, "draw", again)
     assert cost.cost(two_cells, brief, supply, CPU) == first
+
+
+def test_what_is_rehearsed_is_simulated_too(tmp_path, monkeypatch, brief, two_cells):
+    monkeypatch.setattr(cost, "draw", lambda system: {"draw": 1.0})
+    alone = cost.cost(two_cells[1:], brief, Supply(tmp_path), CPU)
+    monkeypatch.setattr("rdjepa.study.supply.rehearsed_keys", lambda *_: [Key("schnakenberg"), Key("barkley")])
+    assert cost.cost(two_cells[1:], brief, Supply(tmp_path), CPU).data_seconds == alone.data_seconds + 2
 
 
 def test_nothing_missing_costs_nothing(finished, brief):

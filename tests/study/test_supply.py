@@ -45,6 +45,7 @@ def test_statistics_are_those_of_the_pretraining_where_it_saw_the_same_pool(tmp_
     supply.take_pretraining_statistics(replace(seen, trajectories=checksums | {str(first.key): "1" * 64}), names, 2)
     supply.take_pretraining_statistics(seen, names, 3)
     supply.take_pretraining_statistics(seen, names, 1)
+    supply.take_pretraining_statistics(replace(seen, counts={"schnakenberg": 1}), names, 2)
     assert not any(supply.has_statistics("schnakenberg", count) for count in (1, 2, 3))
     supply.take_pretraining_statistics(seen, names, 2)
     assert supply.normalizer("schnakenberg", 2) == own and not supply.has_statistics("lambda-omega", 2)
@@ -89,6 +90,23 @@ def test_no_more_is_kept_than_the_limit(tmp_path, brief, two_cells):
     for key in keys_of(two_cells, brief):
         assert supply.get(key).key == key
         assert len(store.keys(tmp_path / "data")) == 1
+
+
+def test_what_earlier_cells_left_makes_room(tmp_path, brief, two_cells):
+    supply = Supply(tmp_path, limit=int(2.5 * trajectory_bytes(get(two_cells[0].system))))
+    for index in range(2):
+        supply.get(Key("lambda-omega", "pool", "id", 900 + index))
+    supply.prepare(two_cells, brief)
+    stored = store.keys(tmp_path / "data")
+    assert len(stored) == 2 and set(stored) == set(keys_of(two_cells, brief))
+
+
+def test_rehearsed_systems_are_part_of_the_recipe(tmp_path, brief, two_cells, monkeypatch):
+    monkeypatch.setattr("rdjepa.study.supply.rehearsed_keys", lambda *_: [Key("schnakenberg")])
+    Supply(tmp_path).prepare(two_cells, brief)
+    recipe = sealed.read(tmp_path / "data" / "recipe.json", dict, "")
+    assert set(recipe) == {"lambda-omega", "schnakenberg"}
+    assert Key("schnakenberg") in store.keys(tmp_path / "data")
 
 
 def test_a_data_set_of_another_recipe_is_refused(tmp_path):

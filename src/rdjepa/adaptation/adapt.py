@@ -201,7 +201,7 @@ def train(
 
     Raises:
         ArgumentError: windows to rehearse and a batch of one.
-        DivergenceError: the loss is not finite; the weights are those before that update.
+        DivergenceError: the loss or a gradient is not finite; the weights are those before that update.
     """
     groups = model.parameter_groups()
     if not groups or not config.steps:
@@ -229,10 +229,13 @@ def train(
     for step in range(1, config.steps + 1):
         drawn = np.concatenate([order.next(), data.own + beside.next()])
         (loss,) = passes(torch.from_numpy(drawn).to(device))
-        value = float(loss)
-        if not math.isfinite(value):
-            raise DivergenceError(f"expected a finite loss, got {value} at update {step}; lower the learning rates")
-        nn.utils.clip_grad_norm_(trained, config.clip)
+        norm = nn.utils.clip_grad_norm_(trained, config.clip)
+        value, size = torch.stack([loss, norm.to(loss)]).tolist()  # one transfer, before any weight changes
+        if not math.isfinite(value) or not math.isfinite(size):
+            raise DivergenceError(
+                f"expected a finite loss and gradient, got {value} and {size} at update {step}; "
+                "lower the learning rates"
+            )
         optimizer.step()
         losses.append(value)
         if average:

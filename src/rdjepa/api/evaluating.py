@@ -18,6 +18,7 @@ from rdjepa.api.adapting import adapt, grid_of, require_base
 from rdjepa.api.support import AUTO, any_walls, checked_fields, read_at_stride
 from rdjepa.checks import Count, Few, Seed, checked, of_class
 from rdjepa.data import readers, survey
+from rdjepa.data.borders import PERIODIC, WALLS
 from rdjepa.data.inspection import Inspection
 from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
@@ -233,15 +234,17 @@ def learning_curve(
     if isinstance(start, RDJEPA):
         origin["scratch"] = start.name if start.name in PRESETS else start.config
         models["scratch"] = forecasters.build("scratch", origin["scratch"], seed=seed)
-    fits: dict[str, Fit] = {name: partial(_adapted, each, settings, torch_device) for name, each in models.items()}
     walls = any_walls(parts, reading)
+    settled = {**settings, "reading": Reading(boundary=WALLS if walls else PERIODIC), "device": torch_device}
+    fits: dict[str, Fit] = {name: partial(_adapted, each, settled) for name, each in models.items()}
     for kind in (Linear, Autoregression, Equation):
         fits[kind.name] = partial(_simple, kind(parts[0].fields.shape[-1]), walls, torch_device)
     unfitted: dict[str, Forecast] = {"persistence": persistence, "extrapolation": extrapolation}
     sums = [checksum(part.fields) for part in parts]
 
     def identity(name: str, support: Sequence[int], left_out: Sequence[int]) -> str:
-        of = {"left out": [sums[i] for i in left_out], "support": [sums[i] for i in support], "version": __version__}
+        data = {"left out": [sums[i] for i in left_out], "support": [sums[i] for i in support], "walls": walls}
+        of: dict[str, Any] = data | {"version": __version__}
         trained = settings | {"origin": origin[name]} if name in origin else {}
         return sealed.seal(of | trained)[:16]
 
@@ -263,13 +266,11 @@ def learning_curve(
     return LearningCurve(tuple(rows), subject, len(parts), single, tuple(notes))
 
 
-def _adapted(
-    model: RDJEPA | ForecastModel, settings: Mapping[str, Any], device: torch.device, support: Sequence[Trajectory]
-) -> Forecast:
+def _adapted(model: RDJEPA | ForecastModel, settings: Mapping[str, Any], support: Sequence[Trajectory]) -> Forecast:
     """Return the forecast of a model adapted to a support, without what was said when the data were read."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Note)
-        return adapt(model, support, **settings, device=device).forecast
+        return adapt(model, support, **settings).forecast
 
 
 def _simple(model: ForecastModel, walls: bool, device: torch.device, support: Sequence[Trajectory]) -> Forecast:

@@ -75,7 +75,7 @@ class Acquirer:
         """Simulate a trajectory, even if it is stored already, and write it to `out`."""
         trajectory = self._simulate(key)
         store.write(self.out, trajectory)
-        self._shrink()
+        self.make_room()
         return trajectory
 
     def lacks(self, keys: Iterable[Key]) -> list[Key]:
@@ -90,6 +90,23 @@ class Acquirer:
         """Return whether the data set `data` has a file of this key."""
         return self.data is not None and store.path_of(self.data, key).is_file()
 
+    def make_room(self, size: int = 0, keep: Iterable[Key] = ()) -> None:
+        """Delete the least recently used files in `out` until so many bytes more are within the limit; some last.
+
+        Args:
+            size: bytes that somebody else is about to write.
+            keep: keys of the files that are deleted last.
+        """
+        if self.limit is None:
+            return
+        last, known = {store.path_of(self.out, key) for key in keep}, self._files()
+        total = size + sum(size for _, size, _ in known)
+        for _, size, path in sorted(known, key=lambda file: file[2] in last):
+            if total <= self.limit:
+                return
+            path.unlink(missing_ok=True)
+            total -= size
+
     def _simulate(self, key: Key) -> Trajectory:
         source = self.sources.get(key.system, key.system)
         return simulate(source, seed=key.index, regime=key.regime, split=key.split)
@@ -102,15 +119,3 @@ class Acquirer:
                 status = path.stat()
                 found.append((status.st_mtime_ns, status.st_size, path))
         return sorted(found)
-
-    def _shrink(self) -> None:
-        """Delete the least recently used files until the limit holds."""
-        if self.limit is None:
-            return
-        known = self._files()
-        total = sum(size for _, size, _ in known)
-        for _, size, path in known:
-            if total <= self.limit:
-                return
-            path.unlink(missing_ok=True)
-            total -= size

@@ -82,7 +82,7 @@ def completed(
     Args:
         function: importable on the workers.
         jobs: arguments of each call.
-        names: of the jobs, all different; a cluster takes equal names for the same job.
+        names: of the jobs, all different; a cluster takes an equal call of the same name for the same job.
         workers: local processes, each with one thread; 1 computes in this process.
         scheduler: address of a running Dask scheduler, used instead of local processes.
         retries: further tries of a job that raised.
@@ -111,7 +111,7 @@ def completed(
         if extensions.loaded():
             client.register_plugin(_loading(distributed.WorkerPlugin), name=_loading.__name__)
         futures = [  # submitted one by one: client.map has one priority and does not keep the order of the jobs
-            client.submit(function, *job, key=name, retries=retries, priority=-position)
+            client.submit(function, *job, key=_key(name, function, job), retries=retries, priority=-position)
             for position, (job, name) in enumerate(zip(jobs, names, strict=True))
         ]
         positions = {future.key: position for position, future in enumerate(futures)}
@@ -123,6 +123,13 @@ def completed(
                 future.release()  # else the cluster keeps every result until the end
 
         yield finished()
+
+
+def _key(name: str, function: Callable[..., Any], job: tuple) -> str:
+    """Return what a cluster knows a call by: other runs may have jobs of the same name in other directories."""
+    from dask.tokenize import tokenize
+
+    return f"{name}-{tokenize(function.__module__, function.__qualname__, job)}"
 
 
 def _loading(plugin: type) -> Any:

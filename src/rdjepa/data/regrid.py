@@ -65,10 +65,14 @@ class Regridding:
 
 
 def has_walls(trajectory: Trajectory, said: str | None = None) -> bool:
-    """Return whether a trajectory has walls: as is said of it, else by its own word, or by opposite borders."""
+    """Return whether a trajectory has walls: as is said of it, else by its own word, or by opposite borders.
+
+    One that was simulated here, which has a key, knows it; other files may say "periodic" for want of anything better.
+    """
     if said is not None:
         return said == WALLS
-    return trajectory.boundary != "periodic" or WALLS in borders(trajectory.fields)
+    simulated = trajectory.key is not None
+    return trajectory.boundary != "periodic" or (not simulated and WALLS in borders(trajectory.fields))
 
 
 def averaging(old: int, new: int) -> np.ndarray:

@@ -62,11 +62,13 @@ class Sources:
         normalizers: field statistics by system, or by key in a family, where every trajectory is another equation.
         trajectories: key -> checksum of every trajectory.
         systems: their names, in the order of the run; earlier versions wrote none.
+        counts: number of trajectories behind the field statistics of a system, where that is not all of those listed.
     """
 
     normalizers: dict[str, Any]
     trajectories: dict[str, str]
     systems: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Take the names from the statistics where there are none."""

@@ -1,10 +1,12 @@
 """What a pretraining goes on from: a pretrained model, and what its checkpoint says of the run that made it."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rdjepa.data.trajectory import Key
 from rdjepa.errors import ArgumentError, CheckpointError, warn
 from rdjepa.io import checkpoint
 from rdjepa.io.checkpoint import CURVES, METRICS
@@ -74,9 +76,12 @@ class Start:
 
     def sources_with(self, later: checkpoint.Sources) -> checkpoint.Sources:
         """Return the data of both runs, with the field statistics that the encoder saw first."""
-        normalizers = later.normalizers | self.sources.normalizers
-        systems = list(dict.fromkeys([*later.systems, *self.sources.systems]))
-        return checkpoint.Sources(normalizers, later.trajectories | self.sources.trajectories, systems)
+        first = self.sources
+        systems = list(dict.fromkeys([*later.systems, *first.systems]))
+        trajectories = later.trajectories | first.trajectories
+        seen, every = (Counter(Key.parse(key).system for key in keys) for keys in (first.trajectories, trajectories))
+        counts = {name: seen[name] for name in first.normalizers if seen[name] and seen[name] < every[name]}
+        return checkpoint.Sources(later.normalizers | first.normalizers, trajectories, systems, counts | first.counts)
 
 
 def check_start(start: RDJEPA | None, sizes: ModelConfig, objective: str) -> None:

@@ -112,8 +112,14 @@ def cost(
         starts: the missing pretrainings that the cells start from.
     """
     contenders = list(dict.fromkeys(_contender(cell) for cell in missing))
-    own = supply.lacking_for(starts)
-    simulating = [*(cell.system for cell in missing), *(key.system for key in own)]
+    own, lacking = supply.lacking_for(starts), supply.lacks(keys_of(missing, profile))
+    simulated = lacking + [
+        key
+        for system in dict.fromkeys(cell.system for cell in missing)
+        if not supply.has_statistics(system, profile.statistics)
+        for key in supply.lacks(pool_keys(system, profile.statistics))
+    ]
+    simulating = [*(cell.system for cell in missing), *(key.system for key in [*simulated, *own])]
     system_names, kinds = list(dict.fromkeys(simulating)), {_kind(start): start for start in starts}
     remembered = _Remembered(supply, device)
     total = len(contenders) + len(system_names) + len(kinds)
@@ -139,13 +145,6 @@ def cost(
     seconds = {cell.forecaster: 0.0 for cell in missing}
     for cell in missing:
         seconds[cell.forecaster] += steps[_contender(cell)].of(cell, profile)
-    lacking = supply.lacks(keys_of(missing, profile))
-    simulated = lacking + [
-        key
-        for system in dict.fromkeys(cell.system for cell in missing)
-        if not supply.has_statistics(system, profile.statistics)
-        for key in supply.lacks(pool_keys(system, profile.statistics))
-    ]
     return Cost(
         seconds,
         sum(step_of[_kind(start)] * start.config.steps for start in starts),

@@ -18,7 +18,7 @@ class Summary:
         families: trajectories by family of initial states.
         persistence: "split/regime" -> relative L2 error of the persistence forecast at h = 1..5.
         sampled: "split/regime" -> number of trajectories behind `persistence`.
-        seconds: processor seconds of simulating one trajectory again, on one core.
+        seconds: processor seconds of one draw, simulated again on one core.
         bytes: size of the files.
         support: support seed -> indices of the pool, in order.
         coinciding: pairs of support seeds that select the same trajectory at K = 1.
@@ -90,7 +90,7 @@ def data_card(system: System, summary: Summary, sheet: str) -> str:
             ],
         )
         + f"\n\n{made} trajectories of {drawn} draws, {summary.bytes / 2**30:.2f} GiB; "
-        f"{summary.seconds:.2f} processor seconds per trajectory, "
+        f"{summary.seconds:.2f} processor seconds per draw, "
         f"{summary.seconds * drawn / 60:.1f} core-minutes for all draws.",
         *_kinds(system, summary),
         "## Rejected draws\n\n"

@@ -103,7 +103,8 @@ class Supply:
             if self.has_statistics(system, count) or system not in sources.normalizers:
                 continue
             keys = pool_keys(system, count)
-            if {key for key in sources.trajectories if key.startswith(f"{system}/")} == set(map(str, keys)):
+            seen = {key for key in sources.trajectories if key.startswith(f"{system}/")}
+            if seen == set(map(str, keys)) and sources.counts.get(system, len(keys)) == len(keys):
                 first = self.acquirer.get(keys[0], keep=False)
                 if checksum(first.fields) == sources.trajectories[str(keys[0])]:
                     self._write_statistics(system, count, Normalizer.from_dict(sources.normalizers[system]))
@@ -143,11 +144,13 @@ class Supply:
         jobs = [(self.acquirer, key, self.grid) for keys in pools.values() for key in keys]
         found: dict[Key, Moments] = {}
         # More would be deleted again to keep to the limit; a cell simulates what it does not find.
-        lacking = self.lacks(keys_of(cells, profile))
-        sizes = np.cumsum([trajectory_bytes(systems.get(key.system)) for key in lacking])
-        wanted = lacking[: np.searchsorted(sizes, self.limit, "right")]
+        keys = [key for key in keys_of(cells, profile) if not self.acquirer.is_given(key)]
+        sizes = np.cumsum([trajectory_bytes(systems.get(key.system)) for key in keys])
+        kept = keys[: np.searchsorted(sizes, self.limit, "right")]
+        wanted = self.lacks(kept)
         total = len(jobs) + len(wanted)
         if total:
+            names = list(dict.fromkeys([*names, *(key.system for key in keys)]))  # some are rehearsed alone
             manifest.claim(self.root / "data", map(systems.get, names))
         with completed(
             moments, jobs, [f"moments {key}" for _, key, _ in jobs], workers=workers, scheduler=scheduler
@@ -160,6 +163,7 @@ class Supply:
                     progress(len(found), total, str(jobs[position][1]))
         for name, keys in pools.items():
             self._write_statistics(name, count, Normalizer.of(fold(found[key] for key in keys)))
+        self.acquirer.make_room(sum(trajectory_bytes(systems.get(key.system)) for key in wanted), kept)
         built = build(
             self.root / "data",
             wanted,

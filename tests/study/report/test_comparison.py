@@ -67,6 +67,12 @@ def test_without_a_common_selection_there_is_no_comparison():
     assert against_all(table[table["forecaster"] == "a"], "a", ("mse",)).empty
 
 
+def test_runs_without_a_counterpart_are_not_behind_a_comparison():
+    table = rows({"a": [[1.0, 2.0], [3.0, 4.0]], "b": [[2.0, 2.0], [3.0, 3.0]]})
+    found = paired(table[table["run"] != "b778"], "a", "b", "mse").iloc[0]
+    assert found["supports"] == 1 and set(found["runs"].split()) == {"a777", "b777"}
+
+
 def test_a_single_forecast_has_no_interval_and_is_not_marked():
     found = against_all(rows({"a": [[1.0]], "b": [[2.0]]}), "a", ("mse",))
     assert found[["low", "high"]].isna().all(axis=None)

@@ -61,10 +61,12 @@ def matched(
     errors = chosen.groupby([*keys, "forecaster"])["value"].mean().unstack("forecaster")
     if not {forecaster, against} <= set(errors.columns):
         return
-    runs = chosen.groupby(["system", "k"])["run"].unique()
+    runs = chosen.groupby(["system", "k", "support_seed"])["run"].unique()
     for (system, k), part in errors.dropna().groupby(level=["system", "k"], sort=False):
         wide = part.droplevel(["system", "k"]).unstack("support_seed")
-        yield system, k, (wide[forecaster].to_numpy(), wide[against].to_numpy()), " ".join(runs[system, k])
+        seeds = part.index.unique("support_seed")
+        behind = " ".join(dict.fromkeys(run for seed in seeds for run in runs[system, k, seed]))
+        yield system, k, (wide[forecaster].to_numpy(), wide[against].to_numpy()), behind
 
 
 def against_all(rows: pd.DataFrame, forecaster: str, metrics: tuple[str, ...]) -> pd.DataFrame:
