@@ -34,7 +34,7 @@ def here(tmp_path, monkeypatch):
     found.to_netcdf("a.nc", engine="h5netcdf")
     np.save("b.npy", np.stack([U, V, U * 0], axis=1).transpose(2, 3, 1, 0))
     model = build("fno", Config(width=4, layers=1, modes=4, readout=4, grid=16))
-    with pytest.warns(Note, match="averaged by area, 24 x 24 to 16 x 16 points"):
+    with pytest.warns(Note, match="averaged by Fourier series, continued periodically, 24 x 24 to 16 x 16 points"):
         rdjepa.adapt(model, "a.nc", steps=1, resample=True).save("mine.safetensors")
     return tmp_path
 
@@ -60,7 +60,7 @@ def test_options_of_reading_are_the_same_everywhere(here, capsys):
         if verb == ("adapt",):
             assert status == 0 and "note: fields are refined" in error
         else:
-            assert status == 0 and "note: fields are averaged by area" in error
+            assert status == 0 and "note: fields are averaged by Fourier series" in error
         assert run(capsys, *verb, "b.npy", "--resample", *said[:2], *steps)[0] == 2
 
 

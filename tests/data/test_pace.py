@@ -34,6 +34,7 @@ def test_inspection_says_the_suggestion_in_one_line():
         (rotating(40, pace.of_sources().median / 3), "3 suggested"),
         (rotating(40, 3.0), "save more of them"),
         (rotating(40, pace.of_sources().median), "1; the frames change about as much"),
+        (rotating(12, pace.of_sources().median / 10), "are too few to leave some out"),
     ):
         rows = dict(inspect(fields).rows())
         assert words in rows["frame stride"] and "\n" not in rows["frame stride"]

@@ -27,6 +27,8 @@ def test_what_is_found_is_what_is_there():
         np.testing.assert_allclose(each.change, change, rtol=1e-10)
     assert "averaged over blocks of 2 x 2" in found.plan and "12 windows of 4 + 5 frames" in found.plan
     assert all(heading in str(found) for heading, _ in found.rows())
+    assert "with --tile" in found.plan and "--tile" not in inspect(FIELDS, grid=24).plan
+    assert "--tile" not in inspect(FIELDS[:, :, :12], grid=8).plan
 
 
 def test_what_adaptation_refuses_of_several_trajectories_is_said():

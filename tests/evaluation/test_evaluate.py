@@ -5,7 +5,7 @@ import pytest
 
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import ArgumentError, DataError
-from rdjepa.evaluation.evaluate import evaluate, warn_of_vanishing
+from rdjepa.evaluation.evaluate import evaluate, norms_of, warn_of_vanishing
 from rdjepa.evaluation.metrics import METRICS, Metric, register
 from rdjepa.forecasters.persistence import extrapolation, persistence
 
@@ -143,3 +143,18 @@ def test_another_error_of_a_metric_is_its_own(registrations) -> None:
     register(Metric("failing", "Failing", lambda p, t: int("x")))  # type: ignore[arg-type, return-value]
     with pytest.raises(ValueError, match="invalid literal"):
         evaluate(persistence, [trajectory()], metrics=("failing",))
+
+
+def test_variances_at_which_the_unit_decides_are_said() -> None:
+    fields = np.random.default_rng(0).standard_normal((9, 4, 4, 2)).astype(np.float32)
+    with pytest.warns(UserWarning, match=r"far above 1e-7 for vrmse, got .*e-0. in trajectory 0; there it depends"):
+        warn_of_vanishing([Trajectory(1e-3 * fields, np.arange(9.0))], ("vrmse",))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_vanishing([Trajectory(fields, np.arange(9.0))], ("vrmse",))
+
+
+def test_what_is_held_out_vanishes_beside_what_came_before() -> None:
+    kept = [of_function(np.full(12, 1e-5))]
+    with pytest.warns(UserWarning, match="from frame 4; relative_l2 says"):
+        warn_of_vanishing(kept, largest=norms_of(of_function(np.ones(12)).fields).max())

@@ -24,7 +24,7 @@ from rdjepa.data.readers import Reading
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.evaluation.aggregate import per_horizon
-from rdjepa.evaluation.evaluate import Forecast, evaluate, warn_of_vanishing
+from rdjepa.evaluation.evaluate import Forecast, evaluate, norms_of, warn_of_vanishing
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import CONTEXT, ForecastModel
 from rdjepa.forecasters.equation import Equation
@@ -142,7 +142,7 @@ def first_look(
     learned, kept = intervals.hold_out([trajectory.fields for trajectory in given], hold_out)
     # trajectories without times of their own
     rest = [Trajectory(fields, np.arange(len(fields), dtype=np.float64)) for fields in kept]
-    warn_of_vanishing(rest)
+    warn_of_vanishing(rest, largest=max(norms_of(fields).max() for fields in learned))
     possible = min(level, math.floor(100 * forecaster.calibration.highest) / 100)
     last = given[-1]
     start = len(last.fields) - FORECASTING.length

@@ -10,6 +10,7 @@ import numpy as np
 from rdjepa.adaptation import intervals
 from rdjepa.checks import of_class
 from rdjepa.data import readers, survey
+from rdjepa.data.borders import UNKNOWN
 from rdjepa.data.fields import MIXED, measured, validate, why_repeated
 from rdjepa.data.readers import Reading
 from rdjepa.data.regrid import has_walls
@@ -139,6 +140,12 @@ def _walls_of_all(trajectories: Sequence[Trajectory], reading: Reading | None) -
         warn(
             f"{walls} of {len(trajectories)} trajectories end at walls and the others wrap around, by what they say or "
             "look like; all are taken to have walls, and --boundary (boundary=) says one for all",
+            Note,
+        )
+    elif walls and not (reading and reading.boundary) and all(each.boundary == UNKNOWN for each in trajectories):
+        warn(
+            "opposite borders of the fields do not fit together, so the domain is taken to end at walls; --boundary "
+            "periodic (boundary=) says otherwise",
             Note,
         )
     return walls > 0

@@ -31,6 +31,11 @@ def progress(label: str) -> Iterator[Callable[..., None]]:
         yield update
 
 
+def error_text(value: float) -> str:
+    """Return an error with four decimals, or with three digits and an exponent where those would hide or bury it."""
+    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e4 else f"{value:.2e}"
+
+
 def error_table(title: str, summaries: dict[str, dict[str, dict[int, float]]], metric: str) -> Table:
     """Return a table of one metric: a row per forecaster, a column per horizon, and the mean over horizons.
 
@@ -47,5 +52,5 @@ def error_table(title: str, summaries: dict[str, dict[str, dict[int, float]]], m
     table.add_column("mean", justify="right", style="bold")
     for name, metrics in summaries.items():
         values = [metrics[metric][h] for h in horizons]
-        table.add_row(name, *(f"{v:.4f}" for v in values), f"{sum(values) / len(values):.4f}")
+        table.add_row(name, *map(error_text, [*values, sum(values) / len(values)]))
     return table

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rdjepa.cli.console import console, progress
+from rdjepa.cli.console import console, error_text, progress
 from rdjepa.cli.options import (
     BASES,
     CURVE_DRAWS,
@@ -115,5 +115,5 @@ def _table(curve: Any) -> Any:
 
 
 def _cell(found: Any) -> str:
-    bars = f" ({found.low:.4f}-{found.high:.4f})" if found.low < found.high else ""
-    return f"{found.mean:.4f}{bars}"
+    bars = f" ({error_text(found.low)} to {error_text(found.high)})" if found.low < found.high else ""
+    return f"{error_text(found.mean)}{bars}"

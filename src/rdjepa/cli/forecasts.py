@@ -211,7 +211,13 @@ def forecast(
         Path | None,
         typer.Option(help="File for the forecast, by default forecast.npz; with --all HDF5, by default forecasts.h5."),
     ] = None,
-    start: Annotated[int | None, typer.Option(min=0, help="First context frame; the last four by default.")] = None,
+    start: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="First context frame, of those that are taken at the forecaster's stride; the last four by default.",
+        ),
+    ] = None,
     frames: Annotated[
         int, typer.Option(min=1, help="Frames to forecast; beyond five the last four forecast frames are fed back.")
     ] = HORIZONS,
@@ -264,8 +270,12 @@ def forecast(
     adapted.require_fitting(trajectories)
     fields = trajectories[0].fields
     first = len(fields) - CONTEXT if start is None else start
+    taken = f", one of every {reading.step} of the file," if reading.step > 1 else ""
     if first + CONTEXT > len(fields):
-        raise DataError(f"expected a start up to {len(fields) - CONTEXT}, got {first}; the trajectory ends there")
+        raise DataError(
+            f"expected a start up to {len(fields) - CONTEXT}, got {first}; the trajectory of {len(fields)} frames"
+            f"{taken} ends there"
+        )
     context, times = fields[first : first + CONTEXT], trajectories[0].times
     bounds: dict[str, Any] = {}
     if level is None:
@@ -281,7 +291,8 @@ def forecast(
         context, future = way.back(context), way.back(future)
     later = times[first + CONTEXT - 1] + (times[1] - times[0]) * np.arange(1, frames + 1)
     write_arrays(out, context=context, forecast=future, times=later, **bounds)
-    console.print(f"frames {first + CONTEXT} to {first + CONTEXT + len(future) - 1} in {out}, shape {future.shape}")
+    last = first + CONTEXT + len(future) - 1
+    console.print(f"frames {first + CONTEXT} to {last}{taken} in {out}, shape {future.shape}")
     if frames > HORIZONS:
         say_growth(adapted, made, reference, known[-1])
         if adapted.stable_frames(known, made) == frames:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from rdjepa.cli.console import console
+from rdjepa.cli.console import console, error_text
 from rdjepa.errors import warn
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def say_growth(forecaster: "Forecaster", made: "np.ndarray", reference: "np.ndar
     for frame in shown:
         table.add_column(str(frame), justify="right")
     for name, errors in found._asdict().items():
-        table.add_row(name, *(f"{errors[frame - 1]:.4f}" for frame in shown))
+        table.add_row(name, *(error_text(errors[frame - 1]) for frame in shown))
     console.print(table)
     if found.skilful == count:
         console.print(f"better than persistence and climatology at all {count} frames that can be compared")

@@ -99,8 +99,11 @@ class Inspection:
         """One line on the suggested stride."""
         if self.stride > 1:
             return f"{self.stride} suggested: these frames change little from one to the next; --stride auto takes it"
-        if self.change > pace.of_sources().high:
+        low, _, high = pace.of_sources()
+        if self.change > high:
             return "1; these frames change more than those of any pretraining system, so save more of them"
+        if self.change < low:
+            return "1; these frames change less than those of any pretraining system, but are too few to leave some out"
         return "1; the frames change about as much as those of the pretraining systems"
 
     def rows(self) -> Iterator[tuple[str, str]]:

@@ -1,17 +1,17 @@
 """Fields on another grid and back: every value is the mean over its cell, and means are kept.
 
-Rows and columns are mapped one after the other, each by a matrix. To fewer cells, a new cell takes from each old one
-the share that it covers: block means where the old number is a multiple. To more cells, a trigonometric polynomial with
-the same means over the old cells is averaged over the new ones; between walls it is that of the field continued by its
-mirror image. So a field that was refined and is averaged again is the same, a constant stays itself, and so does the
-mean over the domain.
+Rows and columns are mapped one after the other, each by a matrix: a trigonometric polynomial with the given means over
+the old cells is averaged over the new ones; between walls it is that of the field continued by its mirror image. Where
+the old number is a multiple of the new one these are block means. So a field that was refined and is averaged again is
+the same, a constant stays itself, and so does the mean over the domain. Shares of old cells would be means too, but of
+steps, whose errors differ from cell to cell: a pattern that stands still, which no equation explains.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from rdjepa.data.borders import WALLS, borders
+from rdjepa.data.borders import UNKNOWN, WALLS, borders
 from rdjepa.data.fields import block_means
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import DataError
@@ -24,7 +24,7 @@ class Regridding:
     Attributes:
         shape: (H, W).
         size: cells per side of the other grid.
-        walls: continue fields by their mirror image where cells are added, not periodically.
+        walls: continue fields by their mirror image, not periodically.
     """
 
     shape: tuple[int, int]
@@ -57,44 +57,31 @@ class Regridding:
         grids = f"{height} x {width} to {size} x {size} points"
         if height % size == 0 and width % size == 0:
             return f"averaged over blocks of {height // size} x {width // size}, {grids}"
-        finer = "mirrored at the walls" if self.walls else "continued periodically"
-        ways = {
-            "averaged by area" if n > size else f"refined by Fourier series, {finer}" for n in self.shape if n != size
-        }
-        return f"{' and '.join(sorted(ways))}, {grids}"
+        ways = {"averaged" if n > size else "refined" for n in self.shape if n != size}
+        beyond = "mirrored at the walls" if self.walls else "continued periodically"
+        return f"{' and '.join(sorted(ways))} by Fourier series, {beyond}, {grids}"
 
 
 def has_walls(trajectory: Trajectory, said: str | None = None) -> bool:
-    """Return whether a trajectory has walls: as is said of it, else by its own word, or by opposite borders.
-
-    One that was simulated here, which has a key, knows it; other files may say "periodic" for want of anything better.
-    """
+    """Return whether a trajectory has walls: as is said of it, else by its own word, or else by opposite borders."""
     if said is not None:
         return said == WALLS
-    simulated = trajectory.key is not None
-    return trajectory.boundary != "periodic" or (not simulated and WALLS in borders(trajectory.fields))
+    return trajectory.says_walls or (trajectory.boundary == UNKNOWN and WALLS in borders(trajectory.fields))
 
 
-def averaging(old: int, new: int) -> np.ndarray:
-    """Return the matrix (new, old) of averages by area, for new <= old: exact for constants, and keeps the mean."""
-    left, right = (np.arange(new)[:, None] + side for side in (0.0, 1.0))
-    starts, ends = np.arange(old) * (new / old), (np.arange(old) + 1) * (new / old)
-    return np.clip(np.minimum(right, ends) - np.maximum(left, starts), 0.0, None)
-
-
-def refining(old: int, new: int, walls: bool = False) -> np.ndarray:
-    """Return the matrix (new, old) from cell means to those of more cells, through a trigonometric polynomial.
+def cell_means(old: int, new: int, walls: bool = False) -> np.ndarray:
+    """Return the matrix (new, old) from the means over some cells to those over others, of a trigonometric polynomial.
 
     The mean of exp(2 pi i k x) over a cell of n is that at its center times sinc(k / n), so a coefficient
     of the polynomial is the discrete one over sinc(k / old), which is at most pi / 2 larger.
 
     Args:
         old: number of given cells.
-        new: number of wanted cells, at least as many.
+        new: number of wanted cells.
         walls: continue by the mirror image, which leaves cosines only.
     """
     if walls:
-        whole = refining(2 * old, 2 * new)[:new]
+        whole = cell_means(2 * old, 2 * new)[:new]
         return whole[:, :old] + whole[:, : old - 1 : -1]
     waves = np.arange(1, old // 2 + 1)
     weights = np.where(2 * waves == old, 1.0, 2.0) * np.sinc(waves / new) / np.sinc(waves / old)
@@ -121,4 +108,4 @@ def _between(fields: np.ndarray, old: tuple[int, int], new: tuple[int, int], wal
 
 
 def _matrix(old: int, new: int, walls: bool) -> np.ndarray:
-    return averaging(old, new) if new <= old else refining(old, new, walls)
+    return cell_means(old, new, walls)

@@ -102,6 +102,7 @@ class _Found:
     said: dict[str, None] = field(default_factory=dict)
     refused: dict[str, None] = field(default_factory=dict)
     ways: dict[str, list[float]] = field(default_factory=dict)
+    tiles: bool = False
     contents: list[bytes] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
     frames: list[int] = field(default_factory=list)
@@ -173,10 +174,11 @@ class _Found:
             self.refused[str(error)] = None
             return
         if grid is not None and self.last is not None:
-            seen = WALLS in self._borders() or recording.boundary not in (None, PERIODIC)
+            seen = recording.boundary != PERIODIC if recording.boundary else WALLS in self._borders()
             way = Regridding(recording.grid, grid, reading.boundary == WALLS if reading.boundary else seen)
             if recording.grid != (grid, grid) and self.last.shape[:2] == recording.grid:
                 self.ways.setdefault(way.method(), []).append(way.loss(self.last))
+                self.tiles = list(self.grids) == [(self.last.shape[0],) * 2] and self.last.shape[0] > grid
 
     def _borders(self) -> tuple[str, str]:
         """Return what most pieces show that show anything; for rows and for columns."""
@@ -203,6 +205,8 @@ class _Found:
         for method, losses in self.ways.items():
             error = float(np.sqrt(np.mean(np.square(losses))))
             steps.append(f"with --resample fields are {method}, there and back changes them by {error:.2g}")
+        if self.tiles:
+            steps.append("with --tile they keep their points")
         count = f"{self.windows} windows of {FORECASTING.context} + {FORECASTING.max_offset} frames"
         return "; ".join([*steps, count]), True
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rdjepa.checks import Size, checked
+from rdjepa.data.borders import PERIODIC, UNKNOWN
 from rdjepa.data.fields import block_means
 from rdjepa.errors import ArgumentError
 from rdjepa.pde.distance import Nearest
@@ -66,7 +67,7 @@ class Trajectory:
         kind: kind of equation that was drawn, where a system has several; "" otherwise.
         nearest: the nearest held-out equation, where the system keeps a distance to some; None otherwise.
         length: side length of the square domain.
-        boundary: "periodic", or the kind of wall.
+        boundary: "periodic", the kind of wall, or "unknown".
         software: package -> version that made it.
     """
 
@@ -78,10 +79,15 @@ class Trajectory:
     rejected: tuple[str, ...] = ()
     initial_condition: str = ""
     length: float = 1.0
-    boundary: str = "periodic"
+    boundary: str = UNKNOWN
     software: Mapping[str, str] = field(default_factory=dict)
     kind: str = ""
     nearest: Nearest | None = None
+
+    @property
+    def says_walls(self) -> bool:
+        """Whether its boundary is a wall by its own word."""
+        return self.boundary not in (PERIODIC, UNKNOWN)
 
     def coarsened(self, size: int) -> "Trajectory":
         """Return it with fields averaged over blocks of points to `size` points per side; itself if they are not finer.
@@ -121,7 +127,7 @@ class Trajectory:
                 f"expected the package xarray, got no {error.name}; install it with: pip install 'rdjepa[formats]'"
             ) from error
         _, height, width, components = self.fields.shape
-        shift = 0.5 * (self.boundary != "periodic")
+        shift = 0.5 * self.says_walls
         return xarray.DataArray(
             self.fields,
             dims=("time", "y", "x", "component"),
@@ -143,7 +149,7 @@ class Trajectory:
         frames, height, width, components = self.fields.shape
         facts = {
             "frames": f"{frames}, t = {self.times[0]:.4g} to {self.times[-1]:.4g}",
-            "grid": f"{height} x {width}, {components} components, side {self.length:g}, {self.boundary}",
+            "grid": f"{height} x {width}, {components} components, side {self.length:g}, boundary {self.boundary}",
         }
         if self.coefficients:
             facts["coefficients"] = ", ".join(f"{name} = {value:.4g}" for name, value in self.coefficients.items())

@@ -126,7 +126,7 @@ def _write_dimensions(file: h5py.File, trajectory: Trajectory) -> None:
     time = group.create_dataset("time", data=np.asarray(trajectory.times, dtype=np.float32))
     _flag(time, sample=False, time=True)
     # The points of a periodic grid start at 0; between walls they are cell centers.
-    shift = 0.0 if trajectory.boundary == "periodic" else 0.5
+    shift = 0.5 * trajectory.says_walls
     for name, points in zip(("y", "x"), trajectory.fields.shape[1:3], strict=True):
         line = (np.arange(points) + shift) * (trajectory.length / points)
         _flag(group.create_dataset(name, data=line.astype(np.float32)), sample=False, time=False)
@@ -134,7 +134,7 @@ def _write_dimensions(file: h5py.File, trajectory: Trajectory) -> None:
 
 def _write_boundaries(file: h5py.File, trajectory: Trajectory) -> None:
     boundaries = file.create_group("boundary_conditions")
-    kind = PERIODIC if trajectory.boundary == "periodic" else WALL
+    kind = WALL if trajectory.says_walls else PERIODIC
     for name, points in zip(("y", "x"), trajectory.fields.shape[1:3], strict=True):
         group = boundaries.create_group(f"{name}_{kind.lower()}")
         group.attrs["associated_dims"] = _strings((name,))

@@ -14,7 +14,9 @@ from rdjepa.progress import Progress
 
 Forecast = Callable[[np.ndarray], np.ndarray]
 RELATIVE = "relative_l2"
+SCALED = "vrmse"
 NEARLY_ZERO = 1e-4  # norm of a field, of the largest in its trajectory
+SMALL_VARIANCE = 1e-5  # a hundred times what the metric adds to it
 SCORED = 4  # windows per call of a metric: they fit into the processor's cache, which is twice as fast as all at once
 Observer = Callable[[str, np.ndarray, np.ndarray], None]
 
@@ -87,18 +89,40 @@ def evaluate(
     return rows
 
 
-def warn_of_vanishing(trajectories: Sequence[Trajectory], metrics: Sequence[str] = (RELATIVE,)) -> None:
-    """Warn where the relative error is huge because there is hardly anything to forecast; its value stays as it is."""
+def warn_of_vanishing(
+    trajectories: Sequence[Trajectory], metrics: Sequence[str] = (RELATIVE,), largest: float = 0.0
+) -> None:
+    """Warn where errors are relative to hardly anything: huge, or small for the unit's sake; they stay as they are.
+
+    Args:
+        trajectories: that errors are measured on.
+        metrics: that are measured.
+        largest: norm of a frame that is none of theirs, but of the same recording.
+    """
     for position, trajectory in enumerate(trajectories if RELATIVE in metrics else ()):
-        norms = np.array([np.linalg.norm(frame.astype(np.float64)) for frame in trajectory.fields])
-        small = np.flatnonzero(norms[FORECASTING.context :] <= NEARLY_ZERO * norms.max())
+        norms = norms_of(trajectory.fields)
+        small = np.flatnonzero(norms[FORECASTING.context :] <= NEARLY_ZERO * max(largest, norms.max()))
         if len(small):
             warn(
                 f"expected fields to measure a relative error against, got nearly zero ones in "
                 f"{trajectory.key or f'trajectory {position}'} from frame {FORECASTING.context + small[0]}; "
                 f"{RELATIVE} says little there, so look at another metric, or leave these frames out"
             )
-            return
+            break
+    for position, trajectory in enumerate(trajectories if SCALED in metrics else ()):
+        variances = trajectory.fields[FORECASTING.context :].var(axis=(1, 2), dtype=np.float64)
+        if len(variances) and variances.min() <= SMALL_VARIANCE:
+            warn(
+                f"expected fields whose variance is far above 1e-7 for {SCALED}, got {variances.min():.2g} in "
+                f"{trajectory.key or f'trajectory {position}'}; there it depends on the unit, so give them in a larger "
+                "one, or look at another metric"
+            )
+            break
+
+
+def norms_of(fields: np.ndarray) -> np.ndarray:
+    """Return the Euclidean norm of every frame of (T, H, W, C), (T,)."""
+    return np.array([np.linalg.norm(frame.astype(np.float64)) for frame in fields])
 
 
 def _errors(

@@ -43,7 +43,8 @@ def mse(prediction: Any, reference: Any) -> np.ndarray:
 def vrmse(prediction: Any, reference: Any) -> np.ndarray:
     """Return the root of the mean squared error over the spatial variance plus 1e-7, averaged over components.
 
-    It is 1 for a prediction of each component's own spatial mean. Source: the metric of The Well.
+    It is 1 for a prediction of each component's own spatial mean where the variance is far above 1e-7; elsewhere it
+    depends on the unit of the fields. Source: the metric of The Well.
     """
     predicted, true = _pair(prediction, reference)
     error = np.square(predicted - true).mean(axis=(-3, -2))

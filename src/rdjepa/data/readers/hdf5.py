@@ -10,6 +10,7 @@ import numpy as np
 
 from rdjepa.checks import checked
 from rdjepa.data import store, well
+from rdjepa.data.borders import UNKNOWN
 from rdjepa.data.readers import catalog
 from rdjepa.data.readers.packed import unpacked
 from rdjepa.data.readers.reading import Reading
@@ -95,7 +96,7 @@ def _read_ours(path: Path, file: h5py.File, reading: Reading) -> Iterator[Record
             well.COMPONENT_NAMES,
             np.array(record.times, dtype=np.float64),
             record.length,
-            record.boundary,
+            None if record.boundary == UNKNOWN else record.boundary,
             whole=lambda _: store.read(path),
         )
 
@@ -129,13 +130,14 @@ def _read_the_well(path: Path, file: h5py.File, reading: Reading) -> Iterator[Re
     )
 
 
-def _boundary(file: h5py.File) -> str:
-    """Return the kind of the first wall; "periodic" if there is none, or the file has no boundary conditions."""
-    for group in file.get("boundary_conditions", {}).values():
+def _boundary(file: h5py.File) -> str | None:
+    """Return the kind of the first wall, "periodic" if there is none, or None without boundary conditions."""
+    groups = list(file.get("boundary_conditions", {}).values())
+    for group in groups:
         kind = str(group.attrs["bc_type"])
         if kind.upper() != well.PERIODIC:
             return str(group.attrs.get("kind", kind.lower()))
-    return "periodic"
+    return "periodic" if groups else None
 
 
 def _scalars(file: h5py.File) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rdjepa.checks import of_class
 from rdjepa.data import fields as checks
-from rdjepa.data.borders import PERIODIC, WALLS
+from rdjepa.data.borders import WALLS
 from rdjepa.data.fields import COMPONENTS
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import Recording
@@ -254,7 +254,7 @@ def _complete(
     checks.require_times(times, len(fields))
     said: dict[str, Any] = {name: getattr(reading, name) for name in ("length", "boundary")}
     said = {name: value for name, value in said.items() if value is not None}
-    if walls and recording.boundary in (None, PERIODIC):
+    if walls and recording.boundary is None:
         said.setdefault("boundary", WALLS)
     if whole is None:
         return Trajectory(fields, np.asarray(times, dtype=np.float64), **(recording.properties(index) | said))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rdjepa.checks import usable_path
+from rdjepa.data.borders import UNKNOWN
 from rdjepa.data.fields import require_axes
 from rdjepa.data.readers import hdf5, matlab, named, numpy_files, pictures, zarr_stores
 from rdjepa.data.readers.catalog import natural
@@ -96,7 +97,7 @@ def _of_trajectory(trajectory: Trajectory) -> Recording:
         "as a trajectory has them",
         times=np.asarray(trajectory.times),
         length=trajectory.length,
-        boundary=trajectory.boundary,
+        boundary=None if trajectory.boundary == UNKNOWN else trajectory.boundary,
         whole=lambda _: trajectory,
     )
 
