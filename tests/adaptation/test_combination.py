@@ -117,6 +117,21 @@ def test_many_trajectories_are_forecast_in_parts(monkeypatch):
         np.testing.assert_allclose(found[:, h, c], least(moments[h, c].numpy()), atol=2e-3)
 
 
+@pytest.mark.parametrize(("support", "most"), [(TENSORS, 3 * 2), (TENSORS[:1], 2)])
+def test_of_long_trajectories_a_few_windows_tell(monkeypatch, support, most):
+    monkeypatch.setattr("rdjepa.adaptation.combination.MOST", 2)
+    seen = []
+
+    class Counted(Told):
+        def predict(self, *features):
+            seen.extend(features[0])
+            return super().predict(*features)
+
+    network = Counted(SUPPORT, 1.0)
+    combined(network, support)
+    assert len(seen) == most
+
+
 def test_units_and_constants_do_not_matter():
     units = Normalizer((3.0, -7.0), (0.5, 20.0))
     other = [(fields * [0.5, 20.0] + [3.0, -7.0]).astype(np.float32) for fields in SUPPORT]

@@ -28,6 +28,7 @@ from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Corrected, Linear
 
 TOGETHER = 8  # windows in memory
+MOST = 64  # windows of a trajectory that tell the shares: each has an equation to be fitted; longer ones have no more
 ROUNDING = 1e-12  # of second moments
 
 
@@ -68,7 +69,9 @@ def combined(network: ForecastModel, support: Sequence[Tensor], walls: bool = Fa
         fits = [Linear.fit(others).to(device)] if several else []
         equation = Equation.fit(others, walls) if others else Equation(network.components, walls).to(device)
         for fields in pieces[part::PARTS]:
-            cut = FORECASTING.stack(fields, FORECASTING.starts(len(fields))[::EVERY])
+            starts = FORECASTING.starts(len(fields))[::EVERY]
+            few = np.linspace(0, len(starts) - 1, min(len(starts), MOST // (1 if several else len(pieces)))).astype(int)
+            cut = FORECASTING.stack(fields, [starts[i] for i in few])
             for context, targets in zip(cut.context.split(TOGETHER), cut.targets.split(TOGETHER), strict=True):
                 alone, (own, g) = network(context).float(), blending(context, equation)
                 made = torch.stack(

@@ -199,6 +199,8 @@ def adapt(
 
     decision = Decision(settings.steps, 0.0 if retain == AUTO else float(retain))
     if continues and settings.steps and not rehearses:  # the network as it is tells how to go on
+        if progress and AUTO in (base, retain):
+            progress(0, settings.steps, "measuring errors before any update")
         asked = {"combines": base == AUTO, "retains": retain == AUTO, "shortens": steps is None}
         decision = _decided(decision, forecaster, data, learned, support, statistics, **asked)
     elif continues and base == AUTO:

@@ -132,7 +132,6 @@ def adapt(
     )
     reading = reading_of(field, axes, components, interval, length, boundary)
     pace, share = stride_of(stride), share_of(retain)
-    verb = "replaced" if out.exists() else "saved"
     with progress("adapt") as update:
         # `api.adapt` reads the data itself, after it has checked the cheaper arguments
         forecaster = api.adapt(
@@ -158,6 +157,7 @@ def adapt(
         )
     count, losses = len(forecaster.record["frames"]), forecaster.losses
     learned = f"loss {losses[0]:.4f} to {losses[-1]:.4f}" if losses else "no update, only their field statistics"
+    verb = "replaced" if out.exists() else "saved"
     forecaster.save(out, force=force)
     console.print(f"{count} {'trajectory' if count == 1 else 'trajectories'}, {learned}; {verb} {out}")
     say_retention(forecaster)
