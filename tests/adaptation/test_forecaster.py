@@ -7,6 +7,7 @@ import pytest
 
 import rdjepa
 from rdjepa import forecasters
+from rdjepa.data import readers
 from rdjepa.data.fields import with_second
 from rdjepa.errors import ArgumentError, DataError, Note
 from rdjepa.forecasters.fno import Config
@@ -154,6 +155,43 @@ def test_another_frame_interval_than_that_of_adaptation_is_said(tmp_path):
     halved = adapt(timed(0, 0.1), stride=2)
     assert halved.record["interval"] == pytest.approx(0.2)
     assert not any("apart" in each for each in notes(lambda: rdjepa.evaluate(halved, [timed(1, 0.1), movie(2)])))
+
+
+def test_an_interval_of_one_is_one_that_is_known():
+    (said,) = notes(lambda: rdjepa.evaluate(adapt(timed(0, 1.0)), timed(1, 0.5)))
+    assert said.startswith("frames lie 0.5 apart in time, 1 in adaptation")
+    (said,) = notes(lambda: rdjepa.evaluate(adapt(timed(0, 2.0)), timed(1, 1.0)))
+    assert said.startswith("frames lie 1 apart in time, 2 in adaptation")
+
+
+def named(path, seed, first, second):
+    np.savez(path, **dict(zip((first, second), np.moveaxis(movie(seed), -1, 0), strict=True)))
+    return path
+
+
+def test_components_are_known_again_by_their_names(tmp_path):
+    learned, other = named(tmp_path / "a.npz", 0, "u", "v"), named(tmp_path / "b.npz", 1, "u", "v")
+    turned = rdjepa.load_forecaster(
+        adapt(learned, reading=rdjepa.Reading(field="v,u")).save(tmp_path / "turned.safetensors")
+    )
+    assert turned.record["names"] == ["v", "u"]
+    by_hand = rdjepa.evaluate(turned, movie(1)[..., ::-1])
+    assert rdjepa.evaluate(turned, other) == by_hand == rdjepa.evaluate(turned, movie(1)[..., ::-1])
+    assert rdjepa.evaluate(turned, movie(1)) != by_hand  # without names they are as they are
+    assert any(
+        "components are taken in the order v, u" in each for each in notes(lambda: rdjepa.evaluate(turned, other))
+    )
+    strange = named(tmp_path / "c.npz", 1, "a", "b")
+    said = notes(lambda: rdjepa.evaluate(turned, strange))
+    assert "components are called a, b and v, u; they are taken in this order" in said
+    assert rdjepa.evaluate(turned, strange) == rdjepa.evaluate(turned, movie(1))
+
+
+def test_components_of_several_files_are_in_the_order_of_the_first(tmp_path):
+    one, other = named(tmp_path / "a.npz", 0, "u", "v"), named(tmp_path / "b.npz", 1, "v", "u")
+    first, second = readers.load([one, other])
+    assert first.names == second.names == ("u", "v")
+    assert np.array_equal(second.fields, movie(1)[..., ::-1])
 
 
 def test_intervals_and_boundaries_that_differ_in_a_support_are_said():

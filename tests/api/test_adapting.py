@@ -161,6 +161,19 @@ def test_that_nothing_stands_beside_a_network_is_said(tiny, options, why):
 
 
 @pytest.mark.parametrize(
+    ("reading", "spacing"),
+    [(None, [1.0, 5 / 3]), (rdjepa.Reading(spacing=(0.5, 0.6)), [1.0, 2.0]), (rdjepa.Reading(spacing=(5, 3)), None)],
+)
+def test_the_equation_knows_how_far_points_of_a_squeezed_grid_lie_apart(tiny, tmp_path, reading, spacing):
+    wide = np.random.default_rng(0).standard_normal((10, 48, 80, 2)).astype(np.float32)
+    with pytest.warns(Note, match="Equations take cells of the data for squares, unless --spacing"):
+        made = rdjepa.adapt(pretrained(), wide, steps=1, resample=True, reading=reading, device="cpu")
+    for each in (made, rdjepa.load_forecaster(made.save(tmp_path / "a.safetensors"))):
+        found = each.parts()["equation"].model.settings().get("spacing")
+        assert found == (spacing and pytest.approx(spacing))
+
+
+@pytest.mark.parametrize(
     ("options", "walls"),
     [
         ({}, False),  # nothing happens at the borders
@@ -174,7 +187,7 @@ def test_the_equation_goes_by_what_is_said_of_the_borders(tiny, options, walls):
     fields = np.zeros((10, 64, 64, 2), np.float32)
     fields[:, 16:48, 16:48] = np.random.default_rng(0).standard_normal((10, 32, 32, 2))
     made = rdjepa.adapt(pretrained(), fields, steps=1, device="cpu", **options)
-    assert made.parts()["equation"].model.walls == walls
+    assert made.parts()["equation"].model.settings()["walls"] == walls
 
 
 @pytest.mark.parametrize(

@@ -80,9 +80,9 @@ def test_all_forecasters_of_a_curve_are_told_the_same_domain(monkeypatch):
         told.append(settings["reading"].boundary)
         return adapt(*given, **settings)
 
-    def fitting(model, walls, *given):
-        told.append("walls" if walls else "periodic")
-        return simple(model, walls, *given)
+    def fitting(model, domain, *given):
+        told.append("walls" if domain.walls else "periodic")
+        return simple(model, domain, *given)
 
     monkeypatch.setattr("rdjepa.api.evaluating.adapt", adapting)
     monkeypatch.setattr("rdjepa.api.evaluating._simple", fitting)

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from rdjepa.forecasters.cubic import BANDS, STEPS, Advance, _diffusion, monomials_of, squares
+from rdjepa.forecasters.domain import PLAIN, Domain
 
 HIGH = torch.full((1, 2, 1, 1), 9.0, dtype=torch.float64)
 BOUNDS = (-HIGH, HIGH)
@@ -24,16 +25,18 @@ def test_there_are_as_many_monomials_as_exponents_of_sum_three_or_less():
     assert [len(monomials_of(components)) for components in (1, 2, 3)] == [4, 10, 20]
 
 
+@pytest.mark.parametrize("distance", [1.0, 1.25])
 @pytest.mark.parametrize("walls", [False, True], ids=["periodic", "walls"])
-def test_waves_decay_as_the_five_point_laplacian_has_them(walls):
+def test_waves_decay_as_the_five_point_laplacian_has_them(walls, distance):
     x = np.arange(16)
     wave = np.cos(np.pi * 3 * (x + 0.5) / 16) if walls else np.cos(2 * np.pi * 3 * x / 16)
-    rate = 2 - 2 * np.cos(np.pi * 3 / 16 if walls else 2 * np.pi * 3 / 16)
+    rate = (2 - 2 * np.cos(np.pi * 3 / 16 if walls else 2 * np.pi * 3 / 16)) / distance**2
     times = torch.tensor([[0.0], [0.7], [40.0]], dtype=torch.float64)
-    made = _diffusion(times, 16, walls) @ torch.from_numpy(wave)
+    made = _diffusion(times, 16, walls, distance) @ torch.from_numpy(wave)
     np.testing.assert_allclose(made, np.exp(-rate * times.numpy()) * wave, atol=1e-12)
-    np.testing.assert_allclose(_diffusion(times, 16, walls).sum(1), np.ones((3, 16)), atol=1e-12)  # nothing is lost
-    assert _diffusion(times, 16, walls).min() > -1e-12  # and no new extremes are made
+    found = _diffusion(times, 16, walls, distance)
+    np.testing.assert_allclose(found.sum(1), np.ones((3, 16)), atol=1e-12)  # nothing is lost
+    assert found.min() > -1e-12  # and no new extremes are made
 
 
 def test_steps_are_of_second_order_and_exact_without_diffusion_up_to_the_fourth(monkeypatch):
@@ -42,7 +45,7 @@ def test_steps_are_of_second_order_and_exact_without_diffusion_up_to_the_fourth(
         ends = []
         for steps in (2, 4, 8):
             monkeypatch.setattr("rdjepa.forecasters.cubic.STEPS", steps)
-            advance, end = Advance(coefficients(size=0.3, diffusion=diffusion), BOUNDS, (8, 8), False), state
+            advance, end = Advance(coefficients(size=0.3, diffusion=diffusion), BOUNDS, (8, 8), PLAIN), state
             for _ in range(steps):
                 end = advance(end)
             ends.append(end)
@@ -51,7 +54,7 @@ def test_steps_are_of_second_order_and_exact_without_diffusion_up_to_the_fourth(
 
 
 def test_the_turn_is_the_derivative_of_the_kinetics():
-    advance, state, along = Advance(coefficients(), BOUNDS, (6, 6), False), drawn(1, 2, 6, 6), drawn(1, 2, 6, 6, seed=1)
+    advance, state, along = Advance(coefficients(), BOUNDS, (6, 6), PLAIN), drawn(1, 2, 6, 6), drawn(1, 2, 6, 6, seed=1)
     _, expected = torch.autograd.functional.jvp(lambda x: advance.react(x)[0], state, along)
     made = torch.einsum("bijhw,bjhw->bihw", advance.turn(advance.react(state)[1]), along)
     torch.testing.assert_close(made, expected)
@@ -61,11 +64,11 @@ def test_the_turn_is_the_derivative_of_the_kinetics():
 def test_derivatives_are_those_of_what_is_missed(walls):
     frames, weights = drawn(2, 3, 2, 8, 6, size=0.5).cumsum(1), coefficients(2)
     bounds = (BOUNDS[0].expand(2, -1, -1, -1), BOUNDS[1].expand(2, -1, -1, -1))
-    here = squares(frames, weights, bounds, walls)
+    here = squares(frames, weights, bounds, Domain(walls))
     for place in ((0, 0), (0, 4), (1, 7), (1, 10)):
         step = torch.zeros_like(weights)
         step[:, place[0], place[1]] = 1e-4
-        ahead, behind = (squares(frames, weights + sign * step, bounds, walls).value for sign in (1, -1))
+        ahead, behind = (squares(frames, weights + sign * step, bounds, Domain(walls)).value for sign in (1, -1))
         # value - 2 cross d: what the trapezoidal rule leaves out of it is of second order in the step
         torch.testing.assert_close(
             -2 * here.cross[..., place[0] * 11 + place[1]], (ahead - behind) / 2e-4, rtol=0.1, atol=1e-3
@@ -74,21 +77,21 @@ def test_derivatives_are_those_of_what_is_missed(walls):
 
 def test_squares_foretell_those_nearby_and_their_gram_is_no_less_than_zero():
     frames, weights, away = drawn(1, 4, 2, 12, 12, size=0.1).cumsum(1), coefficients(), drawn(1, 2, 11, size=1e-3)
-    gram, cross, value = squares(frames, weights, BOUNDS, False).summed()
+    gram, cross, value = squares(frames, weights, BOUNDS, PLAIN).summed()
     d = away.flatten(1)
     foretold = value - 2 * (cross * d).sum(1) + torch.einsum("bi,bij,bj->b", d, gram, d)
-    there = squares(frames, weights + away, BOUNDS, False).value.sum(1)
+    there = squares(frames, weights + away, BOUNDS, PLAIN).value.sum(1)
     assert (there - foretold).abs() < 0.1 * (there - value).abs()
     assert torch.linalg.eigvalsh(gram).min() > -1e-6 * gram.diagonal(dim1=1, dim2=2).max()
 
 
 def test_a_part_is_of_its_interval_and_its_rows():
     frames, weights = drawn(1, 3, 2, 10, 6, size=0.5).cumsum(1), coefficients(diffusion=(0.0, 0.0))
-    whole = squares(frames, weights, BOUNDS, False)
+    whole = squares(frames, weights, BOUNDS, PLAIN)
     assert whole.value.shape == (1, 2 * BANDS)
     changed = frames.clone()
     changed[0, -1, :, -1] += 1.0  # a row of the last band, at the end of the last interval
-    parts = squares(changed, weights, BOUNDS, False)
+    parts = squares(changed, weights, BOUNDS, PLAIN)
     for one, other in zip(whole, parts, strict=True):
         same = [torch.equal(one[0, part], other[0, part]) for part in range(2 * BANDS)]
         assert same[:-1] == [True] * (2 * BANDS - 1) and (one is whole.gram or not same[-1])
@@ -96,10 +99,10 @@ def test_a_part_is_of_its_interval_and_its_rows():
 
 def test_a_path_of_the_equation_itself_misses_nothing():
     weights, state = coefficients(), drawn(1, 2, 8, 8, size=0.3)
-    advance, path = Advance(weights, BOUNDS, (8, 8), False), [state]
+    advance, path = Advance(weights, BOUNDS, (8, 8), PLAIN), [state]
     for _ in range(2):
         for _ in range(STEPS):
             state = advance(state)
         path.append(state)
-    found = squares(torch.stack(path, dim=1), weights, BOUNDS, False)
+    found = squares(torch.stack(path, dim=1), weights, BOUNDS, PLAIN)
     assert found.value.max() < 1e-25 and found.cross.abs().max() < 1e-10

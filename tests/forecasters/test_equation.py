@@ -10,6 +10,7 @@ from rdjepa.errors import ArgumentError
 from rdjepa.forecasters import cubic, equation
 from rdjepa.forecasters.base import CONTEXT, HORIZONS
 from rdjepa.forecasters.cubic import Squares, monomials_of, squares
+from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.equation import Equation, Remembering
 
 DIFFUSION = (0.32, 0.16)
@@ -23,13 +24,22 @@ def excitable(u, v):
     return 4 * u * (1 - u) * (u - 0.1) - v, 0.2 * (u - v)
 
 
-def laplacian(x, walls):
+def laplacian(x, walls, spacing):
     x = np.pad(x, [(0, 0), (1, 1), (1, 1)], mode="edge" if walls else "wrap")
-    return x[:, 2:, 1:-1] + x[:, :-2, 1:-1] + x[:, 1:-1, 2:] + x[:, 1:-1, :-2] - 4 * x[:, 1:-1, 1:-1]
+    inner = 2 * x[:, 1:-1, 1:-1]
+    along, across = x[:, 2:, 1:-1] + x[:, :-2, 1:-1] - inner, x[:, 1:-1, 2:] + x[:, 1:-1, :-2] - inner
+    return along / spacing[0] ** 2 + across / spacing[1] ** 2
 
 
 def solved_by(
-    kinetics, frames=CONTEXT + HORIZONS, walls=False, seed=0, interval=1.0, size=(24, 20), spread=(0.15, 0.08)
+    kinetics,
+    frames=CONTEXT + HORIZONS,
+    walls=False,
+    seed=0,
+    interval=1.0,
+    size=(24, 20),
+    spread=(0.15, 0.08),
+    spacing=(1.0, 1.0),
 ):
     """Integrate smooth random fields by fourth-order Runge-Kutta with small steps; return (frames, 2, H, W)."""
     rng = np.random.default_rng(seed)
@@ -40,7 +50,7 @@ def solved_by(
     )
 
     def rate(x):
-        return np.stack(kinetics(*x)) + np.reshape(DIFFUSION, (2, 1, 1)) * laplacian(x, walls)
+        return np.stack(kinetics(*x)) + np.reshape(DIFFUSION, (2, 1, 1)) * laplacian(x, walls, spacing)
 
     found, h = [state], interval / 20
     for _ in range(frames - 1):
@@ -57,10 +67,12 @@ def coefficient(found, component, *monomial):
     return found[0, component, monomials_of(2).index(monomial)].item()
 
 
-@pytest.mark.parametrize("walls", [False, True], ids=["periodic", "walls"])
-def test_four_frames_tell_the_equation_and_their_future(walls):
-    fields = solved_by(gray_scott, walls=walls)
-    model = Equation(2, walls)
+@pytest.mark.parametrize(
+    "domain", [PLAIN, Domain(True), Domain(spacing=(1.0, 1.5))], ids=["periodic", "walls", "oblong"]
+)
+def test_four_frames_tell_the_equation_and_their_future(domain):
+    fields = solved_by(gray_scott, walls=domain.walls, spacing=domain.spacing)
+    model = Equation(2, domain)
     model.low, model.high = fields.amin((0, 2, 3)), fields.amax((0, 2, 3))  # states stay in the range that is known
     found = model.coefficients(fields[None, :CONTEXT])
     for component, monomial, expected in (
@@ -95,7 +107,7 @@ def test_no_iteration_misses_more(monkeypatch):
     monkeypatch.setattr(equation, "ENOUGH", 0.0)
     found = model.coefficients(noisy)
     assert len(values) == equation.ITERATIONS + 2
-    missed = cubic.squares(noisy, found, model._bounds(noisy), False).value.sum(1)
+    missed = cubic.squares(noisy, found, model._bounds(noisy), PLAIN).value.sum(1)
     torch.testing.assert_close(missed, torch.stack(values).amin(0))
 
 
@@ -203,7 +215,7 @@ def test_how_many_steps_are_in_memory_does_not_matter(monkeypatch):
 
 def test_a_saved_one_forecasts_the_same():
     fields = solved_by(gray_scott, frames=12, walls=True)
-    model = Equation.fit([fields], walls=True)
+    model = Equation.fit([fields], Domain(walls=True, spacing=(1.0, 1.25)))
     again = Equation.from_settings(model.settings())
     again.load_state_dict(model.state_dict())
     torch.testing.assert_close(again(fields[None, :CONTEXT]), model(fields[None, :CONTEXT]))

@@ -20,6 +20,7 @@ from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError, DivergenceError
 from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.loss import forecast_loss, log_magnitude
 from rdjepa.models.device import autocast, note_emulation
 from rdjepa.models.replay import Replayed
@@ -106,7 +107,7 @@ def fitted(
     support: Sequence[np.ndarray],
     normalizer: Normalizer,
     device: torch.device = CPU,
-    walls: bool = False,
+    domain: Domain = PLAIN,
 ) -> ForecastModel:
     """Return a forecaster, on a device, fitted to a support as far as that takes no update.
 
@@ -115,12 +116,12 @@ def fitted(
         support: trajectories (T, H, W, C), in physical units.
         normalizer: their field statistics.
         device: of the computation, and of the result.
-        walls: whether fields end at walls.
+        domain: how it ends, and how far points lie apart.
 
     Raises:
         ArgumentError: trajectories that are too short.
     """
-    return model.fitted_to(standardized(support, normalizer, device), walls).to(device)
+    return model.fitted_to(standardized(support, normalizer, device), domain).to(device)
 
 
 def windows(model: ForecastModel, support: Sequence[Tensor], rehearsed: Sequence[Tensor] = ()) -> Windows:

@@ -24,6 +24,7 @@ from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
 from rdjepa.forecasters.combined import COMBINED, EVERY, PARTS, Combined, blending
+from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Corrected, Linear
 
@@ -42,14 +43,14 @@ def correcting(network: ForecastModel, support: Sequence[Tensor]) -> Corrected:
 
 
 @torch.no_grad()
-def combined(network: ForecastModel, support: Sequence[Tensor], walls: bool = False) -> tuple[Combined, float]:
+def combined(network: ForecastModel, support: Sequence[Tensor], domain: Domain = PLAIN) -> tuple[Combined, float]:
     """Combine a network, as it is before any update, with the simple forecasts, in the shares of least error.
 
     Args:
         network: it becomes part of what is returned.
         support: standardized trajectories (T, C, H, W), on the device of the network and of the result. Of a single one
             the linear forecast has no share.
-        walls: whether fields end at walls.
+        domain: how it ends, and how far points lie apart.
 
     Returns:
         The combination, and the norm of its errors over that of the standardized fields, where the shares were found.
@@ -67,7 +68,7 @@ def combined(network: ForecastModel, support: Sequence[Tensor], walls: bool = Fa
     for part in range(min(PARTS, len(pieces))):
         others = [fields for i, fields in enumerate(pieces) if i % PARTS != part]
         fits = [Linear.fit(others).to(device)] if several else []
-        equation = Equation.fit(others, walls) if others else Equation(network.components, walls).to(device)
+        equation = Equation.fit(others, domain) if others else Equation(network.components, domain).to(device)
         for fields in pieces[part::PARTS]:
             starts = FORECASTING.starts(len(fields))[::EVERY]
             few = np.linspace(0, len(starts) - 1, min(len(starts), MOST // (1 if several else len(pieces)))).astype(int)
@@ -87,7 +88,7 @@ def combined(network: ForecastModel, support: Sequence[Tensor], walls: bool = Fa
         shares[:] = least(inner)
         missed += shares @ inner @ shares
     linear = Linear.fit(support) if several else None
-    equation = Equation.fit(support, walls)
+    equation = Equation.fit(support, domain)
     result = Combined(network, linear, torch.from_numpy(found).float(), equation).to(device)
     return result, math.sqrt(missed / squares) if squares else 0.0
 

@@ -21,6 +21,7 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.forecasters.anchored import Anchored
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
+from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.equation import Equation
 
 
@@ -61,7 +62,7 @@ def decide(
     combines: bool = True,
     retains: bool = True,
     shortens: bool = True,
-    walls: bool = False,
+    domain: Domain = PLAIN,
 ) -> Decision:
     """Decide by the errors of a pretrained network on the support, before any update.
 
@@ -74,12 +75,12 @@ def decide(
         combines: whether it may be combined with simple forecasts.
         retains: whether some of its weights may be retained, of fewer than `retention.SEVERAL` trajectories.
         shortens: whether there may be fewer updates where they are.
-        walls: whether fields end at walls.
+        domain: how it ends, and how far points lie apart.
     """
     error, together, made = retention.relative_error(network.eval(), data), None, None
     told: dict[str, Any] = {"unadapted": error}
     if combines:
-        made, together = combination.combined(network, support, walls)
+        made, together = combination.combined(network, support, domain)
         told["together"] = together
     known = retention.knows(error, together)
     share = retention.share_for(known, trajectories or len(support)) if retains else 0.0

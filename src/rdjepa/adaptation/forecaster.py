@@ -113,7 +113,8 @@ class Forecaster:
             chosen = ", ".join(map(str, components))
             note = f"components {chosen} are taken, as in adaptation; --components (components=) says others"
             warn(note, Note)
-        return replace(reading, stride=reading.stride or self.stride, components=components)
+        names = reading.names or tuple(map(str, self.record.get("names", ())))
+        return replace(reading, stride=reading.stride or self.stride, components=components, names=names)
 
     def require_fitting(self, trajectories: Sequence[Trajectory]) -> None:
         """Refuse trajectories on another grid, or of another number of measured components than it was adapted to.
@@ -142,7 +143,7 @@ class Forecaster:
             self._say_other_interval(trajectories, usual)
 
     def _say_other_interval(self, trajectories: Sequence[Trajectory], usual: float) -> None:
-        intervals = filter(None, (interval_of(each, self.stride) for each in trajectories))
+        intervals = filter(None, map(interval_of, trajectories))
         other = next((each for each in intervals if abs(each / usual - 1) > OTHER_INTERVAL), None)
         if other is not None:
             warn(

@@ -18,6 +18,7 @@ from rdjepa.forecasters.anchored import Anchored
 from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
+from rdjepa.forecasters.domain import Domain
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io.kinds import is_forecaster, refuse_replacing
@@ -57,7 +58,7 @@ def save(forecaster: Forecaster, path: str | Path, force: bool = False) -> Path:
         "settings": model.settings(),
         "base": forecaster.base,
         **({"rule": RULES[forecaster.base]} if forecaster.base in RULES else {}),
-        **({"walls": model.equation.walls} if isinstance(model, Combined) else {}),
+        **(model.equation.domain.settings() if isinstance(model, Combined) else {}),
         **({"tiles": {"grid": tiled.grid, "walls": tiled.walls}} if tiled else {}),
         "normalizer": forecaster.normalizer.to_dict(),
         "record": forecaster.record,
@@ -123,7 +124,7 @@ def load_forecaster(path: str | Path) -> Forecaster:
             model = Tiled(model, checked(header["tiles"]["grid"], Count, "grid"), bool(header["tiles"]["walls"]))
         if base == "combined":
             model = Combined(model)
-            model.equation.walls = bool(header["walls"])
+            model.equation.domain = Domain.of(header)
         if base == "anchored":
             model = Anchored(model)
         model.load_state_dict(tensors)

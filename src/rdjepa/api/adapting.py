@@ -188,7 +188,7 @@ def adapt(
     network, pretrained = forecaster_of(start, settings.seed, borders, decoder, encoder)
     statistics = normalizer or Normalizer.fit(support.fields, "support")
     learned = standardized(support.squares(side), statistics, torch_device)
-    forecaster = network.fitted_to(learned, support.walls).to(torch_device)
+    forecaster = network.fitted_to(learned, support.domain).to(torch_device)
     if base == LINEAR:
         forecaster = combination.correcting(forecaster, learned)
 
@@ -343,14 +343,14 @@ def _decided(
         combines=combines and not support.tiled,
         retains=retains,
         shortens=shortens,
-        walls=support.walls,
+        domain=support.domain,
     )
     decision = found if retains else dataclasses.replace(found, share=given.share)
     if not combines or not support.tiled:
         return decision
     # Whole fields have an equation; their squares do not tell in which shares.
     whole = standardized(support.fields, statistics, learned[0].device)
-    return blending(decision, support.whole(network), Equation.fit(whole, support.walls))
+    return blending(decision, support.whole(network), Equation.fit(whole, support.domain))
 
 
 def _familiar(forecaster: Forecaster, support: Support, known: np.ndarray | None) -> Familiar | None:

@@ -15,7 +15,7 @@ from rdjepa import forecasters
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, fitted
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.api.adapting import adapt, grid_of, require_base
-from rdjepa.api.support import AUTO, any_walls, checked_fields, read_at_stride
+from rdjepa.api.support import AUTO, checked_fields, domain_of, read_at_stride
 from rdjepa.checks import Count, Few, Seed, checked, of_class
 from rdjepa.data import readers, survey
 from rdjepa.data.borders import PERIODIC, WALLS
@@ -31,6 +31,7 @@ from rdjepa.evaluation.evaluate import evaluate as _evaluate
 from rdjepa.evaluation.learning_curve import Fit, LearningCurve, Measured, measure, spans
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.domain import Domain
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
@@ -234,16 +235,16 @@ def learning_curve(
     if isinstance(start, RDJEPA):
         origin["scratch"] = start.name if start.name in PRESETS else start.config
         models["scratch"] = forecasters.build("scratch", origin["scratch"], seed=seed)
-    walls = any_walls(parts, reading)
-    settled = {**settings, "reading": Reading(boundary=WALLS if walls else PERIODIC), "device": torch_device}
+    domain = domain_of(parts, reading.boundary if reading else None)
+    settled = {**settings, "reading": Reading(boundary=WALLS if domain.walls else PERIODIC), "device": torch_device}
     fits: dict[str, Fit] = {name: partial(_adapted, each, settled) for name, each in models.items()}
     for kind in (Linear, Autoregression, Equation):
-        fits[kind.name] = partial(_simple, kind(parts[0].fields.shape[-1]), walls, torch_device)
+        fits[kind.name] = partial(_simple, kind(parts[0].fields.shape[-1]), domain, torch_device)
     unfitted: dict[str, Forecast] = {"persistence": persistence, "extrapolation": extrapolation}
     sums = [checksum(part.fields) for part in parts]
 
     def identity(name: str, support: Sequence[int], left_out: Sequence[int]) -> str:
-        data = {"left out": [sums[i] for i in left_out], "support": [sums[i] for i in support], "walls": walls}
+        data = {"left out": [sums[i] for i in left_out], "support": [sums[i] for i in support], **domain.settings()}
         of: dict[str, Any] = data | {"version": __version__}
         trained = settings | {"origin": origin[name]} if name in origin else {}
         return sealed.seal(of | trained)[:16]
@@ -273,11 +274,11 @@ def _adapted(model: RDJEPA | ForecastModel, settings: Mapping[str, Any], support
         return adapt(model, support, **settings).forecast
 
 
-def _simple(model: ForecastModel, walls: bool, device: torch.device, support: Sequence[Trajectory]) -> Forecast:
+def _simple(model: ForecastModel, domain: Domain, device: torch.device, support: Sequence[Trajectory]) -> Forecast:
     """Return the forecast of what is fitted to a support, or needs its field statistics alone."""
     fields = [each.fields for each in support]
     normalizer = Normalizer.fit(fields, "support")
-    return Forecaster(fitted(model, fields, normalizer, device, walls), normalizer, {}).forecast
+    return Forecaster(fitted(model, fields, normalizer, device, domain), normalizer, {}).forecast
 
 
 def _weights(model: RDJEPA | ForecastModel) -> str:

@@ -17,7 +17,7 @@ from rdjepa.adaptation.adapt import fitted
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.intervals import Interval
 from rdjepa.api.adapting import AUTO, adapt, grid_of
-from rdjepa.api.support import any_walls
+from rdjepa.api.support import domain_of
 from rdjepa.data import readers, survey
 from rdjepa.data.inspection import Inspection
 from rdjepa.data.readers import Reading
@@ -27,6 +27,7 @@ from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import Forecast, evaluate, norms_of, warn_of_vanishing
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import CONTEXT, ForecastModel
+from rdjepa.forecasters.domain import Domain
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
@@ -139,9 +140,10 @@ def first_look(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # said by `adapt`
         given = readers.load(source, grid=forecaster.model.grid, reading=forecaster.reading(reading))
+    domain = domain_of(given, reading.boundary if reading else None)
     learned, kept = intervals.hold_out([trajectory.fields for trajectory in given], hold_out)
     # trajectories without times of their own
-    rest = [Trajectory(fields, np.arange(len(fields), dtype=np.float64)) for fields in kept]
+    rest = [Trajectory(fields, np.arange(len(fields), dtype=np.float64), timed=False) for fields in kept]
     warn_of_vanishing(rest, largest=max(norms_of(fields).max() for fields in learned))
     possible = min(level, math.floor(100 * forecaster.calibration.highest) / 100)
     last = given[-1]
@@ -151,7 +153,7 @@ def first_look(
         forecaster=forecaster,
         errors={
             name: per_horizon(evaluate(forecast, rest, metrics=("relative_l2",)), "relative_l2")
-            for name, forecast in _rivals(forecaster, loaded, learned, any_walls(given, reading)).items()
+            for name, forecast in _rivals(forecaster, loaded, learned, domain).items()
         },
         level=possible,
         context=last.fields[-CONTEXT:],
@@ -163,20 +165,20 @@ def first_look(
 
 
 def _rivals(
-    forecaster: Forecaster, loaded: RDJEPA | ForecastModel, learned: Sequence[np.ndarray], walls: bool
+    forecaster: Forecaster, loaded: RDJEPA | ForecastModel, learned: Sequence[np.ndarray], domain: Domain
 ) -> dict[str, Forecast]:
     """Return the forecaster, its parts and their rivals, of which the linear one is fitted to the same fields."""
     normalizer, model = forecaster.normalizer, forecaster.model
 
     def fit(rival: ForecastModel) -> ForecastModel:
-        return fitted(rival, learned, normalizer, forecaster.device, walls)
+        return fitted(rival, learned, normalizer, forecaster.device, domain)
 
     rivals = {name: part.forecast for name, part in forecaster.parts().items()}
     equation = rivals.pop(Equation.name, None) or Forecaster(fit(Equation(model.components)), normalizer, {}).forecast
     if isinstance(loaded, RDJEPA) and "decoder" in loaded.pretrained:
         unadapted: ForecastModel = ZeroShot(copy.deepcopy(loaded))
         if model.grid and model.grid != unadapted.grid:
-            unadapted = Tiled(unadapted, model.grid, walls)
+            unadapted = Tiled(unadapted, model.grid, domain.walls)
         rivals[ZeroShot.name] = Forecaster(unadapted.to(forecaster.device), normalizer, {}).forecast
     for kind in (Linear, Autoregression):
         rivals[kind.name] = Forecaster(fit(kind(model.components)), normalizer, {}).forecast

@@ -18,10 +18,12 @@ from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.well import checksum
 from rdjepa.errors import ArgumentError, DataError, Note, warn
 from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.domain import Domain
 from rdjepa.forecasters.tiled import Tiled, squares
 from rdjepa.models.device import device_of
 
 AUTO = "auto"
+OTHER_RATIO = 0.01  # a ratio of distances that differs by more, as a share, is another one
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,10 @@ class Support:
         names: the keys of the first.
         stride: that was taken.
         components: that were chosen, by position or name; None where the data have no others.
+        called: the names of the components, empty where the data have none.
         grid: points per side of the fields; None for a forecaster of any grid.
         tiled: whether overlapping squares of them are learned.
-        walls: whether the fields end at walls.
+        domain: of the fields.
         checksums: of all frames whose forecasts would not be of something new.
         interval: median time between frames as they are taken; None where no trajectory has times of its own.
         held_out: how many trajectories, or frames of the only one, were kept from adaptation.
@@ -47,9 +50,10 @@ class Support:
     names: list[str]
     stride: int
     components: list[int | str] | None
+    called: tuple[str, ...]
     grid: int | None
     tiled: bool
-    walls: bool
+    domain: Domain
     checksums: list[str]
     interval: float | None
     held_out: dict[str, int]
@@ -58,11 +62,13 @@ class Support:
         """Return what is learned: the fields, or where they are tiled squares of so many points per side."""
         if not self.tiled:
             return self.fields
-        return [part for fields in self.fields for part in squares(fields, side, self.walls)]
+        return [part for fields in self.fields for part in squares(fields, side, self.domain.walls)]
 
     def whole(self, network: ForecastModel) -> ForecastModel:
         """Return the forecaster of the fields: the network, or where they are tiled what puts its squares together."""
-        return Tiled(network, self.grid, self.walls).to(device_of(network)) if self.tiled and self.grid else network
+        return (
+            Tiled(network, self.grid, self.domain.walls).to(device_of(network)) if self.tiled and self.grid else network
+        )
 
     def record(self) -> dict[str, Any]:
         """Return what a forecaster keeps of it; "range" is the lowest and the highest value of each component."""
@@ -74,6 +80,7 @@ class Support:
             "frames": [len(fields) for fields in self.fields],
             "stride": self.stride,
             **({"components": self.components} if self.components else {}),
+            **({"names": list(self.called)} if self.called else {}),
             **({"interval": self.interval} if self.interval else {}),
             "measured": measured(self.fields[0]),
             "range": [lowest.tolist(), highest.tolist()],
@@ -108,7 +115,8 @@ def read_support(
     cut = [] if hold_out is None or kept else undivided  # whoever forecasts all of it forecasts what was adapted to
     checksums = [checksum(fields) for fields in (*support, *cut)]
     if calibrate is not None:
-        beside, _ = read_at_stride(calibrate, side, resample, reading, taken)
+        alike = dataclasses.replace(reading or Reading(), names=given[0].names)
+        beside, _ = read_at_stride(calibrate, side, resample, alike, taken)
         others = checked_fields(beside, grid)
         _refuse_seen(others, checksums)
         _refuse_mixtures([*support, *others])
@@ -118,42 +126,54 @@ def read_support(
         names=[str(trajectory.key or "without a key") for trajectory in given[: len(support)]],
         stride=taken,
         components=list(reading.components) if reading and reading.components else None,
+        called=given[0].names,
         grid=grid,
         tiled=tile,
-        walls=_walls_of_all(given, reading),
+        domain=_domain_of_all(given, reading),
         checksums=checksums,
-        interval=_interval_of_all([*given, *beside], taken),
+        interval=_interval_of_all([*given, *beside]),
         held_out={} if hold_out is None else {"trajectories": kept} if kept else {"frames": len(others[0])},
     )
 
 
-def any_walls(trajectories: Sequence[Trajectory], reading: Reading | None) -> bool:
-    """Return whether some trajectory has walls, by what the reading says of the boundary where it does."""
+def domain_of(trajectories: Sequence[Trajectory], boundary: str | None = None) -> Domain:
+    """Return the domain of some trajectories, at least one: walls where any has them, the spacing of the first.
+
+    Other spacings are noted.
+
+    Args:
+        trajectories: of one system.
+        boundary: how they end, where somebody said so.
+    """
+    (rows, columns), *others = (trajectory.spacing for trajectory in trajectories)
+    if any(abs(y / x * columns / rows - 1) > OTHER_RATIO for y, x in others):
+        warn("cells have several shapes, by trajectory; equations go by that of the first", Note)
+    return Domain(any(has_walls(trajectory, boundary) for trajectory in trajectories), (rows, columns))
+
+
+def _domain_of_all(trajectories: Sequence[Trajectory], reading: Reading | None) -> Domain:
+    """Return the domain of all trajectories, and say so where walls are guessed or some trajectory has none."""
     said = reading.boundary if reading else None
-    return any(has_walls(trajectory, said) for trajectory in trajectories)
-
-
-def _walls_of_all(trajectories: Sequence[Trajectory], reading: Reading | None) -> bool:
-    """Return `any_walls`, and say so where some trajectory has none."""
-    walls = sum(any_walls([trajectory], reading) for trajectory in trajectories)
+    found = domain_of(trajectories, said)
+    walls = sum(has_walls(trajectory, said) for trajectory in trajectories)
     if 0 < walls < len(trajectories):
         warn(
             f"{walls} of {len(trajectories)} trajectories end at walls and the others wrap around, by what they say or "
             "look like; all are taken to have walls, and --boundary (boundary=) says one for all",
             Note,
         )
-    elif walls and not (reading and reading.boundary) and all(each.boundary == UNKNOWN for each in trajectories):
+    elif walls and said is None and all(each.boundary == UNKNOWN for each in trajectories):
         warn(
             "opposite borders of the fields do not fit together, so the domain is taken to end at walls; --boundary "
             "periodic (boundary=) says otherwise",
             Note,
         )
-    return walls > 0
+    return found
 
 
-def _interval_of_all(trajectories: Sequence[Trajectory], stride: int) -> float | None:
+def _interval_of_all(trajectories: Sequence[Trajectory]) -> float | None:
     """Return the median time between frames, and say so where it differs; None where none has times of its own."""
-    found = sorted(filter(None, (readers.interval_of(trajectory, stride) for trajectory in trajectories)))
+    found = sorted(filter(None, map(readers.interval_of, trajectories)))
     if not found:
         return None
     if found[-1] > (1 + readers.OTHER_INTERVAL) * found[0]:

@@ -23,6 +23,7 @@ from rdjepa.cli.options import (
     Model,
     Resample,
     Seed,
+    Spacing,
     Stride,
     reading_of,
     stride_of,
@@ -55,6 +56,7 @@ def learning_curve(
     interval: Interval = None,
     length: Length = None,
     boundary: Boundary = None,
+    spacing: Spacing = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -68,7 +70,7 @@ def learning_curve(
     ours = is_curve(out)
     refuse_overwriting(out, [*data, Path(model)], kind="learning curve", same_kind=is_curve, force=force)
     refuse_overwriting(figure, [*data, Path(model)], kind="figure", same_kind=lambda _: ours, force=force)
-    reading = reading_of(field, axes, components, interval, length, boundary)
+    reading = reading_of(field, axes, components, interval, length, boundary, spacing)
     with progress("learning curve") as update:
 
         def show(done: int, total: int, text: str) -> None:

@@ -27,6 +27,7 @@ from rdjepa.cli.options import (
     Model,
     Resample,
     Seed,
+    Spacing,
     Stride,
     Tile,
     reading_of,
@@ -121,6 +122,7 @@ def adapt(
     interval: Interval = None,
     length: Length = None,
     boundary: Boundary = None,
+    spacing: Spacing = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -130,7 +132,7 @@ def adapt(
     refuse_overwriting(
         out, [*data, *(calibrate or []), Path(model)], kind="forecaster", same_kind=is_forecaster, force=force
     )
-    reading = reading_of(field, axes, components, interval, length, boundary)
+    reading = reading_of(field, axes, components, interval, length, boundary, spacing)
     pace, share = stride_of(stride), share_of(retain)
     with progress("adapt") as update:
         # `api.adapt` reads the data itself, after it has checked the cheaper arguments

@@ -23,6 +23,7 @@ from rdjepa.cli.options import (
     Length,
     Model,
     Seed,
+    Spacing,
     reading_of,
 )
 from rdjepa.cli.outlook import say_calibration, say_choice, title_of, warn_of_novelty
@@ -50,6 +51,7 @@ def first_look(
     interval: Interval = None,
     length: Length = None,
     boundary: Boundary = None,
+    spacing: Spacing = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -71,7 +73,7 @@ def first_look(
             hold_out=hold_out,
             base=base,
             seed=seed,
-            reading=reading_of(field, axes, components, interval, length, boundary),
+            reading=reading_of(field, axes, components, interval, length, boundary, spacing),
             device=device,
             progress=update,
         )

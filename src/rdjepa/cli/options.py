@@ -95,6 +95,10 @@ Length = Annotated[float | None, typer.Option(help="Side length of the domain.")
 Boundary = Annotated[
     str | None, typer.Option(help="How the domain ends, periodic or walls; by default as the data say or look.")
 ]
+Spacing = Annotated[
+    str | None,
+    typer.Option(help="Distance between rows, and between columns, as 0.5,0.8; by default the same."),
+]
 
 Scheduler = Annotated[
     str | None, typer.Option(help="Address of a running Dask scheduler, used instead of local processes.")
@@ -108,12 +112,14 @@ def reading_of(
     interval: float | None,
     length: float | None,
     boundary: str | None,
+    spacing: str | None = None,
 ) -> Any:
     """Return the options about data as the `Reading` that they stand for."""
     from rdjepa.data.readers import Reading
 
     chosen = None if components is None else tuple(names_in(components))
-    return Reading(field, axes, chosen, interval, length, boundary=boundary)
+    distances: Any = None if spacing is None else _numbers_in(spacing)
+    return Reading(field, axes, chosen, interval, length, boundary=boundary, spacing=distances)
 
 
 def stride_of(text: str) -> int | str:
@@ -141,6 +147,18 @@ def share_of(text: str) -> float | str:
         raise ArgumentError(
             f"expected a share to retain of a number or auto, got {text!r}; give one of these"
         ) from None
+
+
+def _numbers_in(text: str) -> tuple[float, ...]:
+    """Split a text into numbers at its commas.
+
+    Raises:
+        ArgumentError: there is anything else.
+    """
+    try:
+        return tuple(map(float, text.split(",")))
+    except ValueError as error:
+        raise ArgumentError(f"expected numbers separated by commas, got {text!r}; give them as 0.5,0.8") from error
 
 
 def names_in(text: str) -> list[str]:

@@ -66,7 +66,10 @@ class Trajectory:
         initial_condition: name of the initial-condition family that was drawn.
         kind: kind of equation that was drawn, where a system has several; "" otherwise.
         nearest: the nearest held-out equation, where the system keeps a distance to some; None otherwise.
+        timed: whether times are those of the frames; False where frames were only counted.
+        names: of the measured components, where the source has some.
         length: side length of the square domain.
+        spacing: distance between neighboring rows, and between neighboring columns; only their ratio counts.
         boundary: "periodic", the kind of wall, or "unknown".
         software: package -> version that made it.
     """
@@ -83,6 +86,9 @@ class Trajectory:
     software: Mapping[str, str] = field(default_factory=dict)
     kind: str = ""
     nearest: Nearest | None = None
+    spacing: tuple[float, float] = (1.0, 1.0)
+    timed: bool = True
+    names: tuple[str, ...] = ()
 
     @property
     def says_walls(self) -> bool:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from rdjepa.checks import of_class
 from rdjepa.errors import ArgumentError
+from rdjepa.forecasters.domain import PLAIN, Domain
 
 CONTEXT = 4
 HORIZONS = 5
@@ -61,14 +62,14 @@ class ForecastModel(nn.Module, ABC):
         """Compute what no training step changes, as tensors (B, ...)."""
         return (context,)
 
-    def fitted_to(self, support: Sequence[Float[Tensor, "T C H W"]], walls: bool = False) -> "ForecastModel":
+    def fitted_to(self, support: Sequence[Float[Tensor, "T C H W"]], domain: Domain = PLAIN) -> "ForecastModel":
         """Return the forecaster fitted to standardized trajectories, as far as that takes no update.
 
         Adaptation calls it before the updates. The default, of what learns by updates alone, is the forecaster itself.
 
         Args:
             support: trajectories (T, C, H, W), on one device.
-            walls: whether fields end at walls instead of going on periodically.
+            domain: how it ends, and how far points lie apart.
 
         Raises:
             ArgumentError: trajectories that are too short.

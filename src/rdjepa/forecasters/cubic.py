@@ -16,6 +16,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from rdjepa.forecasters.domain import Domain
+
 ORDER = 3
 STEPS = 8  # of the integration from a frame to the next
 BANDS = 2  # of rows of each frame, whose squares are apart
@@ -43,10 +45,13 @@ class Squares(NamedTuple):
 class Advance:
     """A step of 1 / STEPS of a frame interval: half of the diffusion, the kinetics, the other half (Strang)."""
 
-    def __init__(self, weights: Tensor, bounds: tuple[Tensor, Tensor], shape: Sequence[int], walls: bool) -> None:
+    def __init__(self, weights: Tensor, bounds: tuple[Tensor, Tensor], shape: Sequence[int], domain: Domain) -> None:
         self.kinetics, self.bounds = weights[..., :-1], bounds
         time = weights[..., -1].clamp(min=0)[..., None] / (2 * STEPS)  # (B, C, 1)
-        self.rows, self.columns = (_diffusion(time, size, walls).to(weights.dtype) for size in shape)
+        self.rows, self.columns = (
+            _diffusion(time, size, domain.walls, distance).to(weights.dtype)
+            for size, distance in zip(shape, domain.spacing, strict=True)
+        )
 
     def __call__(self, state: Tensor) -> Tensor:
         """Advance states (B, C, H, W)."""
@@ -95,7 +100,7 @@ class Advance:
 
 
 def squares(
-    frames: Float[Tensor, "B T C H W"], weights: Float[Tensor, "B C n"], bounds: tuple[Tensor, Tensor], walls: bool
+    frames: Float[Tensor, "B T C H W"], weights: Float[Tensor, "B C n"], bounds: tuple[Tensor, Tensor], domain: Domain
 ) -> Squares:
     """Return the mean square of what is missed when every frame but the last is integrated to the next, in parts.
 
@@ -105,7 +110,7 @@ def squares(
     """
     (batch, length, components, *shape), count = frames.shape, weights.shape[-1]
     each = [x.expand(batch, *x.shape[1:]).repeat_interleave(length - 1, 0) for x in (weights, *bounds)]
-    advance = Advance(each[0], (each[1], each[2]), shape, walls)
+    advance = Advance(each[0], (each[1], each[2]), shape, domain)
     half = [x.float() for x in (advance.rows, advance.columns)]
     whole = [(x @ x).float() for x in (advance.rows, advance.columns)]
     state = frames[:, :-1].flatten(0, 1)
@@ -116,10 +121,10 @@ def squares(
         state = advance.spread(state)
         if step:  # nothing has moved before
             moved = _spread(moved, whole)
-        moved = _with_terms(moved, state, walls)
+        moved = _with_terms(moved, state, domain)
         state, values = advance.react(state)
         moved = _turned(moved, advance.turn(values).float())
-        moved = _with_terms(moved, state, walls)
+        moved = _with_terms(moved, state, domain)
         state = advance.inside(advance.spread(state))
     found, missed = _spread(moved, half).flatten(3, 4), frames[:, 1:].flatten(0, 1) - state
     products = found @ found.transpose(3, 4), (found @ missed.float()[..., None])[..., 0], missed.square().sum(3)
@@ -138,9 +143,9 @@ def _spread(moved: Float[Tensor, "B C H C n W"], diffusion: Sequence[Tensor]) ->
     return (along.flatten(2, 4) @ columns).unflatten(2, moved.shape[2:5])
 
 
-def _with_terms(moved: Float[Tensor, "B C H C n W"], state: Tensor, walls: bool) -> Tensor:
+def _with_terms(moved: Float[Tensor, "B C H C n W"], state: Tensor, domain: Domain) -> Tensor:
     """Add what the terms of half a step give to the derivatives by their own coefficients, in place."""
-    given = terms(state, walls).transpose(2, 3).float()
+    given = terms(state, domain).transpose(2, 3).float()
     for c in range(given.shape[1]):
         moved[:, c, :, c].add_(given[:, c], alpha=1 / (2 * STEPS))
     return moved
@@ -169,9 +174,12 @@ def monomials(fields: Float[Tensor, "B C H W"]) -> Float[Tensor, "B n-1 H W"]:
     return torch.cat(found, dim=1)
 
 
-def terms(fields: Float[Tensor, "B C H W"], walls: bool) -> Float[Tensor, "B C n H W"]:
+def terms(fields: Float[Tensor, "B C H W"], domain: Domain) -> Float[Tensor, "B C n H W"]:
     """Return the terms of each component: the monomials, and its own Laplacian, periodic or mirrored at walls."""
-    along, across = (_second_difference(size, walls, fields.device)[0] for size in fields.shape[-2:])
+    along, across = (
+        _second_difference(size, domain.walls, distance, fields.device)[0]
+        for size, distance in zip(fields.shape[-2:], domain.spacing, strict=True)
+    )
     shared = monomials(fields)[:, None].expand(-1, fields.shape[1], -1, -1, -1)
     return torch.cat([shared, (along @ fields + fields @ across)[:, :, None]], dim=2)
 
@@ -207,16 +215,17 @@ def _product(one: Float[Tensor, "B C C H W"], other: Float[Tensor, "B C C H W"])
     return (one[:, :, :, None] * other[:, None]).sum(2)
 
 
-def _diffusion(time: Tensor, size: int, walls: bool) -> Tensor:
+def _diffusion(time: Tensor, size: int, walls: bool, distance: float) -> Tensor:
     """Return exp(time L) (..., size, size) of times (..., 1), L the second difference along one side."""
-    _, values, vectors = _second_difference(size, walls, time.device)
+    _, values, vectors = _second_difference(size, walls, distance, time.device)
     return (vectors * torch.exp(time * values)[..., None, :]) @ vectors.T
 
 
 @cache
-def _second_difference(size: int, walls: bool, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+def _second_difference(size: int, walls: bool, distance: float, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     """Return the second difference along one side, periodic or mirrored at walls, its eigenvalues and eigenvectors.
 
+    It is that of points at a distance from each other, in the unit of the coefficients.
     Its diffusion makes no new extremes. That of the Fourier series does, around a front as narrow as the grid, and
     kinetics that amplify them draw stripes.
     """
@@ -225,5 +234,6 @@ def _second_difference(size: int, walls: bool, device: torch.device) -> tuple[Te
     if walls:
         matrix[0, -1] = matrix[-1, 0] = 0
         matrix[0, 0] = matrix[-1, -1] = -1
+    matrix /= distance**2
     values, vectors = torch.linalg.eigh(matrix)
     return matrix.to(device), values.to(device), vectors.to(device)

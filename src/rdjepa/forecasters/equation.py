@@ -18,7 +18,7 @@ that holds and values are precise it is hard to beat. Noise makes it many times 
 is near to. Not part of the paper.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import torch
@@ -29,6 +29,7 @@ from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.autoregression import solved
 from rdjepa.forecasters.base import HORIZONS
 from rdjepa.forecasters.cubic import ORDER, STEPS, Advance, Squares, monomials_of, squares, terms
+from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.simple import Simple
 
 WEIGHT = 1e-6  # of the support's squares, of those of the context
@@ -65,7 +66,7 @@ class Equation(Simple):
 
     Args:
         components: field components C.
-        walls: whether fields are mirrored at the borders instead of continued periodically.
+        domain: how it ends, where fields are mirrored or go on periodically, and how far points lie apart.
 
     Attributes:
         gram: (q, q) of the support's squares around their least, 0 without one.
@@ -80,9 +81,9 @@ class Equation(Simple):
     low: Tensor
     high: Tensor
 
-    def __init__(self, components: int = 2, walls: bool = False) -> None:
+    def __init__(self, components: int = 2, domain: Domain = PLAIN) -> None:
         super().__init__(components)
-        self.walls = walls
+        self.domain = domain
         count = len(monomials_of(components)) + 1
         self.register_buffer("gram", torch.zeros(2 * (components * count,), dtype=torch.float64))
         self.register_buffer("center", torch.zeros(components, count, dtype=torch.float64))
@@ -90,7 +91,7 @@ class Equation(Simple):
         self.register_buffer("high", torch.full((components,), -torch.inf))
 
     @classmethod
-    def fit(cls, support: Sequence[Tensor], walls: bool = False) -> Self:
+    def fit(cls, support: Sequence[Tensor], domain: Domain = PLAIN) -> Self:
         """Keep what standardized trajectories (T, C, H, W) say of the coefficients; nothing where that is not finite.
 
         Raises:
@@ -99,7 +100,7 @@ class Equation(Simple):
         shortest = min((len(fields) for fields in support), default=0)
         if shortest < 3:
             raise ArgumentError(f"expected trajectories of at least 3 frames, got {shortest}; give longer")
-        model = cls(support[0].shape[1], walls).to(support[0].device)
+        model = cls(support[0].shape[1], domain).to(support[0].device)
         model.low = torch.stack([fields.amin((0, 2, 3)) for fields in support]).amin(0)
         model.high = torch.stack([fields.amax((0, 2, 3)) for fields in support]).amax(0)
         every = [fields[start : start + 3] for fields in support for start in range(len(fields) - 2)]
@@ -111,9 +112,9 @@ class Equation(Simple):
             return [torch.cat(each).mean(0, keepdim=True) for each in zip(*found, strict=True)]
 
         def missed(weights: Tensor) -> Squares:
-            return Squares(*mean([squares(part, weights, model._bounds(part), walls) for part in parts]))
+            return Squares(*mean([squares(part, weights, model._bounds(part), domain) for part in parts]))
 
-        gram, cross = mean([_moments(*_simpson(part, walls)) for part in parts])
+        gram, cross = mean([_moments(*_simpson(part, domain)) for part in parts])
         weights, least = _least(missed, _step(gram, cross, RIDGE))
         gram, center = least.summed()[0][0], weights[0]
         if gram.isfinite().all() and center.isfinite().all():  # in noise alone derivatives grow beyond all numbers
@@ -121,12 +122,17 @@ class Equation(Simple):
         return model
 
     def settings(self) -> dict[str, Any]:
-        """Return the number of components, and whether there are walls."""
-        return {"components": self.components, "walls": self.walls}
+        """Return the number of components, and the domain."""
+        return {"components": self.components, **self.domain.settings()}
 
-    def fitted_to(self, support: Sequence[Tensor], walls: bool = False) -> Self:
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """Build it from what `settings` returned; what it was fitted to is in its state."""
+        return cls(settings["components"], Domain.of(settings))
+
+    def fitted_to(self, support: Sequence[Tensor], domain: Domain = PLAIN) -> Self:
         """Return `fit` of the support."""
-        return self.fit(support, walls)
+        return self.fit(support, domain)
 
     def predict(self, *features: Tensor) -> Tensor:
         """Forecast (B, 5, C, H, W) from context (B, 4, C, H, W), in float64 within."""
@@ -163,7 +169,7 @@ class Equation(Simple):
 
     def _integrated(self, state: Tensor, weights: Tensor, bounds: tuple[Tensor, Tensor], intervals: int) -> Tensor:
         """Return states (B, C, H, W) after 1 to so many intervals, (B, intervals, C, H, W)."""
-        advance, found = Advance(weights, bounds, state.shape[-2:], self.walls), []
+        advance, found = Advance(weights, bounds, state.shape[-2:], self.domain), []
         for _ in range(intervals):
             for _ in range(STEPS):
                 state = advance(state)
@@ -175,13 +181,13 @@ class Equation(Simple):
         center, behind = self.center.double(), WEIGHT * self.gram.double()
 
         def missed(weights: Tensor) -> Squares:
-            own, away = squares(frames, weights, bounds, self.walls), (center - weights).flatten(1)
+            own, away = squares(frames, weights, bounds, self.domain), (center - weights).flatten(1)
             pull = away @ behind
             support = behind.expand(pull.shape[0], -1, -1), pull, (pull * away).sum(1)
             return Squares(*(torch.cat([one, other[:, None]], dim=1) for one, other in zip(own, support, strict=True)))
 
         apart = behind.unflatten(0, center.shape).unflatten(2, center.shape).diagonal(dim1=0, dim2=2).movedim(-1, 0)
-        gram, cross = _moments(*_simpson(frames, self.walls))
+        gram, cross = _moments(*_simpson(frames, self.domain))
         start = _step(gram + apart, cross + (apart @ center[..., None])[..., 0], RIDGE)
         return _least(missed, start, center.expand_as(start))
 
@@ -198,7 +204,7 @@ class Remembering(Equation):
     @classmethod
     def of(cls, equation: Equation) -> Self:
         """Return the same equation, with a memory."""
-        found = cls(**equation.settings()).to(equation.low.device)
+        found = cls(equation.components, equation.domain).to(equation.low.device)
         found.load_state_dict(equation.state_dict())
         return found
 
@@ -276,9 +282,9 @@ def _sizes(gram: Float[Tensor, "*B n n"]) -> Float[Tensor, "*B n"]:
     return gram.diagonal(dim1=-2, dim2=-1).clamp(min=1e-12).sqrt()
 
 
-def _simpson(frames: Float[Tensor, "B T C H W"], walls: bool) -> tuple[Tensor, Tensor]:
+def _simpson(frames: Float[Tensor, "B T C H W"], domain: Domain) -> tuple[Tensor, Tensor]:
     """Return terms (B, C, n, p) and steps (B, C, p), means over two intervals, by Simpson's rule on the frames."""
-    each = terms(frames.flatten(0, 1), walls).unflatten(0, frames.shape[:2])
+    each = terms(frames.flatten(0, 1), domain).unflatten(0, frames.shape[:2])
     columns = (each[:, :-2] + 4 * each[:, 1:-1] + each[:, 2:]) / 6
     steps = (frames[:, 2:] - frames[:, :-2]) / 2
     return columns.movedim(1, 3).flatten(3), steps.transpose(1, 2).flatten(2)

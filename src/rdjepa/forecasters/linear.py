@@ -17,6 +17,7 @@ from torch import Tensor
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
+from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.simple import Simple
 
 # Weight of ||a||^2 + b^2 against the mean squared error: four frames of slow fields are nearly collinear.
@@ -83,8 +84,8 @@ class Linear(Simple):
             model.scale[:, component] = residual.clamp(min=0).sqrt().clamp(min=SMALLEST_SCALE)
         return model
 
-    def fitted_to(self, support: Sequence[Tensor], walls: bool = False) -> Self:
-        """Return `fit` of the support; walls change nothing."""
+    def fitted_to(self, support: Sequence[Tensor], domain: Domain = PLAIN) -> Self:
+        """Return `fit` of the support; the domain changes nothing."""
         return self.fit(support)
 
     def predict(self, *features: Tensor) -> Tensor:

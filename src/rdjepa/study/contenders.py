@@ -13,7 +13,7 @@ from rdjepa.adaptation import retention
 from rdjepa.adaptation.adapt import fitted
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.api import AUTO, rehearsing
-from rdjepa.data.regrid import has_walls
+from rdjepa.api.support import domain_of
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.evaluation.evaluate import Forecast
@@ -117,5 +117,5 @@ def untrained(
     """
     model = forecaster(name, profile)
     if support:
-        model = fitted(model, [each.fields for each in support], normalizer, device, any(map(has_walls, support)))
+        model = fitted(model, [each.fields for each in support], normalizer, device, domain_of(support))
     return model.in_physical_units() or Forecaster(model.to(device), normalizer, {}).forecast, model

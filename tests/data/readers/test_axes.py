@@ -81,6 +81,10 @@ def test_dimensions_are_known_by_name_and_single_points_are_dropped():
         {"axes": 3},
         {"field": 3},
         {"stride": 1.5},
+        {"spacing": 1.0},
+        {"spacing": (1.0,)},
+        {"spacing": (0.0, 1.0)},
+        {"spacing": "1,2"},
     ],
 )
 def test_values_that_no_source_has_are_refused(wrong):

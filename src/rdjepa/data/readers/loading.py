@@ -107,6 +107,7 @@ def _trajectories(
     reading = of_class(reading, Reading | None, "reading") or AS_FOUND
     for recording in recordings(source, reading):
         components = chosen(recording, reading)
+        reading = reading if reading.names else replace(reading, names=_names(recording, components))
         require_shape(recording, minimum_frames, reading.step)
         for sentence in remarks(recording, reading, components):
             notes.say(sentence)
@@ -122,6 +123,8 @@ def chosen(recording: Recording, reading: Reading) -> tuple[int, ...]:
         DataError: there are more than two and the user chose none.
     """
     found = reading.choose(recording.components, recording.names, recording.place)
+    if found is None and reading.names and set(reading.names) <= set(recording.names):
+        found = tuple(map(recording.names.index, reading.names))
     if found is None and recording.components > COMPONENTS:
         listed = f" ({', '.join(recording.names)})" if recording.names else ""
         raise DataError(
@@ -130,6 +133,11 @@ def chosen(recording: Recording, reading: Reading) -> tuple[int, ...]:
             "say the order of axes with --axes"
         )
     return tuple(range(recording.components)) if found is None else found
+
+
+def _names(recording: Recording, components: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the names of the components that are read, where the source has some."""
+    return tuple(recording.names[each] for each in components) if recording.names else ()
 
 
 def remarks(recording: Recording, reading: Reading, components: tuple[int, ...]) -> Iterator[str]:
@@ -145,6 +153,11 @@ def remarks(recording: Recording, reading: Reading, components: tuple[int, ...])
         yield f"whole numbers ({kind}) are read as real ones, without a scale"
     elif kind.itemsize < 4:
         yield f"{kind} has three digits; changes between frames that are smaller are lost"
+    own = _names(recording, components)
+    if own and reading.names and reading.components is None and own != reading.names:
+        yield f"components are called {', '.join(own)} and {', '.join(reading.names)}; they are taken in this order"
+    elif own == reading.names and components != tuple(sorted(components)) and reading.components is None:
+        yield f"components are taken in the order {', '.join(own)}"
     if len(components) == 1:
         yield "there is one component; the second is the same field one frame earlier"
     if reading.step > 1:
@@ -208,7 +221,18 @@ def _trajectory(
     for component, each in enumerate(np.moveaxis(fields, -1, 0)):
         if sentence := checks.why_rounded(component, float(abs(each).max()), float(each.std(dtype=np.float64))):
             notes.say(sentence)
-    return _complete(recording, index, reading, whole, fields, way is not None and way.walls)
+    told: dict[str, Any] = {"names": _names(recording, components)} if recording.names else {}
+    distances = reading.spacing or (whole.spacing if whole else (1.0, 1.0))
+    told["spacing"] = _spacing(distances, way) if way else distances
+    if way is not None and way.walls and recording.boundary is None:  # whatever is left to be seen of them
+        told["boundary"] = WALLS
+    return _complete(recording, index, reading, whole, fields, told)
+
+
+def _spacing(distances: tuple[float, float], way: Regridding) -> tuple[float, float]:
+    """Return the distances between rows and between columns on another grid of the same domain, the smaller as 1."""
+    rows, columns = (distance * points for distance, points in zip(distances, way.shape, strict=True))
+    return rows / min(rows, columns), columns / min(rows, columns)
 
 
 def times_of(recording: Recording, index: int, reading: Reading) -> np.ndarray:
@@ -219,13 +243,12 @@ def times_of(recording: Recording, index: int, reading: Reading) -> np.ndarray:
     return times[index] if times.ndim == 2 and len(times) == recording.count else times
 
 
-def interval_of(trajectory: Trajectory, stride: int = 1) -> float | None:
-    """Return the time between frames; None where they are only counted, as reading at a stride does without times."""
+def interval_of(trajectory: Trajectory) -> float | None:
+    """Return the time between frames; None where they were only counted."""
     times = np.asarray(trajectory.times)
-    if times.ndim != 1 or len(times) < 2 or times.dtype.kind not in "fiu":
+    if not trajectory.timed or times.ndim != 1 or len(times) < 2 or times.dtype.kind not in "fiu":
         return None
-    interval = float(np.median(np.diff(times)))
-    return None if interval == stride else interval
+    return float(np.median(np.diff(times)))
 
 
 def strided(frames: Sliced, stride: int) -> Sliced:
@@ -237,27 +260,33 @@ def _say_aspect(grid: tuple[int, int], notes: _Notes) -> None:
     if grid[0] != grid[1]:
         notes.say(
             f"a grid of {grid[0]} x {grid[1]} points is squeezed into a square, so shapes change by {max(grid)} : "
-            f"{min(grid)} unless the domain is one; crop the fields to a square to keep them"
+            f"{min(grid)} unless the domain is one; crop the fields to a square to keep them. Equations take cells of "
+            "the data for squares, unless --spacing (spacing=) says the distances between rows and columns"
         )
 
 
 def _complete(
-    recording: Recording, index: int, reading: Reading, whole: Trajectory | None, fields: np.ndarray, walls: bool
+    recording: Recording,
+    index: int,
+    reading: Reading,
+    whole: Trajectory | None,
+    fields: np.ndarray,
+    known: dict[str, Any],
 ) -> Trajectory:
-    """Return the fields with their times and all that the source or the user says; a given one if unchanged.
-
-    Fields that were brought to another grid between walls keep these, whatever is left to be seen of them.
-    """
+    """Return the fields with their times and all that is known, by the source or the user; a given one if unchanged."""
     own = None if whole is None or reading.interval is not None else np.asarray(whole.times)
     times = times_of(recording, index, reading) if own is None else own
     times = strided(times, reading.step) if reading.step > 1 else times
     checks.require_times(times, len(fields))
-    said: dict[str, Any] = {name: getattr(reading, name) for name in ("length", "boundary")}
-    said = {name: value for name, value in said.items() if value is not None}
-    if walls and recording.boundary is None:
-        said.setdefault("boundary", WALLS)
+    said = {name: getattr(reading, name) for name in ("length", "boundary")}
+    known |= {name: value for name, value in said.items() if value is not None}
     if whole is None:
-        return Trajectory(fields, np.asarray(times, dtype=np.float64), **(recording.properties(index) | said))
-    if np.may_share_memory(fields, whole.fields) and times is whole.times and not said:
+        timed = reading.interval is not None or recording.times is not None
+        found = {**recording.properties(index), "timed": timed, **known}
+        return Trajectory(fields, np.asarray(times, dtype=np.float64), **found)
+    if reading.interval is not None:
+        known["timed"] = True
+    new = {name: value for name, value in known.items() if value != getattr(whole, name)}
+    if np.may_share_memory(fields, whole.fields) and times is whole.times and not new:
         return whole
-    return replace(whole, fields=fields, times=times, **said)
+    return replace(whole, fields=fields, times=times, **new)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rdjepa.checks import Count, Rate, checked
+from rdjepa.checks import Count, Rate, checked, of_class
 from rdjepa.data.borders import PERIODIC, WALLS
 from rdjepa.data.readers import axes as order
 from rdjepa.errors import ArgumentError
@@ -28,6 +28,10 @@ class Reading:
             or for a forecaster as many as it was adapted with.
         boundary: how the domain ends: "periodic", or "walls" that nothing passes. None takes what the source says, or
             else what opposite borders look like (`rdjepa.data.borders`), and where these tell nothing, periodic.
+        spacing: distance between neighboring rows, and between neighboring columns, which equations go by; only their
+            ratio counts. None for square cells.
+        names: of components that are taken, in this order, where none are chosen and the source has all of them; those
+            of the first source of several when there are none, and for a forecaster those that it was adapted with.
 
     Raises:
         ArgumentError: a value that no source could have.
@@ -40,6 +44,8 @@ class Reading:
     length: float | None = None
     stride: int | None = None
     boundary: str | None = None
+    spacing: tuple[float, float] | None = None
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check every value and bring the letters of the axes together."""
@@ -60,6 +66,14 @@ class Reading:
                     "choose those of the two fields that are to be forecast, such as 0,2 or u,w"
                 )
             object.__setattr__(self, "components", chosen)
+        if self.spacing is not None:
+            distances = tuple(checked(list(of_class(self.spacing, Iterable, "spacing")), list[Rate], "spacing"))
+            if len(distances) != 2:
+                raise ArgumentError(
+                    f"expected the distance between rows and that between columns, got {len(distances)} numbers; give "
+                    "two, such as 0.5,0.8"
+                )
+            object.__setattr__(self, "spacing", distances)
         if self.boundary not in (None, PERIODIC, WALLS):
             raise ArgumentError(
                 f"expected a boundary {PERIODIC} or {WALLS}, got {self.boundary!r}; give one, or leave it out"

@@ -95,6 +95,7 @@ def _of_trajectory(trajectory: Trajectory) -> Recording:
         [fields],
         "tyxc",
         "as a trajectory has them",
+        trajectory.names,
         times=np.asarray(trajectory.times),
         length=trajectory.length,
         boundary=None if trajectory.boundary == UNKNOWN else trajectory.boundary,

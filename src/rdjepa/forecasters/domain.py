@@ -1,0 +1,31 @@
+"""Where fields live, as far as an equation has to know: how the domain ends, and how far points lie apart."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The domain of fields (H, W).
+
+    Attributes:
+        walls: whether fields end at walls instead of going on periodically.
+        spacing: distance between neighboring rows, and between neighboring columns; only their ratio counts.
+    """
+
+    walls: bool = False
+    spacing: tuple[float, float] = (1.0, 1.0)
+
+    def settings(self) -> dict[str, Any]:
+        """Return it as JSON values; without a spacing where cells are square, as before there was one."""
+        return {"walls": self.walls, **({"spacing": list(self.spacing)} if self.spacing != PLAIN.spacing else {})}
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Self:
+        """Return what `settings` told of, whatever else is in there."""
+        rows, columns = settings.get("spacing", PLAIN.spacing)
+        return cls(bool(settings["walls"]), (float(rows), float(columns)))
+
+
+PLAIN = Domain()
