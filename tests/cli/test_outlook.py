@@ -3,6 +3,7 @@ from types import SimpleNamespace
 import pytest
 
 from rdjepa.cli.outlook import say_better_base, say_choice, say_retention, warn_of_novelty
+from rdjepa.errors import Note
 
 BEGINNING = "standardized error on data that were held out: network alone "
 
@@ -63,12 +64,18 @@ PRETRAINED = {"fingerprint": "a", "decoder": "pretrained"}
 @pytest.mark.parametrize(
     ("record", "base", "updates", "extrapolation", "named"),
     [
-        (PRETRAINED, "none", 3, 0.1, "auto"),  # alone by request: the combination was not tried
+        (PRETRAINED, "none", 3, 0.1, "--base auto"),  # alone by request: the combination was not tried
         (PRETRAINED, "none", 3, 0.3, ""),
-        (PRETRAINED, "none", 0, 0.1, "linear"),  # without an update there is no combination
-        (PRETRAINED | {"on_others": {}}, "none", 3, 0.1, "linear"),  # it was tried, and the network alone was better
-        (PRETRAINED, "combined", 3, 0.1, "linear"),
-        (PRETRAINED | {"decoder": "fresh"}, "none", 3, 0.1, "linear"),
+        (PRETRAINED, "none", 0, 0.1, "updates"),  # without any there is no combination
+        (
+            PRETRAINED | {"on_others": {}},
+            "none",
+            3,
+            0.1,
+            "--base linear",
+        ),  # it was tried, and the network alone was better
+        (PRETRAINED, "combined", 3, 0.1, "--base linear"),
+        (PRETRAINED | {"decoder": "fresh"}, "none", 3, 0.1, "--base linear"),
         (PRETRAINED | {"decoder": "fresh"}, "linear", 3, 0.1, ""),
         ({"fingerprint": ""}, "none", 3, 0.1, ""),  # not pretrained
     ],
@@ -79,9 +86,19 @@ def test_a_better_base_is_named_where_continuing_the_last_change_is_better(
     forecaster = SimpleNamespace(record=record, base=base, losses=[0.1] * updates)
     say_better_base(forecaster, 0.2, extrapolation)  # type: ignore[arg-type]
     said = " ".join(capsys.readouterr().out.split())
-    assert said == (f"continuing the last change is better here; adapt again with --base {named}" if named else "")
+    assert said == (f"continuing the last change is better here; adapt again with {named}" if named else "")
 
 
 def test_a_context_that_is_barely_new_is_not_said_to_be_as_near_as_any():
-    with pytest.warns(UserWarning, match=r"lies 1\.04 times as far"):
-        warn_of_novelty(SimpleNamespace(novelty=lambda _: 1.04), None)  # type: ignore[arg-type]
+    several = SimpleNamespace(novelty=lambda _: 1.04, calibration=None, record={"frames": [20, 20]})
+    with pytest.warns(UserWarning, match=r"expected a context like .* lies 1\.04 times as far"):
+        warn_of_novelty(several, None)  # type: ignore[arg-type]
+
+
+def test_a_single_recording_does_not_tell_how_far_others_lie():
+    alone = SimpleNamespace(novelty=lambda _: 3.0, calibration=None, record={"frames": [20]})
+    with pytest.warns(Note, match=r"lies 3\.00 times .* adapt with --calibrate and some of these to know"):
+        warn_of_novelty(alone, None)  # type: ignore[arg-type]
+    alone.calibration = object()
+    with pytest.warns(UserWarning, match="expected a context like"):
+        warn_of_novelty(alone, None)  # type: ignore[arg-type]

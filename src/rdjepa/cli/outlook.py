@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from rdjepa.cli.console import console, error_text
-from rdjepa.errors import warn
+from rdjepa.errors import Note, warn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,8 +75,8 @@ def say_better_base(forecaster: "Forecaster", error: float, extrapolation: float
     if not record.get("fingerprint") or extrapolation >= error or forecaster.base == "linear":
         return
     combinable = forecaster.base == "none" and record.get("decoder") == "pretrained" and "on_others" not in record
-    base = "auto" if combinable and forecaster.losses else "linear"
-    console.print(f"continuing the last change is better here; adapt again with --base {base}")
+    other = "--base auto" if combinable and forecaster.losses else "updates" if combinable else "--base linear"
+    console.print(f"continuing the last change is better here; adapt again with {other}")
 
 
 def title_of(name: str, forecaster: "Forecaster") -> str:
@@ -89,13 +89,21 @@ def title_of(name: str, forecaster: "Forecaster") -> str:
 
 
 def warn_of_novelty(forecaster: "Forecaster", context: "np.ndarray") -> None:
-    """Warn of a context (4, H, W, C) that is unlike the support."""
+    """Warn of a context (4, H, W, C) that is unlike the support; of a single recording that is no more than a note."""
     novelty = forecaster.novelty(context)
-    if novelty is not None and novelty > 1:
+    if novelty is None or novelty <= 1:
+        return
+    if forecaster.calibration is None and len(forecaster.record["frames"]) == 1:
         warn(
-            f"expected a context like the support, got one that lies {novelty:.2f} times as far from it as any window "
-            "known to be of the same kind; errors may be larger, and intervals may miss more, than those measured",
+            f"the context lies {novelty:.2f} times as far from the recording that was adapted to as its own windows lie "
+            "apart, which others of the same kind may do as well; adapt with --calibrate and some of these to know",
+            Note,
         )
+        return
+    warn(
+        f"expected a context like the support, got one that lies {novelty:.2f} times as far from it as any window "
+        "known to be of the same kind; errors may be larger, and intervals may miss more, than those measured",
+    )
 
 
 def say_growth(forecaster: "Forecaster", made: "np.ndarray", reference: "np.ndarray", newest: "np.ndarray") -> None:
