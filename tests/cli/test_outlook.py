@@ -73,7 +73,7 @@ PRETRAINED = {"fingerprint": "a", "decoder": "pretrained"}
             3,
             0.1,
             "--base linear",
-        ),  # it was tried, and the network alone was better
+        ),  # tried, and the network alone was better
         (PRETRAINED, "combined", 3, 0.1, "--base linear"),
         (PRETRAINED | {"decoder": "fresh"}, "none", 3, 0.1, "--base linear"),
         (PRETRAINED | {"decoder": "fresh"}, "linear", 3, 0.1, ""),

@@ -95,8 +95,8 @@ def warn_of_novelty(forecaster: "Forecaster", context: "np.ndarray") -> None:
         return
     if forecaster.calibration is None and len(forecaster.record["frames"]) == 1:
         warn(
-            f"the context lies {novelty:.2f} times as far from the recording that was adapted to as its own windows lie "
-            "apart, which others of the same kind may do as well; adapt with --calibrate and some of these to know",
+            f"the context lies {novelty:.2f} times as far from the recording that was adapted to as its own windows "
+            "lie apart, which others of the same kind may do as well; adapt with --calibrate and some of these to know",
             Note,
         )
         return
