@@ -62,6 +62,7 @@ def test_grids_that_are_not_square_come_back():
     np.testing.assert_allclose(there.mean((1, 2)), fields.mean((1, 2)), atol=1e-12)
     assert way.loss(fields[0]) < 0.01 < Regridding((48, 80), 4, walls=True).loss(fields[0])
     assert way.method() == ("averaged and refined by Fourier series, mirrored at the walls, 48 x 80 to 64 x 64 points")
+    assert way.spacing((1.0, 1.0)) == (0.75, 1.25) and way.spacing((5.0, 3.0)) == (3.75, 3.75)
     with pytest.raises(DataError, match="expected fields on 48 x 80 points"):
         way.there(there)
 

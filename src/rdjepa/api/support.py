@@ -148,7 +148,9 @@ def domain_of(trajectories: Sequence[Trajectory], boundary: str | None = None) -
     (rows, columns), *others = (trajectory.spacing for trajectory in trajectories)
     if any(abs(y / x * columns / rows - 1) > OTHER_RATIO for y, x in others):
         warn("cells have several shapes, by trajectory; equations go by that of the first", Note)
-    return Domain(any(has_walls(trajectory, boundary) for trajectory in trajectories), (rows, columns))
+    least = min(rows, columns)
+    walls = any(has_walls(trajectory, boundary) for trajectory in trajectories)
+    return Domain(walls, (rows / least, columns / least))
 
 
 def _domain_of_all(trajectories: Sequence[Trajectory], reading: Reading | None) -> Domain:

@@ -39,6 +39,11 @@ class Regridding:
         """Bring fields (..., size, size, C) to the grid of H x W cells."""
         return _between(fields, (self.size, self.size), self.shape, self.walls)
 
+    def spacing(self, given: tuple[float, float]) -> tuple[float, float]:
+        """Return the distances between rows and between columns of the other grid, from those of the given one."""
+        (rows, columns), (height, width) = given, self.shape
+        return rows * height / self.size, columns * width / self.size
+
     def loss(self, frame: np.ndarray) -> float:
         """Return the error of going there and back, of a frame (H, W, C), relative to its deviation from the mean.
 

@@ -11,7 +11,7 @@ class Domain:
 
     Attributes:
         walls: whether fields end at walls instead of going on periodically.
-        spacing: distance between neighboring rows, and between neighboring columns; only their ratio counts.
+        spacing: distance between neighboring rows, and between neighboring columns; the smaller is 1.
     """
 
     walls: bool = False

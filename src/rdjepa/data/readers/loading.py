@@ -223,16 +223,10 @@ def _trajectory(
             notes.say(sentence)
     told: dict[str, Any] = {"names": _names(recording, components)} if recording.names else {}
     distances = reading.spacing or (whole.spacing if whole else (1.0, 1.0))
-    told["spacing"] = _spacing(distances, way) if way else distances
+    told["spacing"] = way.spacing(distances) if way else distances
     if way is not None and way.walls and recording.boundary is None:  # whatever is left to be seen of them
         told["boundary"] = WALLS
     return _complete(recording, index, reading, whole, fields, told)
-
-
-def _spacing(distances: tuple[float, float], way: Regridding) -> tuple[float, float]:
-    """Return the distances between rows and between columns on another grid of the same domain, the smaller as 1."""
-    rows, columns = (distance * points for distance, points in zip(distances, way.shape, strict=True))
-    return rows / min(rows, columns), columns / min(rows, columns)
 
 
 def times_of(recording: Recording, index: int, reading: Reading) -> np.ndarray:
