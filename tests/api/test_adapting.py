@@ -166,7 +166,7 @@ def test_that_nothing_stands_beside_a_network_is_said(tiny, options, why):
 )
 def test_the_equation_knows_how_far_points_of_a_squeezed_grid_lie_apart(tiny, tmp_path, reading, spacing):
     wide = np.random.default_rng(0).standard_normal((10, 48, 80, 2)).astype(np.float32)
-    with pytest.warns(Note, match="Equations take cells of the data for squares, unless --spacing"):
+    with pytest.warns(Note, match="Equations go by the distances between rows and columns, which"):
         made = rdjepa.adapt(pretrained(), wide, steps=1, resample=True, reading=reading, device="cpu")
     for each in (made, rdjepa.load_forecaster(made.save(tmp_path / "a.safetensors"))):
         found = each.parts()["equation"].model.settings().get("spacing")

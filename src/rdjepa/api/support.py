@@ -24,6 +24,7 @@ from rdjepa.models.device import device_of
 
 AUTO = "auto"
 OTHER_RATIO = 0.01  # a ratio of distances that differs by more, as a share, is another one
+SAME_RATIO = 1e-3  # cells whose sides differ by less, as a share, are squares
 
 
 @dataclass(frozen=True)
@@ -149,8 +150,8 @@ def domain_of(trajectories: Sequence[Trajectory], boundary: str | None = None) -
     if any(abs(y / x * columns / rows - 1) > OTHER_RATIO for y, x in others):
         warn("cells have several shapes, by trajectory; equations go by that of the first", Note)
     least = min(rows, columns)
-    walls = any(has_walls(trajectory, boundary) for trajectory in trajectories)
-    return Domain(walls, (rows / least, columns / least))
+    spacing = (1.0, 1.0) if max(rows, columns) <= (1 + SAME_RATIO) * least else (rows / least, columns / least)
+    return Domain(any(has_walls(trajectory, boundary) for trajectory in trajectories), spacing)
 
 
 def _domain_of_all(trajectories: Sequence[Trajectory], reading: Reading | None) -> Domain:

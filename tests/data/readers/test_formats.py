@@ -199,7 +199,19 @@ def test_py_pde(tmp_path):
     storage.end_writing()
     storage.close()
     check(tmp_path / "a.hdf5", ONE[None], 0.5, 2.0)
-    assert load(tmp_path / "a.hdf5")[0].boundary == "walls"
+    (found,) = load(tmp_path / "a.hdf5")
+    assert (found.boundary, found.spacing) == ("walls", (3 / 6, 2 / 8))
+    (squeezed,) = load(tmp_path / "a.hdf5", grid=4)
+    assert squeezed.spacing == (3 / 4, 2 / 4)
+
+
+def test_distances_between_points_are_those_of_the_coordinates(tmp_path, dataset):
+    assert load(dataset)[0].spacing == (1.0, 1.0)  # the rows have none
+    oblong = dataset.assign_coords(y=10 - 0.75 * np.arange(6))
+    oblong.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    for source in (oblong, tmp_path / "a.nc"):
+        assert load(source)[0].spacing == (0.75, 0.25)
+        assert load(source, reading=Reading(spacing=(2, 1)))[0].spacing == (2, 1)
 
 
 def test_any_hdf5_by_the_names_of_its_arrays(tmp_path):

@@ -14,7 +14,7 @@ from rdjepa.data.borders import UNKNOWN
 from rdjepa.data.readers import catalog
 from rdjepa.data.readers.packed import unpacked
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Recording, damaged, domain_length
+from rdjepa.data.readers.recording import DAMAGED, Recording, cell_sides, damaged, domain_length
 from rdjepa.data.readers.sizes import require_held
 from rdjepa.errors import DataError, Note, RdjepaError, warn
 from rdjepa.io import sealed
@@ -126,6 +126,7 @@ def _read_the_well(path: Path, file: h5py.File, reading: Reading) -> Iterator[Re
         times=np.asarray(file["dimensions/time"], dtype=np.float64),
         length=domain_length(file["dimensions/x"], fields[0].shape[2]),
         boundary=_boundary(file),
+        spacing=cell_sides(file.get("dimensions/y"), file["dimensions/x"], fields[0].shape[:1:-1]),
         coefficients=_scalars(file),
     )
 
@@ -191,7 +192,8 @@ def _read_py_pde(path: Path, file: h5py.File, reading: Reading) -> Iterator[Reco
     parts = [_json(path, each, dict[str, Any]) if isinstance(each, str) else each for each in given] or [about]
     grid = _json(path, parts[0].get("grid", "{}"), dict[str, Any])
     labels = [_json(path, part["label"], str | None) for part in parts if "label" in part]
-    low, high = checked(grid.get("bounds", [(0.0, 1.0)]), list[tuple[float, float]], f"bounds in {path}")[0]
+    bounds = checked(grid.get("bounds", [(0.0, 1.0)] * 2), list[tuple[float, float]], f"bounds in {path}")
+    sides = [float(high) - float(low) for low, high in bounds]  # of x and of y
     yield Recording.of(
         "py-pde file",
         str(path),
@@ -200,8 +202,9 @@ def _read_py_pde(path: Path, file: h5py.File, reading: Reading) -> Iterator[Reco
         layout="tcxy" if data.ndim == 4 else "txy",
         names=tuple(map(str, labels)) if all(labels) and len(labels) == len(parts) else (),
         times=np.asarray(file["times"], dtype=np.float64),
-        length=float(high) - float(low) if grid else None,
+        length=sides[0] if grid else None,
         boundary=None if "periodic" not in grid else "periodic" if all(grid["periodic"]) else "walls",
+        spacing=(sides[1] / data.shape[-1], sides[0] / data.shape[-2]) if grid and len(sides) == 2 else None,
     )
 
 

@@ -222,7 +222,7 @@ def _trajectory(
         if sentence := checks.why_rounded(component, float(abs(each).max()), float(each.std(dtype=np.float64))):
             notes.say(sentence)
     told: dict[str, Any] = {"names": _names(recording, components)} if recording.names else {}
-    distances = reading.spacing or (whole.spacing if whole else (1.0, 1.0))
+    distances = reading.spacing or recording.spacing or (whole.spacing if whole else (1.0, 1.0))
     told["spacing"] = way.spacing(distances) if way else distances
     if way is not None and way.walls and recording.boundary is None:  # whatever is left to be seen of them
         told["boundary"] = WALLS
@@ -254,8 +254,8 @@ def _say_aspect(grid: tuple[int, int], notes: _Notes) -> None:
     if grid[0] != grid[1]:
         notes.say(
             f"a grid of {grid[0]} x {grid[1]} points is squeezed into a square, so shapes change by {max(grid)} : "
-            f"{min(grid)} unless the domain is one; crop the fields to a square to keep them. Equations take cells of "
-            "the data for squares, unless --spacing (spacing=) says the distances between rows and columns"
+            f"{min(grid)} unless the domain is one; crop the fields to a square to keep them. Equations go by the "
+            "distances between rows and columns, which are the same unless the data or --spacing (spacing=) say others"
         )
 
 

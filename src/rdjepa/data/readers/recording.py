@@ -59,6 +59,7 @@ class Recording:
         times: (T,) or (B, T); None when unknown.
         length: side length of the domain; None when unknown.
         boundary: "periodic", or the kind of wall; None when unknown.
+        spacing: distance between neighboring rows, and between neighboring columns; None when unknown.
         coefficients: name -> value, or (B,) values.
         whole: reads a trajectory of this package with everything that belongs to it.
         forecast: whether a forecaster of this package made the fields.
@@ -74,6 +75,7 @@ class Recording:
     times: np.ndarray | None = None
     length: float | None = None
     boundary: str | None = None
+    spacing: tuple[float, float] | None = None
     coefficients: Mapping[str, Any] = field(default_factory=dict)
     whole: Callable[[int], Trajectory] | None = None
     forecast: bool = False
@@ -180,7 +182,7 @@ class Recording:
 
     def properties(self, index: int) -> dict[str, Any]:
         """Return the attributes of a `Trajectory` that the source tells, without fields and times."""
-        known = {"length": self.length, "boundary": self.boundary}
+        known = {"length": self.length, "boundary": self.boundary, "spacing": self.spacing}
         values = {name: float(np.ravel(v)[index if np.ndim(v) else 0]) for name, v in self.coefficients.items()}
         return {name: value for name, value in known.items() if value is not None} | {"coefficients": values}
 
@@ -222,6 +224,13 @@ def _require_numbers(dtype: Any, place: str) -> None:
             "O": "save arrays of numbers; objects are never unpickled",
         }.get(kind, "choose arrays of numbers")
         raise DataError(f"expected fields of a floating dtype, got {dtype} in {place}; {advice}")
+
+
+def cell_sides(rows: Any, columns: Any, grid: tuple[int, int]) -> tuple[float, float] | None:
+    """Return the distances between rows and between columns, by the coordinates of their cells; None without both."""
+    sides = [domain_length(line, points) for line, points in zip((rows, columns), grid, strict=True)]
+    height, width = (side and side / points for side, points in zip(sides, grid, strict=True))
+    return (height, width) if height and width else None
 
 
 def domain_length(line: Any, points: int) -> float | None:
