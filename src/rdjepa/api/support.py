@@ -67,9 +67,9 @@ class Support:
 
     def whole(self, network: ForecastModel) -> ForecastModel:
         """Return the forecaster of the fields: the network, or where they are tiled what puts its squares together."""
-        return (
-            Tiled(network, self.grid, self.domain.walls).to(device_of(network)) if self.tiled and self.grid else network
-        )
+        if not self.tiled or not self.grid:
+            return network
+        return Tiled(network, self.grid, self.domain.walls).to(device_of(network))
 
     def record(self) -> dict[str, Any]:
         """Return what a forecaster keeps of it; "range" is the lowest and the highest value of each component."""
