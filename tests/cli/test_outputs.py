@@ -176,3 +176,15 @@ def test_rows_are_written_before_they_are_summarized(here, monkeypatch):
     monkeypatch.setattr("rdjepa.evaluation.aggregate.per_horizon", failing)
     assert run("evaluate", "mine.safetensors", "data.npy", "--out", "rows") == 2
     assert len((here / "rows").read_text().splitlines()) == 3 * 2 * 5
+
+
+@pytest.mark.parametrize(
+    ("out", "reason"),
+    [("loop", "a loop of links"), ("loop/mine.safetensors", "a file where a directory is needed")],
+)
+@pytest.mark.parametrize("source", ["data.npy", "folder"])
+def test_a_loop_of_links_is_refused(here, capsys, source, out, reason):
+    (here / "loop").symlink_to("loop")
+    (here / "folder").mkdir()
+    (here / "folder" / "data.npy").write_bytes((here / "data.npy").read_bytes())
+    assert f"{reason}; choose another path" in refused(capsys, "adapt", source, "--steps", "1", "--out", out)

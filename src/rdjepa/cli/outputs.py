@@ -1,5 +1,6 @@
 """Checks of `--out`: it may not replace an input, or a file that another command made, and it can be written."""
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -29,7 +30,8 @@ def refuse_overwriting(
     if out.exists() and not out.is_file():
         raise OutputError(f"expected a file name for the {kind}, got the device or pipe {out}; choose another --out")
     for given in filter(Path.exists, inputs):
-        inside = given.is_dir() and given.resolve() in out.resolve().parents
+        # realpath, since Path.resolve ends in an error of its own on a loop of links
+        inside = given.is_dir() and Path(os.path.realpath(given)) in Path(os.path.realpath(out)).parents
         if inside or (out.exists() and out.samefile(given)):
             where = f"in the directory {given}, which is read here" if inside else "which is read here"
             raise OutputError(f"expected an output that is not an input, got {out}, {where}; choose another --out")

@@ -65,7 +65,9 @@ def replacing(path: Path | str) -> Iterator[Path]:
     try:
         with writing(path):
             if path.is_symlink():  # the file that it stands for is replaced, not the link
-                path = path.resolve()
+                path = Path(os.path.realpath(path))
+                if path.is_symlink():
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
             if path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@
 
 import hashlib
 import io
+import os
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -173,7 +174,7 @@ def export(roots: Path | str | Sequence[Path | str], out: Path | str, only: Sequ
     """
     out = Path(out)
     places = [Path(roots)] if isinstance(roots, str | Path) else [Path(root) for root in roots]
-    if out.resolve() in [root.resolve() for root in places]:
+    if os.path.realpath(out) in map(os.path.realpath, places):
         raise StudyError(f"expected a directory that is not read too, got {out}; write to a new one, then replace it")
     known = {root: read_records(root) for root in places}
     origin, found = _joined(known, only)
