@@ -66,7 +66,9 @@ def test_a_curve_goes_on_from_its_file_unless_the_data_or_settings_changed(tmp_p
     assert fitted == [1, 2] and curve_file.read(out) == list(first.rows)
     assert rdjepa.learning_curve(FIELDS[:3], model=small(), steps=1, draws=1, out=out) == first and fitted == [1, 2]
     walls = {"reading": rdjepa.Reading(boundary="walls")}
-    for change in ({"steps": 2}, {"model": small(1)}, {"trajectories": FIELDS[1:]}, walls):
+    faster = forecasters.build("fno", Config(width=4, layers=1, modes=4, readout=4, grid=16, rate=0.3), seed=0)
+    others: list[dict] = [{"model": small(1)}, {"model": faster}, {"trajectories": FIELDS[1:]}, walls]
+    for change in ({"steps": 2}, *others):
         given = {"trajectories": FIELDS[:3], "model": small(), "steps": 1} | change
         rdjepa.learning_curve(given.pop("trajectories"), draws=1, out=out, **given)
         assert len(fitted) == 4

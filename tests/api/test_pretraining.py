@@ -9,16 +9,19 @@ import torch
 import rdjepa
 from rdjepa.api import latent_error
 from rdjepa.api.adapting import forecaster_of
+from rdjepa.data import manifest
 from rdjepa.data.build import build
+from rdjepa.data.identity import identity
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key
-from rdjepa.errors import ArgumentError, CheckpointError
+from rdjepa.errors import ArgumentError, CheckpointError, DataError
 from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.pretraining import config as profiles
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.objectives.field_forecast import ForecastOptions
 from rdjepa.study import leaks
+from rdjepa.systems import get
 
 
 def trajectory(frames=10, seed=0):
@@ -73,6 +76,10 @@ def test_a_decoder_is_pretrained_after_the_rest_and_adapted_further(tiny, tmp_pa
     chosen: dict = {"config": config, "objective": "decoder", "systems": ["brusselator"], "device": "cpu"}
     with pytest.raises(ArgumentError, match="expected a pretrained model to start the objective decoder from"):
         rdjepa.pretrain("tiny", data, last, **chosen)
+    manifest._write_recipes(data, {"brusselator": identity(get("brusselator")) | {"revision": 0}})
+    with pytest.raises(DataError, match=r"for brusselator\.revision; choose another directory"):
+        rdjepa.pretrain("tiny", data, last, **chosen | {"objective": "predictive-latent"})
+    (data / "recipe.json").unlink()
     copied = tmp_path / "copied"
     shutil.copytree(first / "model", copied)
 

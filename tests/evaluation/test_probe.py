@@ -5,11 +5,14 @@ import numpy as np
 import pytest
 
 from rdjepa.cli import main as cli
-from rdjepa.data import store
+from rdjepa.data import manifest, store
+from rdjepa.data.identity import identity
 from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.errors import DataError
 from rdjepa.evaluation.probe import FEATURES, LEADS, PATCH_LEADS, ProbeConfig, probe
 from rdjepa.evaluation.probe_table import probe_markdown
 from rdjepa.models.rdjepa import build
+from rdjepa.systems import get
 
 CONFIG = ProbeConfig(("gray-scott", "barkley"), train=12, test=6, windows=2)
 PLACE = {"gray-scott": ("feed", 0.0), "barkley": ("excitability", 4.0)}
@@ -34,7 +37,14 @@ def base(tmp_path):
             if system == "gray-scott" or regime == "id":
                 for index in range(count):
                     store.write(tmp_path / "data", wave(system, split, regime, index))
+    manifest._write_recipes(tmp_path / "data", {name: identity(get(name)) for name in PLACE})
     return tmp_path / "data"
+
+
+def test_data_of_another_equation_are_refused(tiny, base):
+    manifest._write_recipes(base, {"gray-scott": identity(get("gray-scott")) | {"revision": 0}})
+    with pytest.raises(DataError, match=r"for gray-scott\.revision; choose another directory"):
+        probe(build("tiny", seed=0), base, ProbeConfig(systems=("gray-scott",), train=1, test=1))
 
 
 def test_probe_covers_systems_regimes_and_features_and_reads_what_is_there(tiny, base):

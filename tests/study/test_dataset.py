@@ -9,6 +9,7 @@ import pytest
 from rdjepa import systems
 from rdjepa.cli import main as cli
 from rdjepa.data import manifest, store
+from rdjepa.errors import ArgumentError
 from rdjepa.io import sealed
 from rdjepa.study import dataset
 from rdjepa.study.cell import Cell
@@ -111,6 +112,10 @@ def test_a_sample_is_a_small_data_set_of_its_own(base, tmp_path):
     assert manifest.verify(tmp_path).good
     theirs, mine = manifest.read(base), manifest.read(tmp_path)
     assert all(mine[key] == theirs[key] for key in chosen)
+    before = (tmp_path / "recipe.json").read_bytes()
+    with pytest.raises(ArgumentError, match="expected a directory without data for the sample"):
+        dataset.sample(base, tmp_path, 1.0)
+    assert (tmp_path / "recipe.json").read_bytes() == before and set(manifest.read(tmp_path)) == set(chosen)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from rdjepa.study import runner as study
 from rdjepa.study.cell import identifier, identity
 from rdjepa.study.directory import Directory
 from rdjepa.study.registry import Study
+from rdjepa.systems import get, register
 
 SCRIPT = """
 import sys
@@ -212,6 +213,23 @@ def test_a_failed_cell_keeps_its_traceback_and_does_not_stop_the_rest(tmp_path, 
     monkeypatch.undo()
     assert study.run(tmp_path, two_cells, brief).done == (bad,)
     assert not list((tmp_path / "failed").iterdir())
+
+
+def test_a_folder_without_a_record_is_named_before_anything_is_computed(tmp_path, monkeypatch, brief, two_cells):
+    first, second = two_cells
+    place = Directory(tmp_path).cell(identifier(identity(first, brief)))
+    place.mkdir(parents=True)
+    ran = study.run(tmp_path, two_cells, brief)
+    assert ran.done == (second,) and list(ran.failed) == [first]
+    assert ran.failed[first].endswith(
+        f"expected a finished cell in {place}, got a folder without record.json; move it away"
+    )
+
+
+def test_a_system_is_tested_in_the_regimes_that_it_has(registrations):
+    own = get("schnakenberg")
+    register(replace(own, name="mine", regimes={"id": own.regimes["id"]}), "source")
+    assert {key.regime for key in replace(study.cells("source")[0], system="mine").test(30)} == {"id"}
 
 
 def test_a_locked_cell_is_left_to_its_process(tmp_path, brief, two_cells):

@@ -115,6 +115,11 @@ def test_a_data_set_of_another_recipe_is_refused(tmp_path):
     supply.check(["oregonator"])
     with pytest.raises(DataError, match=r"barkley\.family"):
         supply.check(["barkley"])
+    marked = simulate("schnakenberg", 1)
+    object.__setattr__(marked, "key", Key("schnakenberg"))
+    store.write(tmp_path / "bare", marked)  # whose recipe was not copied
+    with pytest.raises(DataError, match=r"expected data in .*bare that this version of schnakenberg makes"):
+        Supply(tmp_path / "root", tmp_path / "bare").check(["schnakenberg"])
 
 
 def test_kept_trajectories_of_another_revision_are_refused(tmp_path):

@@ -1,10 +1,13 @@
 """The public functions that look at data and forecasters: evaluate, learning_curve, inspect."""
 
+import contextlib
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
+from inspect import getsource as inspect_source
 from pathlib import Path
 from typing import Any
 
@@ -282,9 +285,18 @@ def _simple(model: ForecastModel, domain: Domain, device: torch.device, support:
 
 
 def _weights(model: RDJEPA | ForecastModel) -> str:
-    """Return a fingerprint of a model's weights."""
-    known = getattr(model, "fingerprint", "")
-    return known or sealed.seal({name: sha256(x.cpu().numpy()).hexdigest() for name, x in model.state_dict().items()})
+    """Return a fingerprint of what decides how a model learns: its weights, and of a forecaster code and rates too."""
+    if known := getattr(model, "fingerprint", ""):
+        return known
+    found: dict[str, Any] = {name: sha256(x.cpu().numpy()).hexdigest() for name, x in model.state_dict().items()}
+    if isinstance(model, ForecastModel):
+        kind = type(model)
+        with contextlib.suppress(OSError, TypeError):  # what was typed at a prompt has no file
+            found["source"] = sha256(inspect_source(sys.modules[kind.__module__]).encode()).hexdigest()
+        groups = [{key: str(x) for key, x in each.items() if key != "params"} for each in model.parameter_groups()]
+        found |= {"class": kind.__qualname__, "settings": model.settings(), "groups": groups}
+        found["constants"] = {key: str(x) for key, x in model.constants.items()}
+    return sealed.seal(found)
 
 
 def inspect(

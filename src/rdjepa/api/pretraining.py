@@ -148,9 +148,11 @@ def pretrain(
         mapped = run / "frames" if engine.frames == "mapped" else None
         # The leader writes the memory-mapped frames; the other processes then only open them.
         with ranks.leader_first():
+            if (Path(data) / manifest.RECIPE).is_file():
+                manifest.check(data, map(get, files.values()))
             grid = PRESETS[preset].grid
-            dataset = Dataset.open(data, list(files), limit=limit, dtype=dtype, mapped=mapped, grid=grid)
-            validation = Dataset.open(data, list(files), "validation", dtype=dtype, grid=grid)
+            dataset = Dataset.open(data, files, limit=limit, dtype=dtype, mapped=mapped, grid=grid)
+            validation = Dataset.open(data, files, "validation", dtype=dtype, grid=grid)
         shortest = min(length for spans in dataset.frames.spans.values() for _, length in spans)
         dataclasses.replace(PRETRAINING, stride=max(config.strides)).count(shortest)
         if begun:

@@ -82,14 +82,17 @@ def _agreed(base: Path | str, stored: Mapping[str, Any], systems: Iterable[Syste
             f"expected data of the same configuration in {base}, got another for {', '.join(different)}; "
             "choose another directory"
         )
-    for system in old:
-        _check_trajectories(base, system)
+    check_trajectories(base, old)
     return current
 
 
-def _check_trajectories(base: Path | str, system: System) -> None:
-    """Simulate the first stored trajectory of each regime again; it must have the stored checksum."""
-    for regime in system.regimes:
+def check_trajectories(base: Path | str, systems: Iterable[System]) -> None:
+    """Simulate the first stored trajectory of each regime of some systems again; it must have the stored checksum.
+
+    Raises:
+        DataError: it has another.
+    """
+    for system, regime in ((each, regime) for each in systems for regime in each.regimes):
         stored = store.keys(base, system.name, regime=regime)
         key = next((key for key in stored if store.has(base, key)), None)
         if key is None:

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 
 from rdjepa.checks import Few, Seed, check
+from rdjepa.data import manifest
 from rdjepa.data.acquire import Acquirer
 from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
@@ -131,6 +132,7 @@ def probe(
         progress: called with the number of systems done, their total and the name of the latest.
     """
     device = device or torch.device("cpu")
+    manifest.claim(data, map(get, config.systems))
     acquirer = Acquirer(Path(data))
     encoders = {"pretrained": model.encoder, "random": build(model.config, seed=config.seed).encoder}
     for encoder in encoders.values():

@@ -90,7 +90,7 @@ class Dataset:
     def open(
         cls,
         data: Path | str,
-        systems: Sequence[str],
+        systems: Sequence[str] | Mapping[str, str],
         split: str = "pool",
         limit: int | Mapping[str, int] | None = None,
         *,
@@ -102,7 +102,7 @@ class Dataset:
 
         Args:
             data: dataset directory.
-            systems: names of systems.
+            systems: names of systems, or the name of each and what commands call it, which may be a file.
             split: which split; never the test split.
             limit: at most this many trajectories of each system, the first ones; or how many by system, all of those
                 that it does not name.
@@ -118,12 +118,13 @@ class Dataset:
         if split not in ("pool", "validation"):
             raise ArgumentError(f"expected the split pool or validation, got {split!r}; training never reads test data")
         most = dict(limit) if isinstance(limit, Mapping) else dict.fromkeys(systems, limit)
+        named = systems if isinstance(systems, Mapping) else dict(zip(systems, systems, strict=True))
         keys = {name: store.keys(data, system=name, split=split, regime="id")[: most.get(name)] for name in systems}
         for name, found in keys.items():
             if not found:
                 raise ArgumentError(
                     f"expected trajectories of {name} ({split}) under {data}, got none; "
-                    f"make some with: rdjepa simulate {name} --split {split} --count 100 --out {data}"
+                    f"make some with: rdjepa simulate {named[name]} --split {split} --count 100 --out {data}"
                 )
         opened = read_frames(data, keys, dtype, mapped, grid)
         return cls(opened.frames, opened.normalizers, opened.checksums)

@@ -5,11 +5,11 @@ import traceback
 
 import torch
 
-from rdjepa.errors import OutputError
+from rdjepa.errors import OutputError, StudyError
 from rdjepa.models.device import device_named
 from rdjepa.study import pretrainings
 from rdjepa.study.cell import Cell, compute, identity
-from rdjepa.study.directory import Directory
+from rdjepa.study.directory import RECORD, Directory
 from rdjepa.study.fingerprints import identifier
 from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
@@ -52,6 +52,10 @@ def compute_cell(supply: Supply, cell: Cell, profile: Profile, device: str) -> s
             return BUSY
         if directory.is_done(name):  # by another process, since the missing cells were listed
             return KEPT
+        if (place := directory.cell(name)).exists():
+            reason = f"expected a finished cell in {place}, got a folder without {RECORD}; move it away"
+            directory.fail(name, reason)
+            return f"{StudyError.__name__}: {reason}"
         try:
             statistics = supply.normalizer(cell.system, profile.statistics)
             start = cell.pretraining(profile)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from rdjepa import api, forecasters
+from rdjepa import api, forecasters, systems
 from rdjepa.adaptation import retention
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data import store
@@ -94,7 +94,8 @@ class Cell:
 
         Every regime has an equal number, so that a mean over trajectories is one over regimes too.
         """
-        regimes = [regime for split, regime in protocol.counts(self.system) if split == "test"]
+        own = systems.get(self.system).regimes
+        regimes = [regime for split, regime in protocol.counts(self.system) if split == "test" and regime in own]
         each = max(1, count // len(regimes))
         return [Key(self.system, "test", regime, i) for regime in regimes for i in range(each)]
 

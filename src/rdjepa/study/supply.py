@@ -127,6 +127,8 @@ class Supply:
         for base in (self.data, self.root / "data", self._own):
             if base is not None and (base / manifest.RECIPE).is_file():
                 manifest.check(base, chosen)
+            elif base is not None and base == self.data:
+                manifest.check_trajectories(base, chosen)
 
     def prepare(
         self,
