@@ -4,15 +4,14 @@ Windows of other systems may stand beside those of the support, so that a networ
 on while it learns one trajectory by heart: rehearsal, after Robins, Connection Science 7 (1995). The paper has none.
 """
 
+import copy
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.optim.swa_utils import AveragedModel
 
 from rdjepa.checks import BelowOne, Count, NotNegative, Number, Precision, Rate, Seed, check
 from rdjepa.data.fields import channels_first
@@ -163,17 +162,14 @@ class WindowOrder:
         return drawn
 
 
-def average_of(model: ForecastModel, coefficient: float) -> AveragedModel:
-    """Return an exponential average of a model's weights, to be updated after every step.
+@torch.no_grad()
+def follow(average: Sequence[Tensor], weights: Sequence[Tensor], coefficient: float, step: int) -> None:
+    """Update an exponential average of weights after a step; after the first one it is these weights.
 
     The coefficient grows from 2/11 to its value, so that the first weights, which are random, are soon forgotten.
     """
-
-    def follow(averaged: Sequence[Tensor], current: Sequence[Tensor], updates: Tensor | int) -> None:
-        count = int(updates)
-        torch._foreach_lerp_(list(averaged), list(current), 1 - min(coefficient, (1 + count) / (10 + count)))
-
-    return AveragedModel(model, multi_avg_fn=follow)
+    kept = min(coefficient, step / (step + 9)) if step > 1 else 0.0
+    torch._foreach_lerp_(list(average), list(weights), 1 - kept)
 
 
 def train(
@@ -216,7 +212,8 @@ def train(
     order = WindowOrder(data.own, config.batch - rehearsed, np.random.default_rng(config.seed))
     beside = WindowOrder(others, rehearsed, np.random.default_rng((config.seed, 1)))
     losses: list[float] = []
-    average = average_of(model, config.averaging) if config.averaging else None
+    average = copy.deepcopy(model) if config.averaging else None
+    averaged, current = list(average.parameters()) if average else [], list(model.parameters())
     device = data.targets.device
     note_emulation(config.precision, device)
 
@@ -240,15 +237,15 @@ def train(
         optimizer.step()
         losses.append(value)
         if average:
-            average.update_parameters(model)
+            follow(averaged, current, config.averaging, step)
         if observe and step in at:
             observe(step, LAST, model.eval())
             if average:
-                observe(step, AVERAGED, cast(ForecastModel, average.module).eval())
+                observe(step, AVERAGED, average.eval())
             model.train()
         if progress:
             progress(step, config.steps, f"loss {value:.4f}")
     if average:
-        model.load_state_dict(average.module.state_dict())
+        model.load_state_dict(average.state_dict())
     model.eval()
     return losses

@@ -103,6 +103,7 @@ def completed(
                     threads_per_worker=1,
                     dashboard_address=":0",
                     silence_logs=logging.CRITICAL,
+                    memory_limit=None,  # freed memory is kept, which Dask would take for use, and pause the worker
                 )
                 address = stack.enter_context(local)
         else:

@@ -22,10 +22,8 @@ def real_inverse(spectrum: Tensor, size: Sequence[int]) -> Tensor:
         (..., H, W), real.
     """
     rows = torch.fft.ifft(spectrum, dim=-2)
-    keep = torch.ones(rows.shape[-1], device=rows.device)
-    keep[0] = 0
-    if size[1] % 2 == 0:
-        keep[-1] = 0
+    column = torch.arange(rows.shape[-1], device=rows.device)
+    keep = (column > 0) & (2 * column < size[1])
     rows = torch.complex(rows.real, rows.imag * keep)
     return torch.fft.irfft(rows, n=size[1], dim=-1)
 

@@ -62,7 +62,7 @@ PRESETS = {"paper": Config(), "nano": Config(width=48, depths=(1, 1, 2, 1, 1), h
 def frames(reference: Tensor) -> Tensor:
     """Build orthonormal frames of reference vectors (..., 2): (..., 2, 2), [component x or y, first or second axis]."""
     length = reference.norm(dim=-1, keepdim=True)
-    unit = reference.new_tensor([1.0, 0.0]).expand_as(reference)
+    unit = torch.cat([torch.ones_like(length), torch.zeros_like(length)], dim=-1)
     first = torch.where(length > SMALLEST, reference / length.clamp_min(SMALLEST), unit)
     second = torch.stack([-first[..., 1], first[..., 0]], dim=-1)
     return torch.stack([first, second], dim=-1)

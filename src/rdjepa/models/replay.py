@@ -6,6 +6,7 @@ pass: warm-up passes would draw random numbers, and count in running statistics.
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
 import torch
@@ -80,8 +81,16 @@ class Replayed:
         torch.cuda.current_stream().wait_stream(beside)
         graph = torch.cuda.CUDAGraph()
         self._forget()
-        with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # others may prepare batches meanwhile
-            made = self._passes(own)
+        stream, pool = torch.cuda.current_stream(), torch.cuda.graph_pool_handle()
+        try:
+            with torch.cuda.graph(graph, pool, capture_error_mode="thread_local"):  # others prepare batches meanwhile
+                made = self._passes(own)
+        except RuntimeError:  # before torch 2.12 the stream of the capture stays, and its pool open to later captures
+            torch.cuda.set_stream(stream)
+            for undo in ("_cuda_endAllocateToPool", "_cuda_releasePool"):
+                with suppress(RuntimeError, AttributeError):
+                    getattr(torch._C, undo)(torch.cuda.current_device(), pool)
+            raise
         return _Captured(graph, own, made, [parameter.grad for parameter in self.parameters])
 
     def _passes(self, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
