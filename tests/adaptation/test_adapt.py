@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, WindowOrder, standardized, tensors, train, windows
@@ -177,3 +178,24 @@ def test_a_gradient_that_is_not_finite_changes_no_weight(tiny):
 def test_unknown_forecaster_lists_the_known_ones():
     with pytest.raises(ValueError, match="rd-jepa, rd-jepa-decoder, scratch"):
         forecasters.build("oracle")
+
+
+class Normalized(RDJEPAForecaster):
+    """Counts means and variances of its forecasts in training."""
+
+    layer: nn.BatchNorm2d
+
+    def predict(self, *features):
+        forecast = super().predict(*features)
+        return self.layer(forecast.flatten(1, 2)).view_as(forecast)
+
+
+def test_what_layers_count_in_training_is_kept_with_averaged_weights(tiny):
+    found = []
+    for averaging in (0.0, 0.9):
+        model = Normalized(build("tiny", seed=1), LearningRates(0.0, 1e-3, 1e-3))
+        model.layer = nn.BatchNorm2d(10)
+        train(model, windows(model, tensors([fields(12)])), AdaptConfig(steps=3, batch=2, averaging=averaging))
+        found.append([x.clone() for x in model.layer.buffers()])
+    assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
+    assert found[0][0].abs().max() > 0

@@ -1,9 +1,11 @@
 """An exported program gives the forecaster's numbers for any number of contexts, or is not left."""
 
+import errno
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -68,6 +70,16 @@ def test_a_program_replaces_no_file_unasked(tmp_path):
         export(linear, path)
     assert path.read_bytes() == b"measured for weeks"
     assert export(linear, path, force=True).path == path and path.read_bytes() != b"measured for weeks"
+
+
+def test_a_full_disk_is_not_the_fault_of_the_network(forecaster, tmp_path, monkeypatch):
+    def refuse(path, content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    with pytest.raises(OutputError, match="a full disk; free some space"):
+        export(forecaster, tmp_path / "f.pt2")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_anchored_forecaster_is_exported_with_its_anchor(tmp_path):

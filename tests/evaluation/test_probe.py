@@ -1,5 +1,6 @@
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -87,3 +88,11 @@ def test_command_line_writes_the_rows_and_the_table(tiny, base, tmp_path, monkey
     assert {row["features"] for row in result["rows"]} == set(FEATURES)
     assert (tmp_path / "out" / "probes.md").read_text().startswith("| system | target | regime |")
     assert "coeff-ood" in capsys.readouterr().out
+
+
+def test_a_system_whose_coefficients_are_all_fixed_has_the_other_targets(tiny, base):
+    for key in store.keys(base, "gray-scott"):
+        store.write(base, replace(store.get(base, key), coefficients={"feed": 1.0}))
+    targets = {(row.system, row.target) for row in probe(build("tiny", seed=0), base, CONFIG)}
+    assert ("gray-scott", "feed") not in targets
+    assert {("gray-scott", "patch h=0"), ("barkley", "excitability")} <= targets

@@ -1,3 +1,5 @@
+import errno
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +10,7 @@ from rdjepa import systems
 from rdjepa.data import store
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
-from rdjepa.errors import DataError
+from rdjepa.errors import DataError, OutputError
 from rdjepa.models.device import autocast
 from rdjepa.models.rdjepa import build
 from rdjepa.pretraining import frames
@@ -148,3 +150,31 @@ def test_more_than_the_machine_has_is_refused_before_it_is_asked_for():
     with pytest.raises(MemoryError, match="mapped"):
         frames.refuse_if_too_large((10**9, 2, 128, 128), torch.float32)
     frames.refuse_if_too_large((10, 2, 128, 128), torch.float32)
+
+
+def test_a_disk_that_is_full_is_one_sentence_before_any_frame_is_written(base, tmp_path, monkeypatch):
+    def refuse(descriptor, begin, size):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    with pytest.raises(OutputError, match="a full disk; free some space"):
+        Dataset.open(base, SYSTEMS, mapped=tmp_path / "frames")
+    assert not list((tmp_path / "frames").iterdir())
+
+
+def test_two_processes_that_make_the_same_frames_both_get_all_of_them(base, tmp_path, monkeypatch):
+    """The second begins while the first is writing, and ends after it."""
+    expected, fill = Dataset.open(base, SYSTEMS).frames.table, frames._fill
+    inner: list[torch.Tensor] = []
+
+    def filled(*arguments):
+        found = fill(*arguments)
+        monkeypatch.setattr(frames, "_fill", fill)
+        if not inner:
+            inner.append(Dataset.open(base, SYSTEMS, mapped=tmp_path / "frames").frames.table)
+        return found
+
+    monkeypatch.setattr(frames, "_fill", filled)
+    outer = Dataset.open(base, SYSTEMS, mapped=tmp_path / "frames").frames.table
+    assert torch.equal(outer, expected) and torch.equal(inner[0], expected)
+    assert not list((tmp_path / "frames").glob(".*"))

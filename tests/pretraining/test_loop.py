@@ -164,7 +164,7 @@ def test_other_configuration_data_or_a_used_directory_is_refused(tiny, tmp_path)
 def test_not_a_number_stops_the_run_and_names_step_and_systems(tiny, tmp_path):
     data = source()
     data.frames.table[:] = torch.nan
-    with pytest.raises(FloatingPointError, match=r"step 0 on"):
+    with pytest.raises(FloatingPointError, match=r"step 0 on .*; start a new run with a lower"):
         pretrain("tiny", data, tmp_path, CONFIG)
 
 

@@ -18,3 +18,14 @@ def test_statistics_of_fewer_trajectories_than_both_runs_saw_are_known_as_such(t
     again = Start(start.model, {}, joined, {}).sources_with(sources("later", barkley=9))
     assert again.counts == {"barkley": 3}
     assert not start.sources_with(first).counts
+
+
+def test_the_smallest_distance_to_what_is_held_out_is_that_of_all_stages(tiny):
+    record = {"systems": ["family"], "summary": "s"}
+
+    def told(before, later):
+        first, second = ({"nearest": {"family": {"distance": value}}} for value in (before, later))
+        return Start(build(tiny, seed=0), record | first, sources("first", family=1), {}).told(record | second)
+
+    for before, later in ((0.2, 0.5), (0.5, 0.2)):
+        assert told(before, later)["nearest"]["family"]["distance"] == 0.2

@@ -257,7 +257,7 @@ def test_cells_of_a_forecaster_may_differ_in_precision_alone(copied, changed, fi
             collect.collect(copied)
 
 
-@pytest.mark.parametrize("decides", ["base", "constants", "retained"])
+@pytest.mark.parametrize("decides", ["base", "constants", "retained", "predictor", "decoder", "class"])
 def test_cells_of_a_forecaster_whose_forecasts_were_decided_otherwise_are_not_averaged(copied, decides):
     trained = next(r for r in collect.read_records(copied) if r["forecaster"] == "riesz-no")
     content = trained["identity"]
@@ -267,6 +267,25 @@ def test_cells_of_a_forecaster_whose_forecasts_were_decided_otherwise_are_not_av
     rewrite(twin, id=twin.name, identity=other, support_seed=778)
     with pytest.raises(StudyError, match="different forecaster settings"):
         collect.collect(copied)
+
+
+def test_cells_that_rehearsed_other_trajectories_are_not_averaged(copied):
+    trained = next(r for r in collect.read_records(copied) if r["forecaster"] == "riesz-no")
+    for seed, count in ((778, 40), (779, 80)):
+        content = trained["identity"]
+        other = content | {"cell": content["cell"] | {"support_seed": seed}, "rehearsed": {"trajectories": count}}
+        twin = copied / "cells" / identifier(other)
+        shutil.copytree(copied / "cells" / trained["id"], twin)
+        rewrite(twin, id=twin.name, identity=other, support_seed=seed)
+    with pytest.raises(StudyError, match="different rehearsal settings"):
+        collect.collect(copied)
+
+
+def test_a_root_that_is_named_twice_is_exported_once(tmp_path, finished):
+    once, twice = (tmp_path / name for name in ("once", "twice"))
+    collect.export(finished, once)
+    collect.export([finished, os.path.relpath(finished)], twice)
+    assert collect.collect(twice).equals(collect.collect(once))
 
 
 def test_exported_rows_of_other_runs_are_refused(tmp_path, finished):

@@ -314,6 +314,16 @@ def test_a_full_or_read_only_disk_is_one_sentence(tmp_path, finished, monkeypatc
     assert "\n" not in str(refused.value) and not list((tmp_path / "cells").iterdir())
 
 
+def test_a_disk_that_is_full_in_the_middle_of_a_cell_ends_the_run(tmp_path, monkeypatch, brief, two_cells):
+    def compute(*arguments):
+        raise OutputError("expected to write data, got a full disk; free some space and run again")
+
+    monkeypatch.setattr(attempts, "compute", compute)
+    with pytest.raises(OutputError, match="a full disk"):
+        study.run(tmp_path, two_cells, brief)
+    assert not (tmp_path / "failed").exists()
+
+
 def test_a_root_that_is_a_file_is_one_sentence(tmp_path, brief, two_cells):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="a file where a directory is needed"):

@@ -238,6 +238,8 @@ def train(
         losses.append(value)
         if average:
             follow(averaged, current, config.averaging, step)
+            for kept, now in zip(average.buffers(), model.buffers(), strict=True):
+                kept.copy_(now)  # what layers count in training, as batch normalization does, is not averaged
         if observe and step in at:
             observe(step, LAST, model.eval())
             if average:

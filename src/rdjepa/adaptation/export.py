@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import io
 import json
 import logging
 import warnings
@@ -86,6 +87,8 @@ def export(forecaster: Forecaster, path: str | Path, format: str = "torch", forc
         try:
             run = write(program, _context(forecaster, 2), _record(forecaster), part)
             difference = max(_difference(run, forecaster, batch) for batch in BATCHES)
+        except OSError:
+            raise  # of the disk
         except Exception as error:  # the exporters raise many kinds of errors about a network
             reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
             raise ArgumentError(
@@ -104,8 +107,9 @@ Write = Callable[[Program, Tensor, str, Path], Callable[[np.ndarray], np.ndarray
 
 
 def _write_torch(program: Program, context: Tensor, record: str, part: Path) -> Callable[[np.ndarray], np.ndarray]:
-    with part.open("wb") as file:
-        torch.export.save(_traced(program, context), file, extra_files={RECORD: record})
+    stream = io.BytesIO()  # torch's writer aborts the process where a disk is full
+    torch.export.save(_traced(program, context), stream, extra_files={RECORD: record})
+    part.write_bytes(stream.getvalue())
     with part.open("rb") as file:
         module = torch.export.load(file).module()
     return lambda given: module(torch.from_numpy(given)).numpy()

@@ -259,6 +259,8 @@ def _coefficients(parts: dict[tuple[str, str], Part], names: dict[str, list[str]
     """Return the R^2 of every coefficient that varies, by system, regime and features."""
     rows = []
     for system, coefficients in names.items():
+        if not coefficients:  # all are fixed
+            continue
         train = parts[system, "train"]
         for kind in FEATURES:
             ridge = fit_cross_validated(train.features[kind], train.coefficients, train.groups)

@@ -21,6 +21,7 @@ from rdjepa.data.trajectory import Key
 from rdjepa.data.windows import PRETRAINING
 from rdjepa.errors import DataError, InsufficientMemoryError
 from rdjepa.io import sealed
+from rdjepa.io.atomic import replacing
 from rdjepa.systems import family_names
 
 Spans = Mapping[str, Sequence[tuple[int, int]]]
@@ -200,17 +201,25 @@ def _mapped(
         raise DataError(f"expected a file of frames, got the directory {path}; delete {folder}, which is made again")
     if not record.exists() or not path.exists() or path.stat().st_size != math.prod(shape) * dtype.itemsize:
         folder.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)  # a new file: another process may still have the old one mapped
-        normalizers = fill(torch.from_file(str(path), shared=True, size=math.prod(shape), dtype=dtype).view(*shape))
+        with replacing(path) as part:  # of its own: another process may make the same file, or have the old one mapped
+            _reserve(part, math.prod(shape) * dtype.itemsize)
+            normalizers = fill(torch.from_file(str(part), shared=True, size=math.prod(shape), dtype=dtype).view(*shape))
         # The record is written after the frames are on disk, so its presence marks the frames as complete.
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
         sealed.write(record, asdict(_Mapped(normalizers, _checksum(path))))
     found = sealed.read(record, _Mapped, f"delete {folder}, which is made again")
     if found.checksum != _checksum(path):
         raise DataError(f"expected frames that match their checksum in {path}, got damaged ones; delete {folder}")
     table = torch.from_file(str(path), shared=False, size=math.prod(shape), dtype=dtype).view(*shape)
     return table, found.normalizers
+
+
+def _reserve(path: Path, size: int) -> None:
+    """Take space for a file; without it, a disk that fills up would kill the process that writes to a mapped page."""
+    with path.open("wb") as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+        else:
+            file.truncate(size)
 
 
 def _checksum(path: Path) -> str:

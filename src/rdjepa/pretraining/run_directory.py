@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +21,8 @@ def append(path: Path, record: Mapping) -> None:
     """Append one record as a line of JSON."""
     with path.open("a") as file:
         file.write(json.dumps(record) + "\n")
+        file.flush()
+        os.fsync(file.fileno())  # a state that is saved later counts on these lines
 
 
 @contextlib.contextmanager

@@ -66,7 +66,8 @@ class Start:
         """Return what the record of a run that went on from here has instead, or beside."""
         before = self.record
         summary = before.get("summary", objectives.get(objectives.DEFAULT).summary)  # records of 0.1.0 have none
-        nearest = before.get("nearest", {}) | record.get("nearest", {})
+        both = [*before.get("nearest", {}).items(), *record.get("nearest", {}).items()]
+        nearest = dict(sorted(both, key=lambda pair: -pair[1]["distance"]))  # of two for a system the smaller is last
         return {
             "start": before,
             "summary": f"{summary}, then by {record['summary']}",

@@ -112,7 +112,7 @@ class TrainingState:
             systems = sorted({system for part in parts for system in part.systems})
             raise DivergenceError(
                 f"expected a finite loss and gradient, got {value} and {size} at step {self.step} on "
-                f"{', '.join(systems)}; lower the peak learning rate and resume from the last saved state"
+                f"{', '.join(systems)}; start a new run with a lower peak learning rate"
             )
         self.optimizer.step()
         followed = self.objective.follow(self.step)

@@ -61,6 +61,8 @@ def compute_cell(supply: Supply, cell: Cell, profile: Profile, device: str) -> s
             start = cell.pretraining(profile)
             pretrained = [pretrainings.weights(directory.pretraining(start.name))] if start else []
             files = compute(cell, profile, supply.get, statistics, _device(device), *pretrained)
+        except OutputError:
+            raise
         except Exception as error:
             directory.fail(name, traceback.format_exc())
             return f"{type(error).__name__}: {error}"

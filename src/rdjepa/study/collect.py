@@ -173,9 +173,11 @@ def export(roots: Path | str | Sequence[Path | str], out: Path | str, only: Sequ
             meets, or a root that is written to.
     """
     out = Path(out)
-    places = [Path(roots)] if isinstance(roots, str | Path) else [Path(root) for root in roots]
-    if os.path.realpath(out) in map(os.path.realpath, places):
+    named = [roots] if isinstance(roots, str | Path) else roots
+    different = {os.path.realpath(root): Path(root) for root in named}
+    if os.path.realpath(out) in different:
         raise StudyError(f"expected a directory that is not read too, got {out}; write to a new one, then replace it")
+    places = list(different.values())
     known = {root: read_records(root) for root in places}
     origin, found = _joined(known, only)
     own = [[run for run, place in origin.items() if place == root] for root in places]
@@ -334,6 +336,10 @@ def _check_export(path: Path, table: pd.DataFrame, found: list[Record]) -> None:
         )
 
 
+# Of an identity, what must be the same for all cells of a forecaster.
+MADE = "settings", "adapt", "checkpoint", "class", "source", "predictor", "decoder", "retained", "base", "constants"
+
+
 def _refuse_mixtures(found: Iterable[Record]) -> None:
     """Refuse cells of one profile that were run with different settings: their means would mean nothing."""
     cells: dict[tuple, Record] = {}
@@ -352,13 +358,13 @@ def _refuse_mixtures(found: Iterable[Record]) -> None:
         # What must agree depends on the scope: test set and statistics over all cells of a profile, the updates over
         # those that are trained, the recipe over the cells of a system, sizes and weights over those of a forecaster.
         shared = but_precision(content)
-        made = ("settings", "adapt", "checkpoint", "source", "retained", "base", "constants")
-        trained = tuple(shared.get(name) for name in made)
+        trained = tuple(shared.get(name) for name in MADE)
         for scope, value in (
             (("protocol",), (content["test"], content["statistics"])),
             (("updates", record["updates"] > 0), record["updates"]),
             (("system", record["system"]), content["data"]),
             (("forecaster", record["forecaster"]), trained),
+            (("rehearsal", "rehearsed" in content), content.get("rehearsed")),
             (("pretraining", record["system"], record["forecaster"]), content.get("pretraining")),
         ):
             known = settings.setdefault((record["profile"], *scope), (run, value))

@@ -79,6 +79,8 @@ def test_the_spread_between_pretrainings_is_told_from_that_between_supports():
     assert found["between_pretrainings"] == pytest.approx(1.0)  # 3, 4, 5
     assert found["between_supports"] == pytest.approx(np.sqrt(2))  # 2 and 4, shifted
     assert spread(rows({"reference": base}), "mse").empty
+    fewer = spread(rows({"reference": base, "seed-2": base[:1] + 1}), "mse").iloc[0]
+    assert fewer["error"] == pytest.approx(2.5) and set(fewer["runs"].split()) == {"reference0", "seed-20"}
 
 
 def test_points_of_the_figure_are_numbers_of_equations_seen():

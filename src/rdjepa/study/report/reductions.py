@@ -98,7 +98,8 @@ def spread(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
         if table.shape[1] > 1 and len(table):
             within = float(np.sqrt((table.std(axis=0) ** 2).mean())) if len(table) > 1 else np.nan
             numbers = (table.shape[1], table.to_numpy().mean(), table.mean(axis=0).std(), within)
-            found.append((system, k, *numbers, " ".join(part["run"].unique())))
+            used = part[part["support_seed"].isin(table.index)]
+            found.append((system, k, *numbers, " ".join(used["run"].unique())))
     return pd.DataFrame(found, columns=SPREAD)
 
 
