@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -92,6 +93,18 @@ def test_drawing_leaves_the_backend_the_settings_and_no_figure(tmp_path):
     )
     assert done.stdout.split("\n")[0] == "True svg [] 0"
     assert {path.name for path in tmp_path.iterdir()} == {"f.png", "s.png", "m.gif", "c.png", "p.pdf", "p.png"}
+
+
+def test_a_contact_sheet_names_the_frames_that_it_shows(tmp_path, monkeypatch):
+    drawn: list[Any] = []
+    monkeypatch.setattr(figures, "write", lambda figure, path: drawn.append(figure))
+    rows = {name: RNG.standard_normal((count, 8, 8, 2)) for name, count in (("a", 40), ("b", 20))}
+    figures.contact_sheet(rows, tmp_path / "s.png", title="t")
+    titles = [f"{component}, frame {frame}" for component in "uv" for frame in (0, 13, 19)]
+    assert [axis.get_title() for axis in drawn[0].axes] == titles + [""] * 6
+    for axis, title in zip(drawn[0].axes, titles, strict=False):
+        component, frame = "uv".index(title[0]), int(title.split()[-1])
+        assert np.array_equal(axis.images[0].get_array(), rows["a"][frame, ..., component])
 
 
 def test_a_mosaic_holds_any_number_of_trajectories(tmp_path):

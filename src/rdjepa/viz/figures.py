@@ -180,8 +180,10 @@ def contact_sheet(
         rows: label -> (T, H, W, 2) fields.
         path: PNG file.
         title: of the figure.
-        frames: indices of the frames shown; the last frame is shown for an index beyond it.
+        frames: indices of the frames shown; an index beyond the shortest trajectory stands for its last frame.
     """
+    last = min(map(len, rows.values())) - 1
+    frames = sorted({min(frame, last) for frame in frames})
     figure = new_figure(
         figsize=(1.15 * 2 * len(frames) + 1.0, 1.2 * len(rows) + 0.6),
         layout="constrained",
@@ -192,7 +194,7 @@ def contact_sheet(
             component, frame = divmod(column, len(frames))
             shown = fields[..., component]
             axis.imshow(
-                shown[min(frames[frame], len(fields) - 1)],
+                shown[frames[frame]],
                 origin="lower",
                 cmap=FIELD_COLORS,
                 vmin=float(shown.min()),
