@@ -285,7 +285,7 @@ def test_an_impossible_stride_in_a_record_is_refused(stride):
 
 @pytest.mark.parametrize("fields", [FIELDS, np.concatenate(FIELDS)])
 def test_a_first_look_measures_on_what_it_held_out_and_forecasts_beyond_the_end(fields):
-    look = rdjepa.first_look(fields, model=small(), steps=1, level=0.9)
+    look = rdjepa.first_look(fields, model=small(), steps=1, level=0.9, reading=rdjepa.Reading(spacing=(1.0, 2.0)))
     assert list(look.errors) == ["fno", "linear", "autoregression", "equation", "persistence", "extrapolation"]
     assert all(list(errors) == [1, 2, 3, 4, 5] for errors in look.errors.values())
     last = fields[-1] if fields.ndim == 5 else fields
@@ -293,7 +293,7 @@ def test_a_first_look_measures_on_what_it_held_out_and_forecasts_beyond_the_end(
     assert np.array_equal(look.future.forecast, look.forecaster.forecast(last[-4:]))
     assert (look.future.lower < look.future.upper).all() and look.level == 0.9
     assert list(look.times - len(last)) == [0, 1, 2, 3, 4]
-    assert look.draw()._repr_png_().startswith(b"\x89PNG")
+    assert look.draw()._repr_png_().startswith(b"\x89PNG") and look.draw().axes[0].get_aspect() == 0.5
     held = last[-19:] if fields.ndim == 4 else None  # 0.4 of 48 frames
     if held is not None:
         assert look.errors["persistence"] == per_horizon_of(held)

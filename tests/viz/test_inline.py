@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.forecasters.linear import Linear
+from rdjepa.viz import inline
 
 FIELDS = np.random.default_rng(0).standard_normal((12, 16, 16, 2)).astype(np.float32)
 MINE = Trajectory(FIELDS, np.arange(12) / 2, {"D<u>": 0.5}, Key("mine"), length=8.0, boundary="neumann")
@@ -68,6 +70,45 @@ def test_figures_are_pictures_and_movies_have_every_frame(tmp_path):
             made.animate(MINE, component=wrong)
     with pytest.raises(ArgumentError, match="start to be a whole number or None, got 'last'"):
         made.plot(MINE, start="last")
+
+
+def test_components_have_their_names_and_cells_their_shape(monkeypatch):
+    named = replace(MINE, names=("predator", "prey"), spacing=(1.0, 0.25))
+    axes = named.plot().axes
+    assert [axis.get_ylabel() for axis in axes[::5]] == ["predator", "prey"]
+    assert [axis.get_ylabel() for axis in replace(MINE, names=("alone",)).plot().axes[::5]] == ["u", "v"]
+    monkeypatch.setattr("rdjepa.viz.panels.gif", lambda figure, *_: figure)  # the figure, not its pictures
+    movies = [named.animate(component=1), forecaster().animate(named)]
+    assert movies[0].gif.axes[0].get_title().endswith("prey")
+    drawn = [*axes, *forecaster().plot(named).axes, *(axis for movie in movies for axis in movie.gif.axes)]
+    assert {axis.get_aspect() for axis in drawn if axis.images} == {4.0}
+    assert {axis.get_aspect() for axis in MINE.plot().axes} == {1.0}
+    frames = FIELDS[:5, ..., 0]
+    look = inline.look(frames, frames, frames, frames, 0.9, spacing=(1.0, 2.0))
+    assert {axis.get_aspect() for axis in look.axes if axis.images} == {0.5}
+
+
+@pytest.mark.parametrize(
+    ("first", "interval", "labels"),
+    [
+        (43800, 0.25, ["43800", "43800.5", "43801.25", "43802", "43802.75"]),
+        (1.7e9, 60, ["1700000000", "1700000120", "1700000300", "1700000480", "1700000660"]),
+        (0, 0.1, ["0", "0.2", "0.5", "0.8", "1.1"]),
+        (0, 1 / 3, ["0", "0.6667", "1.667", "2.667", "3.667"]),
+        (-5, 0, ["-5"] * 5),
+    ],
+)
+def test_times_of_frames_are_told_apart(first, interval, labels):
+    timed = replace(MINE, times=first + interval * np.arange(12))
+    assert [axis.get_title() for axis in timed.plot().axes[:5]] == [f"t = {label}" for label in labels]
+    assert f"t = {labels[0]} to {labels[-1]}<" in timed._repr_html_()
+
+
+@pytest.mark.parametrize(("level", "shown"), [(0.9, "90%"), (0.975, "97.5%"), (0.995, "99.5%"), (0.29, "29%")])
+def test_levels_are_not_rounded(level, shown):
+    frames = FIELDS[:5, ..., 0]
+    labels = [axis.get_ylabel() for axis in inline.look(frames, frames, frames, frames, level).axes]
+    assert f"half width, {shown}" in labels
 
 
 def test_the_last_window_with_a_reference_is_drawn_unless_another_is_chosen():

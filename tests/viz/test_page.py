@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -105,13 +106,38 @@ def test_errors_on_the_page_are_those_of_the_windows(tmp_path, monkeypatch):
         assert np.allclose(clip.wrong.sum(-1), ((made - future) ** 2).mean(axis=(1, 2, 3)), rtol=1e-4)  # Parseval
 
 
-@pytest.mark.parametrize(("height", "width", "n"), [(64, 64, 64), (256, 256, 64), (100, 90, 45), (131, 131, 44)])
-def test_thinning_keeps_squares_small_and_their_mean_where_it_divides(height, width, n):
-    fields = np.random.default_rng(0).standard_normal((3, height, width, 2))
-    thin = thinned(fields)
-    assert thin.shape == (3, n, n, 2)
-    if height == width and height % n == 0:
-        assert np.allclose(thin.mean(axis=(1, 2)), fields.mean(axis=(1, 2)))
+@pytest.mark.parametrize(
+    ("height", "width", "n", "k", "words"),
+    [
+        (16, 16, 16, 1, "16 x 16 points."),
+        (256, 256, 64, 4, "256 x 256 points, shown on 64 x 64."),
+        (48, 96, 48, 1, "48 x 96 points, the first 48 rows and columns shown on 48 x 48."),
+        (65, 65, 32, 2, "65 x 65 points, the first 64 rows and columns shown on 32 x 32."),
+        (131, 150, 43, 3, "131 x 150 points, the first 129 rows and columns shown on 43 x 43."),
+    ],
+)
+def test_means_of_the_first_rows_and_columns_are_shown_and_said_to_be(tmp_path, height, width, n, k, words):
+    fields = np.random.default_rng(0).standard_normal((3, height, width, 2)).astype(np.float32)
+    blocks = fields[:, : n * k, : n * k].reshape(3, n, k, n, k, 2)
+    assert np.allclose(thinned(fields), blocks.mean(axis=(2, 4)), atol=1e-6)
+    path = view([Trajectory(fields, np.arange(3.0))], tmp_path / "v.html", title="t")
+    assert f"1 of 1 trajectories on {words}" in path.read_text()
+
+
+def test_the_page_knows_names_of_components_and_the_shape_of_cells(tmp_path):
+    def shown(*given):
+        found = models(view(given, tmp_path / "v.html", title="t"))
+        options = [each["attributes"]["options"] for each in found if each.get("name") == "Select"]
+        (plot,) = (
+            each["attributes"] for each in found if each.get("name") == "Figure" and "Image" in str(each["attributes"])
+        )
+        return options, [plot[side]["attributes"]["end"] for side in ("x_range", "y_range")]
+
+    named = replace(trajectory(), names=("predator", "prey"), spacing=(1.0, 0.25))
+    assert shown(named) == ([[["0", "1: mine/pool/id/00000"]], [["0", "predator"], ["1", "prey"]]], [64, 16])
+    assert shown(replace(named, spacing=(1.0, 2.0)))[1] == [16, 32]
+    assert shown(named, trajectory(1))[0][1] == [["0", "u"], ["1", "v"]] == shown(trajectory())[0][1]
+    assert shown(trajectory())[1] == [16, 16]
 
 
 def test_what_cannot_be_shown_is_refused_and_nothing_written(tmp_path, monkeypatch):

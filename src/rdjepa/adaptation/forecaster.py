@@ -327,7 +327,7 @@ class Forecaster:
         from rdjepa.viz import inline  # matplotlib, which forecasting does not need
 
         context, reference = self._example(fields, start, component)
-        return inline.forecast(reference, self.forecast(context), component)
+        return inline.forecast(reference, self.forecast(context), component, getattr(fields, "spacing", (1.0, 1.0)))
 
     def animate(self, fields: Any, start: int | None = None, component: int = 0) -> "Movie":
         """Play the four given frames and the forecast after them, beside the reference if there is one; see `plot`."""
@@ -336,7 +336,7 @@ class Forecaster:
         context, reference = self._example(fields, start, component)
         panels = {} if reference is None else {"reference": np.concatenate([context, reference])[..., component]}
         made = np.concatenate([context, self.forecast(context)])[..., component]
-        return inline.movie(panels | {"forecast": made})
+        return inline.movie(panels | {"forecast": made}, getattr(fields, "spacing", (1.0, 1.0)))
 
     def _example(self, fields: Any, start: int | None, component: int) -> tuple[np.ndarray, np.ndarray | None]:
         """Return four frames to forecast from, and the five that follow if they are there.

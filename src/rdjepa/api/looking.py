@@ -62,6 +62,7 @@ class FirstLook:
         future: the forecast of these, (5, H, W, C), with its bounds.
         reference: (5, H, W, C), the last frames of that trajectory.
         before: the forecast of these from the four before them, with its bounds.
+        spacing: distance between neighboring rows, and between neighboring columns, of that trajectory.
     """
 
     forecaster: Forecaster
@@ -72,6 +73,7 @@ class FirstLook:
     future: Interval
     reference: np.ndarray
     before: Interval
+    spacing: tuple[float, float] = (1.0, 1.0)
 
     def draw(self, component: int = 0) -> "Drawing":
         """Draw the last frames, their forecast, its error and half width, and the forecast beyond the end."""
@@ -80,7 +82,7 @@ class FirstLook:
         half = (self.before.upper - self.before.lower) / 2
         fields = (self.reference, self.before.forecast, half, self.future.forecast)
         reference, made, width, future = (each[..., component] for each in fields)
-        return inline.look(reference, made, width, future, self.level)
+        return inline.look(reference, made, width, future, self.level, self.spacing)
 
 
 @in_float32
@@ -161,6 +163,7 @@ def first_look(
         future=forecaster.interval(last.fields[-CONTEXT:], possible),
         reference=last.fields[start + CONTEXT :],
         before=forecaster.interval(last.fields[start : start + CONTEXT], possible),
+        spacing=last.spacing,
     )
 
 

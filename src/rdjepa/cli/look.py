@@ -86,5 +86,5 @@ def first_look(
     bounds = {"lower": look.future.lower, "upper": look.future.upper, "level": look.level}
     write_arrays(forecast, context=look.context, forecast=look.future.forecast, times=look.times, **bounds)
     look.draw().save(figure)
-    wide = f"{look.level:.0%} intervals"
+    wide = f"{100 * look.level:g}% intervals"
     console.print(f"forecaster in {forecaster}, the next five frames with {wide} in {forecast}, figure {figure}")

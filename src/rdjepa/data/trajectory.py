@@ -110,13 +110,14 @@ class Trajectory:
         """Draw a few frames, a row for each component, as a figure of matplotlib that a notebook shows."""
         from rdjepa.viz import inline  # matplotlib, which simulation and reading do not need
 
-        return inline.frames(self.fields, self.times)
+        return inline.frames(self.fields, self.times, names=self.names, spacing=self.spacing)
 
     def animate(self, component: int = 0) -> "Movie":
         """Play one component as a GIF that a notebook shows and `save` writes."""
-        from rdjepa.viz import inline
+        from rdjepa.viz import inline, panels
 
-        return inline.movie({f"{self.key or ''} {'uvw'[component]}".strip(): self.fields[..., component]})
+        name = panels.component_names(self.names, self.fields.shape[-1])[component]
+        return inline.movie({f"{self.key or ''} {name}".strip(): self.fields[..., component]}, self.spacing)
 
     def to_xarray(self) -> Any:
         """Return the fields as an xarray.DataArray (time, y, x, component) with the rest as attributes.
@@ -153,10 +154,12 @@ class Trajectory:
         from rdjepa.viz import inline
 
         frames, height, width, components = self.fields.shape
+        labels = inline.time_labels(self.times)
         facts = {
-            "frames": f"{frames}, t = {self.times[0]:.4g} to {self.times[-1]:.4g}",
+            "frames": f"{frames}, t = {labels[0]} to {labels[-1]}",
             "grid": f"{height} x {width}, {components} components, side {self.length:g}, boundary {self.boundary}",
         }
         if self.coefficients:
             facts["coefficients"] = ", ".join(f"{name} = {value:.4g}" for name, value in self.coefficients.items())
-        return inline.card(f"Trajectory {self.key or ''}", facts, inline.frames(self.fields, self.times, size=1.0))
+        picture = inline.frames(self.fields, self.times, size=1.0, names=self.names, spacing=self.spacing)
+        return inline.card(f"Trajectory {self.key or ''}", facts, picture)

@@ -28,7 +28,8 @@ def view(
     """Write a page that plays trajectories, beside their forecasts where there is a forecaster.
 
     At most four trajectories are shown, evenly chosen; of each six windows, or forty frames without a forecaster; on at
-    most 64 points per side. Errors and spectra are those of the fields before thinning.
+    most 64 points per side, see `thinned`. Errors and spectra are those of the fields before thinning. Components are
+    called u and v unless all have the same names; cells are shaped as those of the first.
 
     Args:
         trajectories: all on one grid; of one window at least with a forecaster.
@@ -57,12 +58,23 @@ def view(
         else:
             clips += _windows(label, trajectories[i].fields, forecast)
     height, width = trajectories[0].fields.shape[1:3]
-    shown = clips[0].reference.shape[1]
+    n, k = _blocks(height, width)
     facts = f"{len(chosen)} of {len(trajectories)} trajectories on {height} x {width} points"
-    facts += "" if shown == height else f", shown on {shown} x {shown}"
+    if (height, width) != (n, n):
+        part = "" if (height, width) == (n * k, n * k) else f" the first {n * k} rows and columns"
+        facts += f",{part} shown on {n} x {n}"
     if forecast is not None:
         facts += f"; {len(clips)} windows of four given frames and five forecast ones"
-    return page(clips, path, title=title, facts=f"{facts}.", losses=losses)
+    names = {trajectories[i].names for i in chosen}
+    return page(
+        clips,
+        path,
+        title=title,
+        facts=f"{facts}.",
+        losses=losses,
+        names=names.pop() if len(names) == 1 else (),
+        spacing=trajectories[0].spacing,
+    )
 
 
 def _frames(label: str, fields: np.ndarray, count: int) -> Clip:
@@ -94,11 +106,15 @@ def _windows(label: str, fields: np.ndarray, forecast: Forecast) -> list[Clip]:
 
 
 def thinned(fields: np.ndarray) -> np.ndarray:
-    """Return square fields (..., n, n, C) on at most `SIDE` points per side: block means, or else every k-th point.
+    """Return fields (..., H, W, C) as means of blocks (..., n, n, C), on at most `SIDE` points per side.
 
-    Fields that are not square are cut to the shorter side.
+    They are those of the first rows and columns: of as many as the shorter side has, without what fills no block.
     """
-    n = min(fields.shape[-3:-1])
-    fields = fields[..., :n, :n, :]
-    k = -(-n // SIDE)
-    return block_means(fields, n // k) if n % k == 0 else fields[..., ::k, ::k, :]
+    n, k = _blocks(*fields.shape[-3:-1])
+    return block_means(fields[..., : n * k, : n * k, :], n)
+
+
+def _blocks(height: int, width: int) -> tuple[int, int]:
+    """Return how many blocks per side are shown, and how many points per side they have."""
+    k = -(-min(height, width) // SIDE)
+    return min(height, width) // k, k

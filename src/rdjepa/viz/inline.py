@@ -2,6 +2,7 @@
 
 import base64
 import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -59,32 +60,61 @@ class Movie:
         return write_bytes(path, self.gif)
 
 
-def frames(fields: np.ndarray, times: np.ndarray, size: float = SIZE) -> Drawing:
+def frames(
+    fields: np.ndarray,
+    times: np.ndarray,
+    size: float = SIZE,
+    names: Sequence[str] = (),
+    spacing: tuple[float, float] = panels.SQUARE,
+) -> Drawing:
     """Draw a few frames of a trajectory, evenly chosen, a row for each component with its own scale of colors.
 
     Args:
         fields: (T, H, W, C).
         times: (T,).
         size: inches of a frame.
+        names: of the components; u, v, w unless there is one for each.
+        spacing: distance between neighboring rows, and between neighboring columns.
     """
     chosen = np.unique(np.linspace(0, len(fields) - 1, SHOWN).astype(int))
     components = fields.shape[-1]
+    called, labels = panels.component_names(names, components), time_labels(times)
+    scale = {"cmap": FIELD_COLORS, "aspect": spacing[0] / spacing[1]}
     figure = Drawing(figsize=(size * len(chosen), size * components + 0.2), dpi=80, layout="constrained")
     axes = figure.subplots(components, len(chosen), squeeze=False)
     for component, line in enumerate(axes):
         shown = fields[..., component]
         low, high = float(shown.min()), float(shown.max())
         for axis, number in zip(line, chosen, strict=True):
-            axis.imshow(shown[number], origin="lower", cmap=FIELD_COLORS, vmin=low, vmax=high)
+            axis.imshow(shown[number], origin="lower", vmin=low, vmax=high, **scale)
             axis.set(xticks=[], yticks=[])
             if component == 0:
-                axis.set_title(f"t = {times[number]:.4g}", fontsize=7)
-        line[0].set_ylabel("uvw"[component])
+                axis.set_title(f"t = {labels[number]}", fontsize=7)
+        line[0].set_ylabel(called[component])
     return figure
 
 
-def forecast(reference: np.ndarray | None, made: np.ndarray, component: int = 0) -> Drawing:
-    """Draw a forecast (N, H, W, C), and above it the reference, below it the absolute error, where there is one."""
+def time_labels(times: np.ndarray) -> list[str]:
+    """Return times (T,) as text of four digits, or of as many more as tell a tenth of their mean interval."""
+    largest, interval = np.abs(times).max(), np.ptp(times) / max(len(times) - 1, 1)
+    digits = max(4, math.ceil(math.log10(largest / interval)) + 2) if interval else 4
+    return [f"{time:.{digits}g}" for time in times]
+
+
+def forecast(
+    reference: np.ndarray | None,
+    made: np.ndarray,
+    component: int = 0,
+    spacing: tuple[float, float] = panels.SQUARE,
+) -> Drawing:
+    """Draw a forecast (N, H, W, C), and above it the reference, below it the absolute error, where there is one.
+
+    Args:
+        reference: (N, H, W, C), or None.
+        made: (N, H, W, C).
+        component: shown.
+        spacing: distance between neighboring rows, and between neighboring columns.
+    """
     truth = None if reference is None else reference[..., component]
     shown = made[..., component]
     like = shown if truth is None else truth
@@ -94,10 +124,17 @@ def forecast(reference: np.ndarray | None, made: np.ndarray, component: int = 0)
         error = np.abs(shown - truth)
         rows = [("reference", truth, scale), *rows, ("|error|", error, {"cmap": ERROR_COLORS, "vmin": 0.0})]
         rows[2][2]["vmax"] = float(error.max()) or 1.0
-    return _grid(rows)
+    return _grid(rows, spacing)
 
 
-def look(reference: np.ndarray, made: np.ndarray, half: np.ndarray, future: np.ndarray, level: float) -> Drawing:
+def look(
+    reference: np.ndarray,
+    made: np.ndarray,
+    half: np.ndarray,
+    future: np.ndarray,
+    level: float,
+    spacing: tuple[float, float] = panels.SQUARE,
+) -> Drawing:
     """Draw a forecast beside what came, with its error and the half width of its interval, and one of what is to come.
 
     Args:
@@ -106,6 +143,7 @@ def look(reference: np.ndarray, made: np.ndarray, half: np.ndarray, future: np.n
         half: (N, H, W), half the width of its interval.
         future: (N, H, W), the forecast of frames that are not known.
         level: of the interval.
+        spacing: distance between neighboring rows, and between neighboring columns.
     """
     truth, error = reference, np.abs(made - reference)
     field = {"cmap": FIELD_COLORS, "vmin": float(truth.min()), "vmax": float(truth.max())}
@@ -114,17 +152,18 @@ def look(reference: np.ndarray, made: np.ndarray, half: np.ndarray, future: np.n
         ("last frames", truth, field),
         ("their forecast", made, field),
         ("|error|", error, wrong),
-        (f"half width, {level:.0%}", half, wrong),
+        (f"half width, {100 * level:g}%", half, wrong),
         ("beyond the end", future, field),
     ]
-    return _grid(rows)
+    return _grid(rows, spacing)
 
 
-def _grid(rows: Sequence[panels.Row]) -> Drawing:
+def _grid(rows: Sequence[panels.Row], spacing: tuple[float, float]) -> Drawing:
     """Draw rows of images (N, H, W), a column for each horizon."""
     horizons = range(1, len(rows[0][1]) + 1)
     figure = Drawing(figsize=(SIZE * len(horizons) + 0.8, SIZE * len(rows) + 0.2), dpi=80, layout="constrained")
-    panels.grid(figure, rows, [f"h = {h}" for h in horizons], fontsize=8)
+    shaped = [(label, images, {**scale, "aspect": spacing[0] / spacing[1]}) for label, images, scale in rows]
+    panels.grid(figure, shaped, [f"h = {h}" for h in horizons], fontsize=8)
     return figure
 
 
@@ -137,10 +176,16 @@ def curve(losses: Sequence[float]) -> Drawing:
     return figure
 
 
-def movie(shown: Mapping[str, np.ndarray]) -> Movie:
-    """Animate fields (T, H, W) side by side, all with the scale of colors of the first."""
+def movie(shown: Mapping[str, np.ndarray], spacing: tuple[float, float] = panels.SQUARE) -> Movie:
+    """Animate fields side by side, all with the scale of colors of the first.
+
+    Args:
+        shown: label -> (T, H, W).
+        spacing: distance between neighboring rows, and between neighboring columns.
+    """
     first = next(iter(shown.values()))
-    look = {"cmap": FIELD_COLORS, "vmin": float(first.min()), "vmax": float(first.max())}
+    look: dict[str, Any] = {"cmap": FIELD_COLORS, "vmin": float(first.min()), "vmax": float(first.max())}
+    look["aspect"] = spacing[0] / spacing[1]
     figure = Drawing(figsize=(2.4 * len(shown), 2.6), layout="constrained")
     return Movie(panels.movie(figure, [(label, fields, look) for label, fields in shown.items()]))
 

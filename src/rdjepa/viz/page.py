@@ -11,6 +11,7 @@ import numpy as np
 
 from rdjepa.errors import ArgumentError
 from rdjepa.io.atomic import write_bytes
+from rdjepa.viz import panels
 
 MARK = b"<!-- written by rdjepa -->"  # ends the file
 PLAY = """
@@ -48,7 +49,16 @@ class Clip:
     still: np.ndarray | None = None
 
 
-def page(clips: Sequence[Clip], path: str | Path, *, title: str, facts: str, losses: Sequence[float] = ()) -> Path:
+def page(
+    clips: Sequence[Clip],
+    path: str | Path,
+    *,
+    title: str,
+    facts: str,
+    losses: Sequence[float] = (),
+    names: Sequence[str] = (),
+    spacing: tuple[float, float] = panels.SQUARE,
+) -> Path:
     """Write the page.
 
     Args:
@@ -57,6 +67,8 @@ def page(clips: Sequence[Clip], path: str | Path, *, title: str, facts: str, los
         title: of the page.
         facts: a few sentences above the figures.
         losses: training loss of every update; no curve where there are none.
+        names: of the components; u, v, w unless there is one for each.
+        spacing: distance between neighboring rows, and between neighboring columns.
 
     Raises:
         ArgumentError: the package Bokeh is missing.
@@ -72,7 +84,7 @@ def page(clips: Sequence[Clip], path: str | Path, *, title: str, facts: str, los
         raise ArgumentError(
             f"expected the packages of pages, got no {error.name}; install them with: pip install 'rdjepa[view]'"
         ) from error
-    player, draw = _player(clips)
+    player, draw = _player(clips, names, spacing)
     parts = [Div(text=f"<h2>{escape(title)}</h2><p>{escape(facts)}</p>"), player]
     if losses:
         parts.append(_curve(losses))
@@ -89,23 +101,23 @@ def is_page(path: Path) -> bool:
         return file.read() == MARK
 
 
-def _player(clips: Sequence[Clip]) -> tuple[Any, Any]:
+def _player(clips: Sequence[Clip], names: Sequence[str], spacing: tuple[float, float]) -> tuple[Any, Any]:
     """Return widgets and figures that show one frame of one clip at a time, and the script that draws it."""
     from bokeh.layouts import column, row
     from bokeh.models import CustomJS, Div, Select, Slider, Toggle
 
     data = encoded(clips)
-    components = clips[0].reference.shape[-1]
+    called = panels.component_names(names, clips[0].reference.shape[-1])
     labels = list(dict.fromkeys(clip.trajectory for clip in clips))
     widgets: dict[str, Any] = {
         "which": Select(title="trajectory", value="0", options=[(str(i), each) for i, each in enumerate(labels)]),
-        "component": Select(title="component", value="0", options=[(str(i), "uvw"[i]) for i in range(components)]),
+        "component": Select(title="component", value="0", options=[(str(i), each) for i, each in enumerate(called)]),
         "part": Slider(title="window", start=1, end=max(data["windows"][0], 1.5), step=1, value=1),
         "time": Slider(title="frame of the window", start=1, end=data["F"], step=1, value=1),
         "row": Slider(title="row of the profile", start=1, end=data["n"], step=1, value=data["n"] // 2),
     }
     says = Div(text="")
-    figures, models = _figures(clips[0], data)
+    figures, models = _figures(clips[0], data, spacing)
     draw = CustomJS(
         args={**widgets, **models, "data": data, "says": says},
         code=files("rdjepa.viz").joinpath("page.js").read_text(),
@@ -119,19 +131,21 @@ def _player(clips: Sequence[Clip]) -> tuple[Any, Any]:
     return column(*top, *lines, widgets["row"]), draw
 
 
-def _figures(first: Clip, data: dict[str, Any]) -> tuple[list[list[Any]], dict[str, Any]]:
+def _figures(first: Clip, data: dict[str, Any], spacing: tuple[float, float]) -> tuple[list[list[Any]], dict[str, Any]]:
     """Return the figures line by line, and by name what the script changes in them."""
     from bokeh.models import ColorBar, ColumnDataSource, LinearColorMapper
     from bokeh.plotting import figure
 
     n, shown = data["n"], first.reference[0, ..., 0].astype(np.float32)
     low, high = float(data["low"][0]), float(data["high"][0])
+    # frames of figures are square: room beside the field gives its cells their shape
+    room = {"x_range": (0, n * max(1, spacing[0] / spacing[1])), "y_range": (0, n * max(1, spacing[1] / spacing[0]))}
     colors = LinearColorMapper(palette="Viridis256", low=low, high=high if high > low else low + 1)
     errors = LinearColorMapper(palette="Magma256", low=0.0, high=float(data["largest"][0]) or 1.0)
 
     def image(title: str, field: np.ndarray, mapper: Any) -> tuple[Any, Any]:
         source = ColumnDataSource({"image": [field]})
-        plot = figure(title=title, width=330, height=300, x_range=(0, n), y_range=(0, n), toolbar_location=None)
+        plot = figure(title=title, width=330, height=300, toolbar_location=None, **room)
         plot.image("image", x=0, y=0, dw=n, dh=n, source=source, color_mapper=mapper)
         plot.add_layout(ColorBar(color_mapper=mapper, width=8), "right")
         return plot, source

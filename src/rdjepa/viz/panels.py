@@ -8,6 +8,12 @@ import numpy as np
 from rdjepa.viz.gif import gif
 
 Row = tuple[str, np.ndarray, dict[str, Any]]  # label, images (N, H, W), and how `imshow` draws them
+SQUARE = (1.0, 1.0)  # distances between neighboring rows and columns of square cells
+
+
+def component_names(names: Sequence[str], count: int) -> Sequence[str]:
+    """Return the names of so many components: those given if there is one for each, else u, v, w."""
+    return names if len(names) == count else "uvw"[:count]
 
 
 def grid(figure: Any, rows: Sequence[Row], titles: Sequence[str], **font: Any) -> None:
