@@ -21,12 +21,14 @@ from rdjepa.data.acquire import Acquirer
 from rdjepa.data.splits import support
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import FORECASTING
+from rdjepa.errors import OutputError
 from rdjepa.evaluation.aggregate import horizon_average, per_horizon
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.checkpoint import DEFAULT, read_config
+from rdjepa.io.kinds import is_demonstration, is_forecaster
 from rdjepa.io.provenance import software
 from rdjepa.models.rdjepa import RDJEPA
 from rdjepa.progress import Progress
@@ -35,6 +37,8 @@ from rdjepa.viz import figures
 
 METRICS = ("relative_l2", "gradient_l1")
 RD_JEPA, SCRATCH, PERSISTENCE = "RD-JEPA", "from scratch", "persistence"
+RESULT, FORECASTER = "result.json", "forecaster.safetensors"
+CURVE, FORECAST, MOVIE = "curve.png", "forecast.png", "forecast.gif"
 STRIDE = 4  # on the way every fourth window is evaluated
 
 Bar = Callable[[str], AbstractContextManager[Progress]]
@@ -81,7 +85,11 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
     Returns:
         The content of `result.json`: settings, timings, fingerprint, versions, errors by forecaster, metric and
         horizon, and under "curve" the mean relative L2 error by forecaster and number of updates.
+
+    Raises:
+        OutputError: in `out` are files of these names that no demonstration wrote.
     """
+    _refuse_overwriting(out)
     _, checkpoint = read_config(config.model)
     seconds: dict[str, float] = {}
     started = time.perf_counter()
@@ -111,11 +119,6 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
 
     for name, found in curve.items():
         found[config.updates] = horizon_average(rows[name], METRICS[0])
-    _draw(config, unseen[0].fields, adapted, out)
-    flat = horizon_average(rows[PERSISTENCE], METRICS[0])
-    title = f"{config.system}, K = {config.k}, {config.test} unseen trajectories"
-    figures.learning(curve, {PERSISTENCE: flat}, out / "curve.png", title=title)
-    adapted[RD_JEPA].save(out / "forecaster.safetensors")
     result = {
         "config": vars(config),
         "support": [str(each.key) for each in learning],
@@ -128,8 +131,28 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
         "seconds": {name: round(value, 2) for name, value in seconds.items()},
         "software": software(),
     }
-    write_bytes(out / "result.json", json.dumps(result, indent=2).encode())
+    write_bytes(out / RESULT, json.dumps(result, indent=2).encode())  # first: it says whose the others are
+    _draw(config, unseen[0].fields, adapted, out)
+    flat = horizon_average(rows[PERSISTENCE], METRICS[0])
+    title = f"{config.system}, K = {config.k}, {config.test} unseen trajectories"
+    figures.learning(curve, {PERSISTENCE: flat}, out / CURVE, title=title)
+    adapted[RD_JEPA].save(out / FORECASTER)
     return result
+
+
+def _refuse_overwriting(out: Path) -> None:
+    """Refuse a directory with files that would be replaced, unless a demonstration wrote the result beside them.
+
+    Raises:
+        OutputError: there is one.
+    """
+    ours = is_demonstration(out / RESULT)
+    for name in (RESULT, CURVE, FORECAST, MOVIE, FORECASTER):
+        path = out / name
+        if path.exists() and not (ours and (name != FORECASTER or is_forecaster(path))):
+            raise OutputError(
+                f"expected none but a demonstration's files in {out}, got {path}; choose another --out, or move it away"
+            )
 
 
 def _simulated(config: DemoConfig, grid: int, out: Path, bar: Bar) -> list[Trajectory]:
@@ -184,8 +207,8 @@ def _draw(config: DemoConfig, fields: np.ndarray, adapted: dict[str, Forecaster]
     shown = {name: forecaster.forecast(middle.context) for name, forecaster in adapted.items()}
     shown[PERSISTENCE] = persistence(middle.context[None])[0]
     title = f"{config.system}, unseen trajectory, u; K = {config.k}, {config.updates} updates"
-    figures.forecast(middle.targets, shown, out / "forecast.png", title=title)
+    figures.forecast(middle.targets, shown, out / FORECAST, title=title)
     context, targets = FORECASTING.stack(fields)
     moving = {name: forecaster.forecast(context)[:, -1] for name, forecaster in adapted.items()}
     moving_title = f"{title}: each frame forecast five frames ahead"
-    figures.animation(targets[:, -1], moving, out / "forecast.gif", title=moving_title)
+    figures.animation(targets[:, -1], moving, out / MOVIE, title=moving_title)

@@ -129,6 +129,24 @@ def test_a_forced_learning_curve_passes_that_on(here, capsys, monkeypatch):
     assert "rows.csv True" in refused(capsys, "learning-curve", "data.npy", "--out", "rows.csv", "--force")
 
 
+def test_a_demonstration_replaces_its_own_files_alone(here, capsys, monkeypatch):
+    def begun(*_):
+        raise DataError("begun")
+
+    monkeypatch.setattr("rdjepa.demo._simulated", begun)
+    for name in ("result.json", "curve.png", "forecast.png", "forecast.gif", "forecaster.safetensors"):
+        (here / name).write_text('{"config": 1}')
+        assert f"got {name}; choose another --out, or move it away" in refused(capsys, "demo", "--out", ".")
+        (here / name).unlink()
+    parts = ("config", "support", "test", "windows_per_trajectory", "errors", "seconds")
+    (here / "result.json").write_text(json.dumps(dict.fromkeys(parts, 1)))
+    (here / "curve.png").write_bytes(b"of the demonstration")
+    (here / "forecaster.safetensors").write_bytes(b"of nobody")
+    assert "got forecaster.safetensors; choose" in refused(capsys, "demo", "--out", ".")
+    (here / "mine.safetensors").replace(here / "forecaster.safetensors")
+    assert refused(capsys, "demo", "--out", ".") == "error: begun\n"
+
+
 def test_what_is_made_to_try_an_output_is_removed(here, capsys):
     assert "expected a share" in refused(capsys, "adapt", "data.npy", "--out", "new/folder/f", "--retain", "half")
     assert not (here / "new").exists()

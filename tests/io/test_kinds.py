@@ -13,10 +13,10 @@ from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import OutputError
 from rdjepa.forecasters.linear import Linear
-from rdjepa.io.kinds import is_forecast, is_forecaster, is_forecasts, is_rows, refuse_replacing
+from rdjepa.io.kinds import is_demonstration, is_forecast, is_forecaster, is_forecasts, is_rows, refuse_replacing
 
 FIELDS = np.random.default_rng(0).standard_normal((9, 6, 6, 2)).astype(np.float32)
-KINDS = (is_forecast, is_forecaster, is_forecasts, is_rows)
+KINDS = (is_demonstration, is_forecast, is_forecaster, is_forecasts, is_rows)
 
 
 @pytest.fixture

@@ -37,8 +37,8 @@ def demo(
     console.print(_curve_table(result["curve"]))
     for metric, title in (("relative_l2", "relative L2 error"), ("gradient_l1", "gradient L1 error")):
         console.print(error_table(title, result["errors"], metric))
-    figures = f"{out / 'curve.png'} and {out / 'forecast.png'}"
-    console.print(f"figures {figures}, animation {out / 'forecast.gif'}, result {out / 'result.json'}")
+    figures = f"{out / demonstration.CURVE} and {out / demonstration.FORECAST}"
+    console.print(f"figures {figures}, animation {out / demonstration.MOVIE}, result {out / demonstration.RESULT}")
 
 
 def _curve_table(curve: Mapping[str, Mapping[int, float]]) -> Table:
@@ -90,6 +90,6 @@ def info() -> None:
             )
         data_fingerprint, leaks = audit(name)
         verdict = "\n".join(leaks) or "no held-out system, no validation or test trajectory"
-        console.print(f"its data: {data_fingerprint[:12]}, {verdict}", markup=False)
+        console.print(f"its data: {data_fingerprint[:12]}, {verdict}")
         for family, near in run.get("nearest", {}).items():
-            console.print(f"{family}: smallest distance {near['distance']:.3f}, to {near['held_out']}", markup=False)
+            console.print(f"{family}: smallest distance {near['distance']:.3f}, to {near['held_out']}")

@@ -60,6 +60,15 @@ def is_forecast(path: Path) -> bool:
         return False
 
 
+def is_demonstration(path: Path) -> bool:
+    """Return whether `rdjepa demo` wrote a file of results."""
+    try:
+        content = sealed.decode(path.read_bytes(), dict[str, Any], f"in {path}", "")
+    except (OSError, DataError):
+        return False
+    return {"config", "support", "test", "windows_per_trajectory", "errors", "seconds"} <= content.keys()
+
+
 def is_rows(path: Path) -> bool:
     """Return whether `rdjepa evaluate` wrote a file."""
     try:
