@@ -1,6 +1,6 @@
 import pytest
 
-from rdjepa.cli.console import error_text
+from rdjepa.cli.console import console, error_table, error_text, progress
 
 
 @pytest.mark.parametrize(
@@ -9,3 +9,12 @@ from rdjepa.cli.console import error_text
 )
 def test_errors_are_never_hidden_nor_buried_by_their_digits(value, text):
     assert error_text(value) == text
+
+
+@pytest.mark.parametrize("name", ["runs[v2]/forecast.npz", "[/b].npz", "a [red]b.npz", ":smile:.npz"])
+def test_names_are_printed_as_they_are(capsys, name):
+    console.print(f"rows in {name}")
+    console.print(error_table(name, {name: {"mse": {1: 0.5}}}, "mse"))
+    with progress(name) as update:
+        update(1, 1, name)
+    assert capsys.readouterr().out.count(name) == 5

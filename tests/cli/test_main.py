@@ -250,7 +250,9 @@ def test_an_interrupt_says_that_the_work_is_kept(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr("rdjepa.data.acquire.simulate", interrupted)
     monkeypatch.chdir(tmp_path)
     assert run(monkeypatch, "simulate", "schnakenberg", "--start", "999999") == 130
-    assert "files that were finished are kept" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "files that were finished are kept" in said
+    assert "(simulate, data build, study run, learning-curve), pretrain with --resume" in said
 
 
 def test_all_windows_of_several_files_go_into_one_file(monkeypatch, capsys, adapted):
@@ -333,7 +335,7 @@ def test_a_first_look_goes_from_a_file_to_forecaster_forecast_and_figure(monkeyp
     monkeypatch.chdir(tmp_path)
     checkpoint.save(build("tiny", seed=0), tmp_path / "model", {}, "card")
     np.save("mine.npy", np.random.default_rng(0).standard_normal((24, 48, 48, 2)).astype(np.float32))
-    command = ("first-look", "mine.npy", "--model", "model", "--steps", 1)
+    command = ("first-look", "mine.npy", "--model", "model", "--steps", 1, "--level", 0.875)
     for _ in range(2):  # its own files are made again
         assert not run(monkeypatch, *command)
         printed = capsys.readouterr()
@@ -342,13 +344,13 @@ def test_a_first_look_goes_from_a_file_to_forecaster_forecast_and_figure(monkeyp
             "on what was held out",
             "Linear extrapolation",
             "calibrated on the last 10 frames",
-            "90% intervals",
+            "87.5% intervals",
         ):
             assert words in shown
         assert printed.err.count("refined by Fourier series") == 1
     with np.load("first-look/forecast.npz") as stored:
         assert stored["forecast"].shape == stored["lower"].shape == (5, 64, 64, 2)
-        assert stored["times"].tolist() == [24, 25, 26, 27, 28] and float(stored["level"]) == 0.9
+        assert stored["times"].tolist() == [24, 25, 26, 27, 28] and float(stored["level"]) == 0.875
     assert load_forecaster("first-look/forecaster.safetensors").calibration
     assert Path("first-look/forecast.png").read_bytes().startswith(b"\x89PNG")
 

@@ -7,20 +7,20 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-console = Console(highlight=False)
+console = Console(highlight=False, markup=False, emoji=False)  # names of files may look like markup
 
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[..., None]]:
     """Show a progress bar for one job; yield a callback that takes (done, total) and an optional short text."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}", markup=False),
     )
     with Progress(*columns, console=console) as bar:
         task = bar.add_task(label, total=None, note="")

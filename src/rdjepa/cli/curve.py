@@ -94,9 +94,9 @@ def learning_curve(
         )
     console.print(_table(curve))
     for sentence in curve.notes:
-        console.print(f"note: {sentence}", markup=False)
-    console.print(curve.advice(), markup=False)
-    console.print(f"rows in {out}, figure in {curve.draw(figure)}", markup=False)
+        console.print(f"note: {sentence}")
+    console.print(curve.advice())
+    console.print(f"rows in {out}, figure in {curve.draw(figure)}")
 
 
 def _table(curve: Any) -> Any:

@@ -50,7 +50,7 @@ def build(
     console.print(f"{built.made} made, {built.kept} kept; manifest {out / manifest.MANIFEST}")
     _print_kinds(manifest.read(out).values())
     for key, reason in built.failed.items():
-        console.print(f"failed: {key}: {reason}", markup=False)
+        console.print(f"failed: {key}: {reason}")
     if built.failed:
         raise typer.Exit(1)
 
@@ -60,9 +60,9 @@ def _print_kinds(entries: Collection["Entry"]) -> None:
     from rdjepa.data import manifest
 
     for kind, (made, drawn) in manifest.acceptance(entries).items():
-        console.print(f"{kind}: {made} of {drawn} draws accepted", markup=False)
+        console.print(f"{kind}: {made} of {drawn} draws accepted")
     for name, distance in manifest.closest(entries).items():
-        console.print(f"smallest distance to {name}: {distance:.3f}", markup=False)
+        console.print(f"smallest distance to {name}: {distance:.3f}")
 
 
 @app.command()
@@ -73,9 +73,9 @@ def verify(base: Base) -> None:
     with progress("verify") as update:
         verdict = manifest.verify(base, update)
     for key, reason in verdict.wrong.items():
-        console.print(f"wrong: {key}: {reason}", markup=False)
+        console.print(f"wrong: {key}: {reason}")
     for key in verdict.unlisted:
-        console.print(f"not in the manifest: {key}", markup=False)
+        console.print(f"not in the manifest: {key}")
     console.print(f"{verdict.whole} whole, {len(verdict.wrong)} wrong, {len(verdict.unlisted)} not in the manifest")
     if not verdict.good:
         raise typer.Exit(1)

@@ -33,5 +33,4 @@ def export(
     console.print(
         f"{written.path}: context (B, 4, H, W, 2) in physical units to forecast (B, 5, H, W, 2); it differs from "
         f"rdjepa forecast by up to {written.difference:.1e} standard deviations ({TOLERANCE:g} allowed)",
-        markup=False,
     )

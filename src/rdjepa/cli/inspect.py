@@ -24,5 +24,5 @@ def inspect(
         table = Table.grid(padding=(0, 2))
         for heading, text in api.inspect(source, model=model, reading=reading).rows():
             table.add_row(heading, text)
-        console.print(str(source), markup=False)
-        console.print(table, markup=False)
+        console.print(str(source))
+        console.print(table)

@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if status == INTERRUPTED:
         print(
             "interrupted; files that were finished are kept, and the same command goes on from there if it writes many "
-            "(simulate, data build, pretrain, study run, learning-curve); an adaptation begins anew",
+            "(simulate, data build, study run, learning-curve), pretrain with --resume; an adaptation begins anew",
             file=sys.stderr,
         )
     raise SystemExit(status)

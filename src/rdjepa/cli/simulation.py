@@ -22,7 +22,7 @@ def systems(name: Annotated[str | None, typer.Argument(help="Show one system in 
     if name is not None:
         from rdjepa.systems.describe import describe
 
-        console.print(describe(known.get(name)), markup=False)
+        console.print(describe(known.get(name)))
         return
     table = Table()
     for heading in ("name", "system", "test regimes", "coefficients"):
@@ -56,7 +56,7 @@ def new_system(
     if path.exists() and not force:
         raise OutputError(f"expected no file at {path}, got one; choose another --out, or replace it with --force")
     write_bytes(path, content.encode())
-    console.print(f"{path}: change it, then: rdjepa check-system {path}", markup=False)
+    console.print(f"{path}: change it, then: rdjepa check-system {path}")
 
 
 def check_system(
@@ -83,21 +83,19 @@ def check_system(
         f"a trajectory takes {found.steps:,} steps, about {found.seconds:.2g} s and {size:.1f} MiB\n"
         f"half the step changes the fields by {found.half_step:.2g}, a double grid by {found.double_grid:.2g} "
         f"(relative L2 at t = {found.until:.4g})",
-        markup=False,
     )
     if found.drawn:
         reasons = f" ({'; '.join(sorted(set(found.rejections)))})" if found.rejections else ""
         console.print(
             f"{found.drawn} draws: values up to {found.largest:.3g}, {len(found.rejections)} rejected by the "
             f"screens{reasons}",
-            markup=False,
         )
     else:
         console.print("no draw was integrated to its end; give more --seconds")
     for sentence in found.advice:
-        console.print(f"advice: {sentence}", markup=False)
+        console.print(f"advice: {sentence}")
     for sentence in found.failures:
-        console.print(f"failed: {sentence}, in {name}", markup=False)
+        console.print(f"failed: {sentence}, in {name}")
     if found.failures:
         raise typer.Exit(1)
 
@@ -127,6 +125,6 @@ def simulate(
         built = build(out, keys, sources={system.name: name}, progress=update)
     console.print(f"{built.made} made, {built.kept} kept, in {store.path_of(out, keys[0]).parent}")
     for key, reason in built.failed.items():
-        console.print(f"failed: {key}: {reason}", markup=False)
+        console.print(f"failed: {key}: {reason}")
     if built.failed:
         raise typer.Exit(1)

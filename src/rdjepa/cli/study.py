@@ -184,7 +184,7 @@ def status(
     if found.pretrained or found.unpretrained:
         console.print(f"pretrainings: {len(found.pretrained)} done, {len(found.unpretrained)} waiting")
     for job in found.running:
-        console.print(f"running: {job}", markup=False)
+        console.print(f"running: {job}")
     _print_failures(found.failed, found.stopped)
 
 
@@ -258,9 +258,9 @@ def _profile(name: str, profile_name: str | None, device: str, **given: Any) -> 
 def _print_failures(failed: Mapping[Any, str], stopped: Mapping[Any, Sequence[Any]]) -> None:
     """Print what failed and why, and under a pretraining the cells that it stops."""
     for job, reason in failed.items():
-        console.print(f"failed: {job}: {reason}", markup=False)
+        console.print(f"failed: {job}: {reason}")
         if stopped.get(job):
-            console.print(f"stops {len(stopped[job])} cells: {', '.join(map(str, stopped[job]))}", markup=False)
+            console.print(f"stops {len(stopped[job])} cells: {', '.join(map(str, stopped[job]))}")
 
 
 @contextmanager

@@ -53,4 +53,4 @@ def view(
         title=", ".join(each.name for each in files),
         losses=adapted.losses if adapted else (),
     )
-    console.print(f"{path}, {path.stat().st_size / 2**20:.1f} MiB: open it in a browser", markup=False)
+    console.print(f"{path}, {path.stat().st_size / 2**20:.1f} MiB: open it in a browser")
