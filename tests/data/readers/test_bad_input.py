@@ -4,8 +4,10 @@ import io
 import json
 import os
 import pickle
+import struct
 import warnings
 import zipfile
+import zlib
 from pathlib import Path
 
 import h5py
@@ -124,6 +126,26 @@ def pictures(path, change):
     change(path / "3.png")
 
 
+def deep_png(path, values):
+    """Save (H, W, 2) or (H, W, 3) as 16 bits, which Pillow does not."""
+    height, width, channels = values.shape
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in values)
+    about = struct.pack(">IIBBBBB", width, height, 16, {2: 4, 3: 2}[channels], 0, 0, 0)
+    chunks = ((b"IHDR", about), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
+    path.write_bytes(
+        b"\x89PNG\r\n\x1a\n"
+        + b"".join(struct.pack(">I", len(c)) + k + c + struct.pack(">I", zlib.crc32(k + c)) for k, c in chunks)
+    )
+
+
+def tiff(path, values, tag, number, other):
+    """Save a TIFF and write another number into one of its tags."""
+    Image.fromarray(values).save(path, "TIFF")
+    before, after = (struct.pack("<HHII", tag, 3, 1, each) for each in (number, other))
+    assert path.read_bytes().count(before) == 1
+    path.write_bytes(path.read_bytes().replace(before, after))
+
+
 def save(path, array, **others):
     with path.open("wb") as file:
         np.savez(file, fields=array, **others)
@@ -190,6 +212,22 @@ FILES = {
     "a picture with a palette": (
         lambda path: pictures(path, lambda one: Image.open(one).convert("P").save(one)),
         "got mode P",
+    ),
+    "a picture of 16 bits with two channels": (
+        lambda path: pictures(path, lambda one: deep_png(one, 1000 + np.arange(512).reshape(16, 16, 2))),
+        "RGB or RGBA of 8 bits, got others in",
+    ),
+    "a picture of 16 bits with three channels": (
+        lambda path: pictures(path, lambda one: deep_png(one, 1000 + np.arange(768).reshape(16, 16, 3))),
+        "RGB or RGBA of 8 bits, got others in",
+    ),
+    "TIFF with a channel that Pillow leaves out": (
+        lambda path: tiff(path, np.zeros((16, 16, 2), np.uint8), 338, 2, 0),
+        "RGB or RGBA of 8 bits, got others in",
+    ),
+    "TIFF of float64": (
+        lambda path: tiff(path, np.zeros((16, 16), np.float32), 258, 32, 64),
+        "such as float64 .* save each component as gray TIFF of float32",
     ),
     "TIFF of noise": (lambda path: path.write_bytes(b"II*\x00" + bytes(range(99))), "expected a whole TIFF file"),
     "a pipe": (os.mkfifo, "got nothing at"),

@@ -1,5 +1,6 @@
 """Every format, written by the library that owns it, is read back equal."""
 
+import struct
 import warnings
 from pathlib import Path
 from typing import Any, get_args
@@ -286,6 +287,19 @@ def test_pictures_are_frames_in_natural_order(tmp_path):
     check(tmp_path / "channels", both[None])
     check(tmp_path / "pair", both[None])
     check(tmp_path / "deep", with_second(both[..., :1] * 200)[None])
+
+
+@pytest.mark.parametrize("compression", [None, "tiff_adobe_deflate"])
+def test_whole_numbers_of_a_tiff_keep_their_sign(tmp_path, compression):
+    few = PICTURES[..., 0].astype(np.int8)
+    many = PICTURES[..., 0].astype(np.uint32) << 24
+    for name, values, info in (("few", few.view(np.uint8), {339: 2}), ("many", many.view(np.int32), {})):
+        first, *others = map(Image.fromarray, values)
+        path = tmp_path / name
+        first.save(path, "TIFF", save_all=True, append_images=others, tiffinfo=info, compression=compression)
+    path.write_bytes(path.read_bytes().replace(struct.pack("<HHII", 339, 3, 1, 2), struct.pack("<HHII", 339, 3, 1, 1)))
+    check(tmp_path / "few", with_second(few[..., None].astype(np.float32))[None])
+    check(tmp_path / "many", with_second(many[..., None].astype(np.float32))[None])
 
 
 def save_pictures(folder, name, frames=range(12)):

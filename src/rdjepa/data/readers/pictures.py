@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageFile, UnidentifiedImageError
 
 from rdjepa.data.readers.catalog import natural
 from rdjepa.data.readers.pages import components
@@ -20,7 +20,8 @@ from rdjepa.errors import DataError
 PICTURE_STARTS = (b"\x89PNG\r\n\x1a\n", b"II*\x00", b"MM\x00*")
 TIFF_STARTS = PICTURE_STARTS[1:]
 BOMB: type[Exception] = Image.DecompressionBombError
-DESCRIPTION = 270  # tag of a TIFF
+DESCRIPTION, BITS, SAMPLES, SAMPLE_FORMAT = 270, 258, 277, 339  # tags of a TIFF
+UNSIGNED, SIGNED = 1, 2  # sample formats of a TIFF
 CHANNELS = {"L": 1, "I;16": 1, "I;16B": 1, "I": 1, "F": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 
 
@@ -84,7 +85,7 @@ def read_pages(path: Path, reading: Reading) -> Iterator[Recording]:
             pages = int(getattr(picture, "n_frames", 1))
             description = str(getattr(picture, "tag_v2", {}).get(DESCRIPTION, ""))
     except (*DAMAGED, BOMB) as error:
-        raise damaged("TIFF file", str(path), error) from error
+        raise _unreadable("TIFF file", path, error) from error
     arrays = [Pictures([(path, page) for page in own]) for own in components(description, pages, path)]
     yield from _recording("TIFF file", str(path), arrays, reading, ())
 
@@ -123,7 +124,8 @@ def _open(path: Path, page: int | None) -> np.ndarray:
     """Return a page of a picture, or its only one, as (H, W) or (H, W, C).
 
     Raises:
-        DataError: it is damaged, has several pages and none was chosen, has a palette, or colors that a program chose.
+        DataError: it is damaged, has several pages and none was chosen, has a palette, or colors that a program chose,
+            or numbers that Pillow does not read whole.
     """
     try:
         with Image.open(path) as picture:
@@ -138,8 +140,41 @@ def _open(path: Path, page: int | None) -> np.ndarray:
                     f"expected pictures in shades of gray or with two channels, got mode {picture.mode} in {path}; "
                     "save the numbers instead of a palette"
                 )
-            return np.asarray(picture)
+            if _loses_numbers(picture):
+                raise DataError(
+                    "expected several channels in a picture as gray with alpha, RGB or RGBA of 8 bits, got others in "
+                    f"{path}, of which digits or channels would be lost; save each component as its own gray picture, "
+                    "which may have 16 bits, or all as .npy"
+                )
+            return _signed(np.asarray(picture), getattr(picture, "tag_v2", {}))
     except DataError:
         raise
     except (*DAMAGED, BOMB) as error:
-        raise damaged("picture", str(path), error) from error
+        raise _unreadable("picture", path, error) from error
+
+
+def _signed(values: np.ndarray, tags: Mapping[int, Any]) -> np.ndarray:
+    """Return what was read with the sign that a TIFF says; Pillow takes 32 bits for signed and 8 bits for unsigned."""
+    stored = tags.get(SAMPLE_FORMAT, (UNSIGNED,)), tags.get(BITS)
+    if stored == ((UNSIGNED,), (32,)):
+        return values.view(np.uint32)
+    return values.view(np.int8) if stored == ((SIGNED,), (8,)) else values
+
+
+def _loses_numbers(picture: ImageFile.ImageFile) -> bool:
+    """Return whether Pillow reduces the channels of an opened picture to 8 bits, or leaves some of them out."""
+    channels = CHANNELS[picture.mode]
+    if (tags := getattr(picture, "tag_v2", None)) is None:  # PNG, whose tiles name the numbers that are stored
+        return channels > 1 and ";16" in str(picture.tile[0][3])
+    return tags.get(SAMPLES, channels) != channels or (channels > 1 and max(tags[BITS]) > 8)
+
+
+def _unreadable(kind: str, path: Path, error: Exception) -> DataError:
+    """Return the error of a picture that is damaged, or of a kind that Pillow does not know."""
+    if not isinstance(error, UnidentifiedImageError):
+        return damaged(kind, str(path), error)
+    return DataError(
+        f"expected a whole {kind} of whole numbers or float32, got one at {path} that is damaged or holds others, such "
+        "as float64 or several channels of 16 bits; save each component as gray TIFF of float32, or all as .npy, or "
+        "fetch it again"
+    )
