@@ -111,6 +111,29 @@ def test_a_generic_file_of_the_well(tmp_path: Path) -> None:
     assert len(load(tmp_path / "a.hdf5", limit=1)) == 1
 
 
+def test_names_of_the_well_may_be_texts_of_fixed_length(tmp_path: Path) -> None:
+    write_the_well(tmp_path / "a.hdf5")
+    with h5py.File(tmp_path / "a.hdf5", "r+") as file:
+        file["t0_fields"].attrs["field_names"] = np.array([b"B", b"A"])
+        file["boundary_conditions/x"].attrs["bc_type"] = np.bytes_(b"PERIODIC")
+    (found, *_) = load(tmp_path / "a.hdf5")
+    assert found.names == ("B", "A") and found.boundary == "periodic"
+    assert np.array_equal(found.fields, MANY[0, ..., ::-1])
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_scalar_of_the_well_is_one_value_or_one_for_each_trajectory(tmp_path: Path) -> None:
+    write_the_well(tmp_path / "a.hdf5")
+    with h5py.File(tmp_path / "a.hdf5", "r+") as file:
+        file["scalars/D"] = np.array([0.5])
+    assert [t.coefficients["D"] for t in load(tmp_path / "a.hdf5")] == [0.5] * 3
+    with h5py.File(tmp_path / "a.hdf5", "r+") as file:
+        file["scalars/many"] = np.arange(5.0)
+    with pytest.warns(Note, match=r"scalar many of shape \(5,\) .* is left out, as it is not one for each of 3"):
+        found = load(tmp_path / "a.hdf5")
+    assert [set(t.coefficients) for t in found] == [{"D", "F", "k"}] * 3
+
+
 def test_walls_of_the_well(tmp_path: Path) -> None:
     write_the_well(tmp_path / "a.hdf5", bc_type="WALL")
     assert load(tmp_path / "a.hdf5")[0].boundary == "wall"

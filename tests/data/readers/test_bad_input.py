@@ -169,7 +169,7 @@ FILES = {
     "HDF5, truncated": (truncated_hdf5, "truncated, damaged or incomplete"),
     "HDF5, damaged": (damaged_hdf5, "truncated, damaged or incomplete"),
     "HDF5 of complex numbers": (lambda path: hdf5(path, a=FIELDS + 1j), "got complex64 .* real and imaginary part"),
-    "PDEBench of a scalar": (lambda path: hdf5(path, run_data=5.0), "one letter for each axis of shape"),
+    "PDEBench of a scalar": (lambda path: hdf5(path, **{"0000_data": 5.0}), "one letter for each axis of shape"),
     "PDEBench, times as text": (
         lambda path: hdf5(path, run_data=FIELDS, run_grid_t=np.array([b"now"] * 10)),
         "expected a whole HDF5 file",

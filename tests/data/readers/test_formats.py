@@ -16,6 +16,7 @@ from rdjepa.data.fields import with_second
 from rdjepa.data.readers import Reading, load
 from rdjepa.data.readers.registry import FORMATS
 from rdjepa.data.survey import inspect
+from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import DataError, Note
 
 xarray = pytest.importorskip("xarray", reason="the extra `formats` is not installed")
@@ -161,6 +162,11 @@ def test_zarr(tmp_path, dataset, version):
     check(tmp_path / "array", MANY)
 
 
+def test_zarr_that_names_some_dimensions_only_is_read_as_one_without_names(tmp_path):
+    zarr.create_array(tmp_path / "a", data=ONE, dimension_names=("time", None, None, None))
+    check(tmp_path / "a", ONE[None])
+
+
 def test_a_zip_archive_of_zarr(tmp_path):
     with zarr.storage.ZipStore(tmp_path / "a.zip", mode="w") as store:
         zarr.create_array(store, name="fields", data=MANY)
@@ -231,6 +237,31 @@ def test_any_hdf5_by_the_names_of_its_arrays(tmp_path):
         load(tmp_path / "a.h5", reading=Reading(field="c1,runs/c1"))
     with pytest.raises(DataError, match="expected an array named 'absent'"):
         load(tmp_path / "a.h5", reading=Reading(field="absent"))
+
+
+def test_components_whose_paths_end_alike_are_told_apart_in_every_source(tmp_path):
+    expected = MANY[:2]
+    for number, fields in enumerate(expected):
+        with h5py.File(tmp_path / f"{number}.h5", "w") as file:
+            file["u/values"], file["v/values"] = fields[..., 0], fields[..., 1]
+    check(tmp_path, expected)
+    assert load(tmp_path)[1].names == ("u/values", "v/values")
+    check(tmp_path, expected[..., ::-1], reading=Reading(field="v/values,u/values"))
+    check(tmp_path, expected, reading=Reading(names=("values", "values")))  # as forecasters of before remember them
+
+
+def test_names_that_are_the_same_do_not_choose_components():
+    alike = [Trajectory(fields, np.arange(10.0), names=("c", "c")) for fields in MANY[:2]]
+    check(alike, MANY[:2])
+
+
+@pytest.mark.parametrize("names", [("u", "v"), ("run1", "run2")])
+def test_arrays_called_data_are_not_taken_for_pdebench(tmp_path, names):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        for number, name in enumerate(names):
+            file[f"{name}/data"] = ONE[..., number]
+    check(tmp_path / "a.h5", ONE[None])
+    assert load(tmp_path / "a.h5")[0].boundary == "unknown"
 
 
 def test_an_archive_with_an_array_for_each_component(tmp_path):

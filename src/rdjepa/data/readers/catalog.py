@@ -72,7 +72,8 @@ def recording(
     if line is not None and np.dtype(line.dtype).kind in "fiu":
         known["length"] = domain_length(line[...], found.grid[1])
     short = tuple(name.rpartition("/")[2] for name in names)
-    known["names"] = short if len(names) > 1 or found.components == 1 else ()
+    distinct = short if len(set(short)) == len(short) else tuple(names)
+    known["names"] = distinct if len(names) > 1 or found.components == 1 else ()
     known["forecast"] = FORECAST in names and CONTEXT in arrays
     return Recording(found.kind, place, chosen, found.axes, found.origin, **known)
 

@@ -104,7 +104,7 @@ def _read_ours(path: Path, file: h5py.File, reading: Reading) -> Iterator[Record
 def _read_the_well(path: Path, file: h5py.File, reading: Reading) -> Iterator[Recording]:
     """Read the scalar fields of a file of The Well; x comes before y there."""
     group = file["t0_fields"]
-    names = [str(name) for name in group.attrs.get("field_names", list(group))]
+    names = [_text(name) for name in group.attrs.get("field_names", list(group))]
     vectors = [str(n) for k in (1, 2) if f"t{k}_fields" in file for n in file[f"t{k}_fields"]]
     if not names or ((len(names) > 2 or vectors) and reading.components is None):
         listed = ", ".join(names + vectors) or "no field"
@@ -116,6 +116,7 @@ def _read_the_well(path: Path, file: h5py.File, reading: Reading) -> Iterator[Re
     if any(field.ndim != 4 for field in fields):
         shapes = ", ".join(str(field.shape) for field in fields)
         raise DataError(f"expected scalar fields (B, T, X, Y), got {shapes} in {path}; repeat the constant axes")
+    coefficients, remarks = _scalars(path, file, len(fields[0]))
     yield Recording.of(
         "file of The Well",
         str(path),
@@ -127,7 +128,8 @@ def _read_the_well(path: Path, file: h5py.File, reading: Reading) -> Iterator[Re
         length=domain_length(file["dimensions/x"], fields[0].shape[2]),
         boundary=_boundary(file),
         spacing=cell_sides(file.get("dimensions/y"), file["dimensions/x"], fields[0].shape[:1:-1]),
-        coefficients=_scalars(file),
+        coefficients=coefficients,
+        remarks=remarks,
     )
 
 
@@ -135,23 +137,42 @@ def _boundary(file: h5py.File) -> str | None:
     """Return the kind of the first wall, "periodic" if there is none, or None without boundary conditions."""
     groups = list(file.get("boundary_conditions", {}).values())
     for group in groups:
-        kind = str(group.attrs["bc_type"])
+        kind = _text(group.attrs["bc_type"])
         if kind.upper() != well.PERIODIC:
-            return str(group.attrs.get("kind", kind.lower()))
+            return _text(group.attrs.get("kind", kind.lower()))
     return "periodic" if groups else None
 
 
-def _scalars(file: h5py.File) -> dict[str, np.ndarray]:
-    """Return the scalars that do not vary in time, by name: one value, or one for each trajectory."""
-    values = {}
+def _text(value: Any) -> str:
+    """Return a text of an attribute, which HDF5 gives as bytes where its length is fixed."""
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _scalars(path: Path, file: h5py.File, count: int) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+    """Return the scalars that do not vary in time, by name, and a sentence for each that is left out.
+
+    A scalar is one value, or one for each of `count` trajectories.
+    """
+    values: dict[str, np.ndarray] = {}
+    remarks: tuple[str, ...] = ()
     for name, dataset in file.get("scalars", {}).items():
-        if not dataset.attrs.get("time_varying", False) and dataset.dtype.kind in "fiu" and dataset.ndim <= 1:
-            values[name] = np.asarray(dataset[()], dtype=np.float64)
-    return values
+        if dataset.attrs.get("time_varying", False) or dataset.dtype.kind not in "fiu" or dataset.ndim > 1:
+            continue
+        if dataset.size == 1 or dataset.shape == (count,):
+            value = np.asarray(dataset[()], dtype=np.float64)
+            values[name] = value.reshape(()) if value.size == 1 else value
+        else:
+            remarks += (
+                f"scalar {name} of shape {dataset.shape} in {path} is left out, as it is not one for each of {count} "
+                "trajectories",
+            )
+    return values, remarks
 
 
 def _groups(file: h5py.File) -> list[str]:
-    return [name for name in sorted(file) if isinstance(file.get(f"{name}/data"), h5py.Dataset)]
+    """Return the groups of PDEBench: with `data`, and a number for a name or a `grid` beside it."""
+    found = [name for name in sorted(file) if isinstance(file.get(f"{name}/data"), h5py.Dataset)]
+    return [name for name in found if name.isdecimal() or f"{name}/grid" in file]
 
 
 def _read_pdebench(path: Path, file: h5py.File, reading: Reading) -> Iterator[Recording]:

@@ -123,7 +123,8 @@ def chosen(recording: Recording, reading: Reading) -> tuple[int, ...]:
         DataError: there are more than two and the user chose none.
     """
     found = reading.choose(recording.components, recording.names, recording.place)
-    if found is None and reading.names and set(reading.names) <= set(recording.names):
+    distinct = len(set(reading.names)) == len(reading.names)
+    if found is None and reading.names and distinct and set(reading.names) <= set(recording.names):
         found = tuple(map(recording.names.index, reading.names))
     if found is None and recording.components > COMPONENTS:
         listed = f" ({', '.join(recording.names)})" if recording.names else ""

@@ -32,6 +32,7 @@ class Reading:
             ratio counts. None for square cells.
         names: of components that are taken, in this order, where none are chosen and the source has all of them; those
             of the first source of several when there are none, and for a forecaster those that it was adapted with.
+            Names that are the same choose nothing.
 
     Raises:
         ArgumentError: a value that no source could have.

@@ -69,9 +69,10 @@ def _arrays(group: Any, kind: type, above: str = "") -> dict[str, Any]:
 
 
 def _dimensions(array: Any) -> list[str]:
-    """Return the names of the axes; empty where the store does not tell."""
+    """Return the names of the axes; empty where the store does not tell all of them."""
     names = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS") or []
-    return [str(name) for name in names if name is not None]
+    known = [str(name) for name in names if name is not None]
+    return known if len(known) == array.ndim else []
 
 
 def _numbers(array: Any) -> dict[str, Any]:
