@@ -222,6 +222,16 @@ def measured(fields: np.ndarray) -> int:
     return 1 if made else fields.shape[-1]
 
 
+def is_even(values: np.ndarray) -> bool:
+    """Return whether finite numbers (n,), such as times, follow each other at one distance, up to their rounding."""
+    values = np.asarray(values)
+    steps = np.diff(values.astype(np.float64))
+    # they are often stored as float32, whose rounding may exceed a hundredth of a short interval
+    kind = np.float32 if (values == values.astype(np.float32)).all() else np.float64
+    rounding = 4 * float(np.finfo(kind).eps) * float(abs(values.astype(np.float64)).max(initial=0))
+    return not len(steps) or bool(np.ptp(steps) <= UNEVEN * abs(float(np.median(steps))) + rounding)
+
+
 def require_times(times: np.ndarray, frames: int) -> None:
     """Refuse times that are not one real number per frame, finite, increasing and equally spaced.
 
@@ -248,10 +258,7 @@ def require_times(times: np.ndarray, frames: int) -> None:
             f"expected times that increase, got {times[where]:g} and then {times[where + 1]:g} in frame {where + 1}; "
             "sort the frames, drop repeated ones, or give --interval (interval=)"
         )
-    # times are often stored as float32, whose rounding may exceed a hundredth of a short interval
-    kind = np.float32 if (times == times.astype(np.float32)).all() else np.float64
-    rounding = 4 * float(np.finfo(kind).eps) * float(abs(times.astype(np.float64)).max(initial=0))
-    if len(steps) and steps.max() - steps.min() > UNEVEN * float(np.median(steps)) + rounding:
+    if not is_even(times):
         raise DataError(
             f"expected equally spaced times, got intervals from {steps.min():g} to {steps.max():g}; "
             "interpolate in time, cut out an even part, or give --interval (interval=) if the times are wrong"

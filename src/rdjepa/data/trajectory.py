@@ -122,7 +122,8 @@ class Trajectory:
     def to_xarray(self) -> Any:
         """Return the fields as an xarray.DataArray (time, y, x, component) with the rest as attributes.
 
-        Points between walls are cell centers; the coordinates begin at 0.
+        Points between walls are cell centers; the coordinates begin at 0. The domain has its `length` along x, and
+        along y what the spacing makes of it.
 
         Raises:
             ArgumentError: the package xarray is missing.
@@ -135,14 +136,16 @@ class Trajectory:
             ) from error
         _, height, width, components = self.fields.shape
         shift = 0.5 * self.says_walls
+        side = self.length / width
+        tall = side * self.spacing[0] / self.spacing[1]
         return xarray.DataArray(
             self.fields,
             dims=("time", "y", "x", "component"),
             coords={
                 "time": self.times,
-                "y": self.length / height * (np.arange(height) + shift),
-                "x": self.length / width * (np.arange(width) + shift),
-                "component": list("uvw"[:components]),
+                "y": tall * (np.arange(height) + shift),
+                "x": side * (np.arange(width) + shift),
+                "component": list(self.names if len(self.names) == components else "uvw"[:components]),
             },
             name="fields",
             attrs=dict(self.coefficients)

@@ -323,6 +323,32 @@ def test_dates_in_a_file_are_seconds_and_texts_are_none(tmp_path):
     assert np.array_equal(found.times, np.arange(10) * 0.5)
 
 
+@pytest.mark.parametrize("line", [np.logspace(0, 2, 8), np.abs(np.arange(8) - 3.0)])
+def test_uneven_coordinates_unless_distances_are_given(tmp_path, line):
+    values = {name: (("time", "y", "x"), FIELDS[..., number]) for number, name in enumerate("uv")}
+    uneven = xarray.Dataset(values, coords={"y": np.arange(6.0), "x": line})
+    uneven.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    uneven.to_zarr(tmp_path / "a.zarr", consolidated=False)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        for number, name in enumerate("uv"):
+            file[f"t0_fields/{name}"] = FIELDS[None, ..., number].swapaxes(2, 3)
+        for name, values in (("time", np.arange(10.0)), ("x", line), ("y", np.arange(6.0))):
+            file[f"dimensions/{name}"] = values
+    for source in (uneven, tmp_path / "a.nc", tmp_path / "a.zarr", tmp_path / "a.h5"):
+        with pytest.raises(
+            RdjepaError, match=r"equally spaced coordinates x, got distances .*; interpolate to an even"
+        ):
+            load(source)
+        assert load(source, reading=Reading(spacing=(1, 2)))[0].spacing == (1, 2)
+
+
+def test_coordinates_that_were_rounded_are_equally_spaced():
+    line = (1000 + np.arange(8) * 0.001).astype(np.float32)
+    values = {name: (("time", "y", "x"), FIELDS[..., number]) for number, name in enumerate("uv")}
+    (found,) = load(xarray.Dataset(values, coords={"y": np.arange(6) * 0.001, "x": line}))
+    assert found.spacing == pytest.approx((0.001, 0.001), rel=0.1)
+
+
 def test_times_that_were_rounded_are_equally_spaced():
     from rdjepa.data.fields import require_times
 

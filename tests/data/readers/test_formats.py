@@ -216,9 +216,28 @@ def test_distances_between_points_are_those_of_the_coordinates(tmp_path, dataset
     assert load(dataset)[0].spacing == (1.0, 1.0)  # the rows have none
     oblong = dataset.assign_coords(y=10 - 0.75 * np.arange(6))
     oblong.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
-    for source in (oblong, tmp_path / "a.nc"):
+    oblong.to_zarr(tmp_path / "a.zarr", consolidated=False)
+    for source in (oblong, tmp_path / "a.nc", tmp_path / "a.zarr"):
         assert load(source)[0].spacing == (0.75, 0.25)
         assert load(source, reading=Reading(spacing=(2, 1)))[0].spacing == (2, 1)
+
+
+def test_coordinates_count_whatever_their_dimensions_are_called(tmp_path, dataset):
+    other = dataset.assign_coords(y=0.75 * np.arange(6)).rename(time="frame", y="row", x="col")
+    other.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    other.to_zarr(tmp_path / "a.zarr", consolidated=False)
+    for source in (other, tmp_path / "a.nc", tmp_path / "a.zarr"):
+        check(source, ONE[None], 0.5, 2.0)
+        assert load(source)[0].spacing == (0.75, 0.25) and load(source)[0].timed
+
+
+def test_a_trajectory_comes_back_from_xarray_with_its_cells_and_names():
+    for spacing in ((1.0, 1.0), (1.0, 0.25)):
+        given = Trajectory(ONE, np.arange(10) * 0.5, length=4.0, spacing=spacing, names=("predator", "prey"))
+        check(given.to_xarray(), ONE[None], 0.5, 4.0)
+        (found,) = load(given.to_xarray())
+        assert found.spacing[0] / found.spacing[1] == pytest.approx(spacing[0] / spacing[1])
+        assert found.names == ("predator", "prey")
 
 
 def test_any_hdf5_by_the_names_of_its_arrays(tmp_path):

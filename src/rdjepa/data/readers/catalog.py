@@ -9,7 +9,7 @@ import numpy as np
 
 from rdjepa.data.readers.axes import LETTER
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import Lazy, Recording, domain_length
+from rdjepa.data.readers.recording import Lazy, Recording, cell_sides, domain_length, require_even
 from rdjepa.errors import DataError
 
 FORECAST, CONTEXT = "forecast", "context"  # the names in a forecast of ours
@@ -29,7 +29,7 @@ def recording(
     reading: Reading,
     dimensions: Mapping[str, Sequence[str]] | None = None,
 ) -> Recording:
-    """Choose the fields among named arrays and return them as a recording, with times and length where these are found.
+    """Choose the fields among named arrays; return them as a recording, with times, length and spacing where found.
 
     Args:
         kind: of the file, in words.
@@ -39,7 +39,7 @@ def recording(
         dimensions: name -> names of the axes, where the file tells.
 
     Raises:
-        DataError: the choice is not clear, or what was chosen is not there.
+        DataError: the choice is not clear, what was chosen is not there, or the coordinates of its grid are uneven.
     """
     names = _chosen(arrays, reading, place) if reading.field is not None else _found(arrays, place, dimensions)
     chosen, own = [arrays[name] for name in names], None
@@ -71,6 +71,8 @@ def recording(
     line = _beside(beside, folder, "x")
     if line is not None and np.dtype(line.dtype).kind in "fiu":
         known["length"] = domain_length(line[...], found.grid[1])
+    if own is not None:
+        known |= _along_axes(found, own, beside, folder, reading)
     short = tuple(name.rpartition("/")[2] for name in names)
     distinct = short if len(set(short)) == len(short) else tuple(names)
     known["names"] = distinct if len(names) > 1 or found.components == 1 else ()
@@ -83,6 +85,32 @@ def in_seconds(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind == "M":
         values = values - values.flat[0]
     return values / np.timedelta64(1, "s") if values.dtype.kind == "m" else values
+
+
+def _along_axes(
+    found: Recording, dimensions: Sequence[str], beside: Mapping[str, Lazy], folder: str, reading: Reading
+) -> dict[str, Any]:
+    """Return times, length and spacing, where arrays are called as the dimensions of the fields are.
+
+    Raises:
+        DataError: rows or columns lie at uneven distances, and the user does not say others.
+    """
+    lines: dict[str, np.ndarray] = {}
+    for letter, name in zip(found.axes, dimensions, strict=True):
+        line = _beside(beside, folder, name) if letter in "tyx" else None
+        if line is None or tuple(line.shape) != (found.points(letter),) or np.dtype(line.dtype).kind not in "fiumM":
+            continue
+        lines[letter] = in_seconds(np.asarray(line[...]))
+        if letter != "t" and reading.spacing is None:
+            require_even(lines[letter], letter, found.place)
+    changes: dict[str, Any] = {}
+    if "t" in lines:
+        changes["times"] = lines["t"].astype(np.float64)
+    if "x" in lines:
+        changes["length"] = domain_length(lines["x"], found.grid[1])
+    if lines.keys() >= {"y", "x"}:
+        changes["spacing"] = cell_sides(lines["y"], lines["x"], found.grid)
+    return changes
 
 
 class _Reordered:

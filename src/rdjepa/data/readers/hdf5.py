@@ -14,7 +14,7 @@ from rdjepa.data.borders import UNKNOWN
 from rdjepa.data.readers import catalog
 from rdjepa.data.readers.packed import unpacked
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Recording, cell_sides, damaged, domain_length
+from rdjepa.data.readers.recording import DAMAGED, Recording, cell_sides, damaged, domain_length, require_even
 from rdjepa.data.readers.sizes import require_held
 from rdjepa.errors import DataError, Note, RdjepaError, warn
 from rdjepa.io import sealed
@@ -116,6 +116,9 @@ def _read_the_well(path: Path, file: h5py.File, reading: Reading) -> Iterator[Re
     if any(field.ndim != 4 for field in fields):
         shapes = ", ".join(str(field.shape) for field in fields)
         raise DataError(f"expected scalar fields (B, T, X, Y), got {shapes} in {path}; repeat the constant axes")
+    for axis in ("y", "x"):
+        if reading.spacing is None and (line := file.get(f"dimensions/{axis}")) is not None:
+            require_even(line, axis, str(path))
     coefficients, remarks = _scalars(path, file, len(fields[0]))
     yield Recording.of(
         "file of The Well",

@@ -11,7 +11,7 @@ import numpy as np
 from rdjepa.data.readers import catalog
 from rdjepa.data.readers.extras import needed
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Recording, cell_sides, damaged, domain_length
+from rdjepa.data.readers.recording import DAMAGED, Recording, damaged
 from rdjepa.errors import RdjepaError
 
 NETCDF_STARTS = (b"CDF\x01", b"CDF\x02")
@@ -76,24 +76,10 @@ class _Values:
 
 
 def _with_labels(found: Recording, variables: Mapping[str, Any], dimensions: Mapping[str, list[str]]) -> Recording:
-    """Return the recording with the times and names that coordinates of its own dimensions give."""
+    """Return the recording with the names that the coordinate of its components gives, where it has one."""
     name = next(n for n, v in variables.items() if v.variable is getattr(found.arrays[0], "variable", None))
     own = dict(zip(found.axes, dimensions[str(name)], strict=True))
-    changes: dict[str, Any] = {}
-    lines: dict[str, Any] = {}
-    for letter in "tcxy":
-        coordinate = variables.get(own.get(letter, ""))
-        if coordinate is None or coordinate.ndim != 1:
-            continue
-        values = _Values(coordinate)[...]
-        if letter == "t" and values.dtype.kind in "fiu":
-            changes["times"] = values.astype(np.float64)
-        elif letter == "c":
-            changes["names"] = tuple(str(each) for each in values)
-        elif letter in "xy":
-            lines[letter] = values
-    if "x" in lines:
-        changes["length"] = domain_length(lines["x"], found.grid[1])
-    if len(lines) == 2:
-        changes["spacing"] = cell_sides(lines["y"], lines["x"], found.grid)
-    return replace(found, **changes)
+    labels = variables.get(own.get("c", ""))
+    if labels is None or labels.ndim != 1:
+        return found
+    return replace(found, names=tuple(str(each) for each in _Values(labels)[...]))

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from rdjepa.data.fields import is_even
 from rdjepa.data.readers import axes as order
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.sizes import require_memory
@@ -224,6 +225,21 @@ def _require_numbers(dtype: Any, place: str) -> None:
             "O": "save arrays of numbers; objects are never unpickled",
         }.get(kind, "choose arrays of numbers")
         raise DataError(f"expected fields of a floating dtype, got {dtype} in {place}; {advice}")
+
+
+def require_even(line: Any, axis: str, place: str) -> None:
+    """Refuse coordinates of rows or columns whose distances differ; those that are no line of finite numbers tell none.
+
+    Raises:
+        DataError: they differ by more than rounding.
+    """
+    line = np.asarray(line)
+    if line.ndim == 1 and line.dtype.kind in "fiu" and np.isfinite(line).all() and not is_even(line):
+        steps = np.diff(line.astype(np.float64))
+        raise DataError(
+            f"expected equally spaced coordinates {axis}, got distances from {steps.min():g} to {steps.max():g} in "
+            f"{place}; interpolate to an even grid, or if they are wrong drop them or give --spacing (spacing=)"
+        )
 
 
 def cell_sides(rows: Any, columns: Any, grid: tuple[int, int]) -> tuple[float, float] | None:
