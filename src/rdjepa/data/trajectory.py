@@ -103,8 +103,12 @@ class Trajectory:
             DataError: a side is not a multiple of `size`.
         """
         size = checked(size, Size, "the size")
-        finer = max(self.fields.shape[1:3]) > size
-        return replace(self, fields=block_means(self.fields, size)) if finer else self
+        height, width = self.fields.shape[1:3]
+        if max(height, width) <= size:
+            return self
+        least = min(height, width)  # blocks have as many points per side as their fields, so cells change their shape
+        spacing = self.spacing[0] * height / least, self.spacing[1] * width / least
+        return replace(self, fields=block_means(self.fields, size), spacing=spacing)
 
     def plot(self) -> "Drawing":
         """Draw a few frames, a row for each component, as a figure of matplotlib that a notebook shows."""
