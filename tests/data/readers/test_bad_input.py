@@ -332,8 +332,8 @@ def test_uneven_coordinates_unless_distances_are_given(tmp_path, line):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         for number, name in enumerate("uv"):
             file[f"t0_fields/{name}"] = FIELDS[None, ..., number].swapaxes(2, 3)
-        for name, values in (("time", np.arange(10.0)), ("x", line), ("y", np.arange(6.0))):
-            file[f"dimensions/{name}"] = values
+        for name, coordinates in (("time", np.arange(10.0)), ("x", line), ("y", np.arange(6.0))):
+            file[f"dimensions/{name}"] = coordinates
     for source in (uneven, tmp_path / "a.nc", tmp_path / "a.zarr", tmp_path / "a.h5"):
         with pytest.raises(
             RdjepaError, match=r"equally spaced coordinates x, got distances .*; interpolate to an even"
