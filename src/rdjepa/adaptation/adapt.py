@@ -212,7 +212,8 @@ def train(
     order = WindowOrder(data.own, config.batch - rehearsed, np.random.default_rng(config.seed))
     beside = WindowOrder(others, rehearsed, np.random.default_rng((config.seed, 1)))
     losses: list[float] = []
-    average = copy.deepcopy(model) if config.averaging else None
+    # It shares the buffers: what layers count in training, as batch normalization does, is not averaged.
+    average = copy.deepcopy(model, {id(each): each for each in model.buffers()}) if config.averaging else None
     averaged, current = list(average.parameters()) if average else [], list(model.parameters())
     device = data.targets.device
     note_emulation(config.precision, device)
@@ -238,8 +239,6 @@ def train(
         losses.append(value)
         if average:
             follow(averaged, current, config.averaging, step)
-            for kept, now in zip(average.buffers(), model.buffers(), strict=True):
-                kept.copy_(now)  # what layers count in training, as batch normalization does, is not averaged
         if observe and step in at:
             observe(step, LAST, model.eval())
             if average:
