@@ -143,8 +143,37 @@ def test_each_part_left_out_is_the_equation_of_the_others():
     weights, parts = model._fit(noisy, bounds)
     # all but the last of the context and the support
     gram, cross, _ = equation.Squares(*(each[:, :-2] for each in parts)).summed()
-    expected = weights.flatten(1) + equation._step(gram, cross, equation.RIDGE)
-    torch.testing.assert_close(weights.flatten(1) - equation._of_part(parts)[:, -1], expected, rtol=0.05, atol=0.01)
+    expected = weights + equation._solution(gram, cross, equation.RIDGE).view_as(weights)
+    torch.testing.assert_close(equation._without_part(weights, parts)[:, -1], expected, rtol=0.05, atol=0.01)
+
+
+def test_a_step_is_the_best_of_those_that_keep_to_their_room():
+    random = torch.Generator().manual_seed(0)
+    factors, cross = torch.randn(40, 5, 9, dtype=torch.float64, generator=random), torch.randn(40, 5, generator=random)
+    gram, cross, room = factors @ factors.mT, cross.double(), torch.full((40, 5), torch.inf, dtype=torch.float64)
+    room[:, -1] = torch.linspace(0, 0.2, 40)
+    change = equation._step(gram, cross, equation.RIDGE, room)
+    downhill = cross - (gram @ change[..., None])[..., 0]
+    ends = change[:, -1] == -room[:, -1]
+    assert (change >= -room).all() and 5 < ends.sum() < 35
+    assert downhill[:, :-1].abs().max() < 1e-6 and downhill[~ends, -1].abs().max() < 1e-6
+    assert (downhill[ends, -1] < 0).all()
+
+
+def test_no_diffusivity_is_negative_and_the_rest_is_best_with_that(monkeypatch):
+    monkeypatch.setattr(equation, "ENOUGH", 0.0)
+    monkeypatch.setattr(equation, "ITERATIONS", 20)
+    found = []
+    for diffusion in (-0.02, 0.16):
+        monkeypatch.setitem(globals(), "DIFFUSION", (0.32, diffusion))
+        found += [solved_by(excitable, seed=seed, spread=(0.4, 0.1))[:CONTEXT] for seed in range(3)]
+    fields, model = torch.stack(found), Equation()
+    weights, parts = model._fit(fields, model._bounds(fields))
+    assert (weights[:, 0, -1] > 0.2).all() and (weights[:3, 1, -1] == 0).all() and (weights[3:, 1, -1] > 0.1).all()
+    gram, cross, value = parts.summed()
+    gained = (cross**2 / gram.diagonal(dim1=1, dim2=2)).view_as(weights) / value[:, None, None]  # by one of them alone
+    assert gained[:, :, :-1].max() < 1e-3 and (cross.view_as(weights)[:3, 1, -1] < 0).all()
+    assert (equation._without_part(weights, parts)[:3, :, 1, -1] == 0).all()
 
 
 def test_its_variance_is_that_of_its_errors_and_grows_with_noise_and_lead():

@@ -6,7 +6,8 @@ m_i are all monomials of the components up to third order, D is not negative, an
 grid spacings. The coefficients are those of one context. They have the least sum of squares of what is missed when the
 equation is integrated from every frame to the next (multiple shooting; Bock, 1981), by the method of Levenberg (1944)
 and Marquardt (1963), whose derivatives are integrated along the way: so what happens between frames, such as a front
-that passes several points, is no loss. What the support has of these squares, around its own least, counts a millionth
+that passes several points, is no loss. A step that would make a D negative ends where it is 0, and the other
+coefficients take what is best with that (an active set; Nocedal and Wright, Numerical Optimization, 2006, 16.5). What the support has of these squares, around its own least, counts a millionth
 as much; that decides what the context leaves open, such as the kinetics of states that none of its points has been in.
 
 Rates are never differenced in time: a first fit compares steps with integrals of the terms over the frames (Schaeffer
@@ -36,6 +37,7 @@ WEIGHT = 1e-6  # of the support's squares, of those of the context
 ITERATIONS = 8
 DAMPING = 1e-2  # at first, of coefficients whose derivatives are of unit size; a tenth after a success, else ten times
 RIDGE = 1e-9  # the least damping: the terms of a nearly uniform field are alike
+LEAST = 0.0  # of a diffusivity
 ENOUGH = 1e-3  # of the squares: a context that an iteration improves by less is left
 MARGIN = 0.1  # of the range of a component in support and context, on either side of it
 STRETCHES = 16  # of three frames, at most, in which the support is read, evenly spread
@@ -43,7 +45,7 @@ TOGETHER = 8  # stretches in memory
 REMEMBERED = 256  # contexts
 CONSTANTS = {
     "order": ORDER, "weight": WEIGHT, "iterations": ITERATIONS, "damping": DAMPING, "ridge": RIDGE, "enough": ENOUGH,
-    "steps": STEPS, "margin": MARGIN, "stretches": STRETCHES,
+    "least": LEAST, "steps": STEPS, "margin": MARGIN, "stretches": STRETCHES,
 }  # fmt: skip
 
 
@@ -115,7 +117,7 @@ class Equation(Simple):
             return Squares(*mean([squares(part, weights, model._bounds(part), domain) for part in parts]))
 
         gram, cross = mean([_moments(*_simpson(part, domain)) for part in parts])
-        weights, least = _least(missed, _step(gram, cross, RIDGE))
+        weights, least = _least(missed, _step(gram, cross, RIDGE, _room(torch.zeros_like(cross))))
         gram, center = least.summed()[0][0], weights[0]
         if gram.isfinite().all() and center.isfinite().all():  # in noise alone derivatives grow beyond all numbers
             model.gram, model.center = gram, center
@@ -158,7 +160,7 @@ class Equation(Simple):
         weights, parts = self._fit(frames, bounds)
         forecast = self._integrated(frames[:, -1], weights, bounds, HORIZONS)
         again = self._integrated(frames[:, 0], weights, bounds, frames.shape[1] - 1)[:, -1]
-        others = weights[:, None] - _of_part(parts).unflatten(2, weights.shape[1:])
+        others = _without_part(weights, parts)
         count = others.shape[1]
         newest, low, high = (each.float().repeat_interleave(count, 0) for each in (frames[:, -1], *bounds))
         made = self._integrated(newest, others.flatten(0, 1).float(), (low, high), HORIZONS)
@@ -188,7 +190,8 @@ class Equation(Simple):
 
         apart = behind.unflatten(0, center.shape).unflatten(2, center.shape).diagonal(dim1=0, dim2=2).movedim(-1, 0)
         gram, cross = _moments(*_simpson(frames, self.domain))
-        start = _step(gram + apart, cross + (apart @ center[..., None])[..., 0], RIDGE)
+        cross = cross + (apart @ center[..., None])[..., 0]
+        start = _step(gram + apart, cross, RIDGE, _room(torch.zeros_like(cross)))
         return _least(missed, start, center.expand_as(start))
 
     def _bounds(self, frames: Float[Tensor, "B T C H W"]) -> tuple[Tensor, Tensor]:
@@ -241,7 +244,7 @@ def _least(missed: Callable[[Tensor], Squares], *starts: Float[Tensor, "B C n"])
         if not torch.compiler.is_compiling() and left.all():
             break
         gram, cross, value = here.summed()
-        tried = weights + _step(gram, cross, damping[:, None, None]).view_as(weights)
+        tried = weights + _step(gram, cross, damping[:, None, None], _room(weights).flatten(1)).view_as(weights)
         there = missed(tried)
         reached = there.value.sum(1)
         better = (reached < value) & ~left
@@ -251,14 +254,43 @@ def _least(missed: Callable[[Tensor], Squares], *starts: Float[Tensor, "B C n"])
     return weights, here
 
 
-def _of_part(parts: Squares) -> Float[Tensor, "B P-1 q"]:
-    """Return what each part but the last adds to the coefficients that all of them have."""
-    gram, cross = parts.gram[:, :-1], parts.cross[:, :-1]
-    return _step(parts.summed()[0][:, None] - gram, cross, RIDGE)
+def _without_part(weights: Float[Tensor, "B C n"], parts: Squares) -> Float[Tensor, "B P-1 C n"]:
+    """Return the coefficients that all parts but one have, for each part but the last, near those that all have.
+
+    A diffusivity that all parts together keep at its least stays there.
+    """
+    gram, cross, _ = parts.summed()
+    room = _room(weights).flatten(1)
+    kept = torch.where(room > 0, 0, cross)[:, None] - parts.cross[:, :-1]
+    change = _step(gram[:, None] - parts.gram[:, :-1], kept, RIDGE, room[:, None].expand_as(kept))
+    return weights[:, None] + change.unflatten(2, weights.shape[1:])
 
 
-def _step(gram: Float[Tensor, "*B q q"], cross: Float[Tensor, "*B q"], damping: Tensor | float) -> Tensor:
-    """Return the change of coefficients, each damped in the unit that its derivative gives it, (*B, q)."""
+def _room(weights: Float[Tensor, "*B n"]) -> Float[Tensor, "*B n"]:
+    """Return by how much each coefficient may fall: a diffusivity down to its least, others by any number."""
+    free = torch.full_like(weights[..., :-1], torch.inf)
+    return torch.cat([free, weights[..., -1:] - LEAST], dim=-1)
+
+
+def _step(
+    gram: Float[Tensor, "*B q q"], cross: Float[Tensor, "*B q"], damping: Tensor | float, room: Float[Tensor, "*B q"]
+) -> Float[Tensor, "*B q"]:
+    """Return the change of coefficients, each damped in the unit that its derivative gives it.
+
+    Those that would fall by more than their room fall by it, and the others change as is best with that.
+    """
+    change = _solution(gram, cross, damping)
+    over = change < -room
+    if not torch.compiler.is_compiling() and not over.any():
+        return change
+    bound = torch.where(over, -room, 0)
+    rest = (cross - (gram @ bound[..., None])[..., 0]).masked_fill(over, 0)
+    free = gram.masked_fill(over[..., None] | over[..., None, :], 0)
+    return torch.maximum(bound + _solution(free, rest, damping), -room)
+
+
+def _solution(gram: Float[Tensor, "*B q q"], cross: Float[Tensor, "*B q"], damping: Tensor | float) -> Tensor:
+    """Return the change of coefficients without bounds; 0 of those without products."""
     size = _sizes(gram)
     unit = torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
     scaled = gram / size[..., None] / size[..., None, :] + damping * unit
