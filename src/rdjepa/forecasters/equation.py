@@ -7,8 +7,9 @@ grid spacings. The coefficients are those of one context. They have the least su
 equation is integrated from every frame to the next (multiple shooting; Bock, 1981), by the method of Levenberg (1944)
 and Marquardt (1963), whose derivatives are integrated along the way: so what happens between frames, such as a front
 that passes several points, is no loss. A step that would make a D negative ends where it is 0, and the other
-coefficients take what is best with that (an active set; Nocedal and Wright, Numerical Optimization, 2006, 16.5). What the support has of these squares, around its own least, counts a millionth
-as much; that decides what the context leaves open, such as the kinetics of states that none of its points has been in.
+coefficients take what is best with that (an active set; Nocedal and Wright, Numerical Optimization, 2006, 16.5). What
+the support has of these squares, around its own least, counts a millionth as much; that decides what the context leaves
+open, such as the kinetics of states that none of its points has been in.
 
 Rates are never differenced in time: a first fit compares steps with integrals of the terms over the frames (Schaeffer
 and McCalla, Physical Review E 96, 2017). The library is that of sparse regression (Brunton, Proctor and Kutz, PNAS 113,
