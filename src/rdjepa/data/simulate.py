@@ -3,6 +3,8 @@
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
+
 from rdjepa.checks import Index, checked
 from rdjepa.data.trajectory import SPLITS, Key, Trajectory
 from rdjepa.errors import ArgumentError, SimulationError
@@ -32,7 +34,7 @@ def simulate(name: str | Path | System, seed: int = 0, regime: str = "id", split
 
     Raises:
         ArgumentError: an unknown name, regime or split, or a negative seed.
-        SimulationError: none of `ATTEMPTS` draws passed the screens; the message counts the reasons.
+        SimulationError: none of `ATTEMPTS` draws was finite and passed the screens; the message counts the reasons.
     """
     from rdjepa.pde.rollout import rollout  # imports numba, which reading a trajectory does not need
 
@@ -45,7 +47,8 @@ def simulate(name: str | Path | System, seed: int = 0, regime: str = "id", split
     for attempt in range(ATTEMPTS):
         p = system.draw(seed, regime, split, attempt)
         start = system.start(p, seed, regime, split, attempt)
-        fields = rollout(system, p, start.state)
+        with np.errstate(all="ignore"):  # a draw that blows up is rejected
+            fields = rollout(system, p, start.state)
         reason = first_reason(system.screens, fields)
         nearest = system.apart.nearest(system, p, fields) if system.apart and reason is None else None
         if system.apart and nearest and nearest.distance < system.apart.least:
