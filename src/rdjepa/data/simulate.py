@@ -33,12 +33,15 @@ def simulate(name: str | Path | System, seed: int = 0, regime: str = "id", split
         package's systems 40 frames on 128 x 128 points.
 
     Raises:
-        ArgumentError: an unknown name, regime or split, or a negative seed.
+        ArgumentError: an unknown name, regime or split, a negative seed, or a system that cannot be simulated.
         SimulationError: none of `ATTEMPTS` draws was finite and passed the screens; the message counts the reasons.
     """
-    from rdjepa.pde.rollout import rollout  # imports numba, which reading a trajectory does not need
+    from rdjepa.pde.contract import check_declaration  # imports numba, which reading a trajectory does not need
+    from rdjepa.pde.rollout import rollout
 
     system = name if isinstance(name, System) else get(name)
+    if system is name:
+        check_declaration(system)
     system.regime(regime)
     if split not in SPLITS:
         raise ArgumentError(f"expected a split, got {split!r}; known: {', '.join(SPLITS)}")
