@@ -1,3 +1,4 @@
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import torch
 from PIL import Image
 
 from rdjepa.data import store
-from rdjepa.data.readers import load
+from rdjepa.data.readers import Reading, load
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import DataError, Note
 from rdjepa.forecasters.base import CONTEXT
@@ -137,6 +138,17 @@ def test_a_scalar_of_the_well_is_one_value_or_one_for_each_trajectory(tmp_path: 
 def test_walls_of_the_well(tmp_path: Path) -> None:
     write_the_well(tmp_path / "a.hdf5", bc_type="WALL")
     assert load(tmp_path / "a.hdf5")[0].boundary == "wall"
+
+
+def test_the_well_with_one_periodic_axis_is_taken_for_walls_and_says_so(tmp_path: Path) -> None:
+    write_the_well(tmp_path / "a.hdf5")
+    with h5py.File(tmp_path / "a.hdf5", "r+") as file:
+        file.create_group("boundary_conditions/y").attrs["bc_type"] = "WALL"
+    with pytest.warns(Note, match=r"only some sides .* periodic in .*a.hdf5, .* taken for walls; --boundary"):
+        assert load(tmp_path / "a.hdf5")[0].boundary == "wall"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert load(tmp_path / "a.hdf5", reading=Reading(boundary="periodic"))[0].boundary == "periodic"
 
 
 def test_our_file_reads_as_a_file_of_the_well(tmp_path: Path, make: Make) -> None:

@@ -7,7 +7,10 @@ import pytest
 from rdjepa.data import simulate as module
 from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.errors import ArgumentError
+from rdjepa.pde import rollout
 from rdjepa.pde.screening import first_reason
+from rdjepa.pde.system import InitialCondition
 from rdjepa.systems import get, names
 
 # Relative error of forecasting the last frame for one interval, mean over trajectories: measured with a prototype.
@@ -104,6 +107,24 @@ def test_a_rejected_draw_is_drawn_again_from_the_next_attempt(monkeypatch):
     assert (t.attempt, t.rejected) == (2, ("too dull", "too wild"))
     assert dict(t.coefficients) == get("brusselator").draw(4, attempt=2)
     assert dict(t.coefficients) != get("brusselator").draw(4)
+
+
+def test_a_draw_that_blows_up_is_drawn_again_whatever_the_screens(monkeypatch):
+    short(monkeypatch, lambda fields: None)
+    rates = iter([np.nan, np.inf, 1.0])
+    integrate = rollout.rollout
+    monkeypatch.setattr(rollout, "rollout", lambda *arguments: next(rates) * integrate(*arguments))
+    t = simulate("brusselator", 4)
+    assert (t.attempt, t.rejected) == (2, ("a value is not finite",) * 2)
+    assert np.isfinite(t.fields).all()
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "complex128"])
+def test_initial_states_of_another_dtype_are_refused(dtype):
+    system = get("brusselator")
+    made = InitialCondition("flat", lambda grid, p, rng: np.ones((2, grid.size, grid.size), dtype))
+    with pytest.raises(ArgumentError, match=f"float64, got .2, 128, 128. and {dtype} from 'flat'"):
+        simulate(replace(system, regimes={"id": replace(system.regime("id"), initial_conditions=(made,))}))
 
 
 def test_hopeless_screens_are_reported_with_their_reasons(monkeypatch):

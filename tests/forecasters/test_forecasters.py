@@ -9,6 +9,8 @@ from rdjepa import forecasters
 from rdjepa.adaptation.adapt import AdaptConfig, tensors, train, windows
 from rdjepa.forecasters import cnext_unet, fno, lno, no_latent, registry, revit, riesz_no
 from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.linear import Linear
+from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.models.device import autocast
 from rdjepa.models.rdjepa import PRESETS, ModelConfig
 
@@ -116,6 +118,31 @@ def test_reduced_precision_is_near_and_so_are_its_gradients(name):
 
     for whole, reduced in zip(forecast_and_gradient("float32"), forecast_and_gradient("bfloat16"), strict=True):
         assert (whole - reduced).norm() < 0.05 * whole.norm()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_double_precision_is_near(name):
+    model = build(name)
+    with torch.no_grad():
+        single, double = model(context()), model.double()(context().double())
+    assert double.dtype == torch.float64
+    assert (single - double).norm() <= 1e-4 * double.norm()
+
+
+@pytest.mark.parametrize("name", ["persistence", "extrapolation", "linear", "autoregression"])
+def test_what_nothing_trains_takes_reduced_precision(name):
+    model, given = build(name), context().cumsum(1)
+    if isinstance(model, Linear):
+        model = model.fit([context(12).flatten(0, 1).cumsum(0)])
+    whole = model(given)
+    with autocast(CPU, "bfloat16"):
+        assert torch.equal(model(given), whole)
+    assert (model(given.bfloat16()) - whole).norm() < 0.05 * whole.norm()
+
+
+@pytest.mark.parametrize("rule", [persistence, extrapolation])
+def test_a_rule_is_the_same_of_tensors(rule):
+    assert np.array_equal(build(rule.__name__)(context()).numpy(), rule(context().numpy()))
 
 
 @pytest.mark.parametrize("name", TRAINED)

@@ -49,6 +49,36 @@ def test_screens_pass_what_they_should_and_give_a_reason_for_the_rest(screen, go
         raise AssertionError(screen(bad))
 
 
+@pytest.mark.parametrize(
+    "screen",
+    [
+        screening.Finite(),
+        screening.Within(1, -1.5, 2.0),
+        screening.MinMeanChange(0.05),
+        screening.MinMeanChange(0.05, last=8),
+        screening.MinChangeShare(0.05, 1.0),
+        screening.MinFinalContrast(0.1),
+        screening.MinContrast(0.1),
+        screening.TotalVariationWithin(0.1, 1.0),
+        screening.MaxFineShare(0.5),
+        screening.PaceWithin(0.0, 0.0, 2.0),
+        screening.MinStructure(0.1, 0.1),
+    ],
+    ids=repr,
+)
+def test_no_screen_passes_what_is_not_finite(screen):
+    assert screen(waves()) is None
+    fields = waves()
+    fields[len(fields) // 2 :] = np.nan
+    assert screen(fields) is not None
+
+
+def test_what_is_not_finite_is_rejected_before_any_screen():
+    for value in (np.nan, np.inf, -np.inf):
+        assert screening.first_reason((), changed(value)) == "a value is not finite"
+        assert screening.first_reason((lambda fields: "too dull",), changed(value)) == "a value is not finite"
+
+
 def test_within_looks_at_one_component_only():
     assert screening.Within(0, -1.5, 1.5)(changed(9.0)) is None
 

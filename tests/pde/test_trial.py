@@ -59,6 +59,14 @@ def test_euler_decays_by_the_known_factor():
     assert found.half_step == pytest.approx(1 - (0.98 / 0.99**2) ** 100, rel=0.2)
 
 
+def test_the_limit_of_derived_diffusivities_is_that_of_draws():
+    ranges = system()
+    box = Box({"D": (1e-3, 1e-3), "half": (1.0, 1.0)}, derive=lambda d: {"D": 4 * d["D"], "rate": 2 * d["half"]})
+    found = trial(replace(ranges, regimes={"id": replace(ranges.regime("id"), boxes=(box,))}), draws=1)
+    assert found.limit == pytest.approx(trial(ranges, draws=1).limit / 4)
+    assert found.drawn == 1 and not found.failures
+
+
 def test_blow_up_is_found_with_its_time_and_coefficients():
     found = trial(system(explosion), draws=2)
     assert len(found.failures) == 2

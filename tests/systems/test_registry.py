@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rdjepa import systems
+from rdjepa.data.simulate import simulate
 from rdjepa.errors import ArgumentError
 from rdjepa.study import protocol
 
@@ -44,6 +45,34 @@ def test_a_name_is_registered_once(ninth):
     with pytest.raises(ArgumentError, match="known: source, held-out, wall"):
         systems.register(replace(ninth, name="tenth"), "target")  # type: ignore[arg-type]
     assert "tenth" not in systems.names()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"name": "../x"}, "letters, digits, - and _, got '../x'"),
+        ({"numerics": {"first": 4.0, "last": 1.0}}, "0 <= first < last, got 4 and 1"),
+        ({"numerics": {"dt": -0.01}}, "dt above 0"),
+        ({"numerics": {"frames": 1}}, "frames as a whole number from 2"),
+        ({"numerics": {"size": 32, "stored": 24}}, "size as a multiple of stored"),
+        ({"regimes": {"usual": None}}, 'regimes "id"'),
+        ({"coefficients": None}, "complete, got TypeError"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_simulated_is_refused_when_it_is_registered(ninth, changes, words):
+    if "numerics" in changes:
+        changes = {"numerics": replace(ninth.numerics, **changes["numerics"])}
+    with pytest.raises(ArgumentError, match=words):
+        systems.register(replace(ninth, **{"name": "tenth"} | changes))
+    with pytest.raises(ArgumentError, match=words):
+        simulate(replace(ninth, **changes))
+    assert systems.names()[-1] == "ninth"
+
+
+def test_what_is_no_system_is_refused():
+    with pytest.raises(ArgumentError, match="expected the system to be a System, got 'barkley'; give one"):
+        systems.register("barkley")  # type: ignore[arg-type]
 
 
 def test_unknown_names_are_answered_with_the_registered_ones(ninth):

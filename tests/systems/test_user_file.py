@@ -11,6 +11,7 @@ from rdjepa.data.simulate import simulate
 from rdjepa.errors import ArgumentError
 from rdjepa.pde.contract import check_system
 from rdjepa.pde.kinetics import FUNCTIONS, on_symbols
+from rdjepa.systems.describe import describe
 from rdjepa.systems.template import template
 
 WHOLE = template("mine", "mine.py").replace("stored=128", "").replace("length=200.0", "length=25.0, size=16, stored=16")
@@ -20,6 +21,14 @@ STATE = (
     "return np.stack([0.4 * np.exp(0.5 * smooth_noise(grid, rng, 6)), 0.3 * np.exp(0.5 * smooth_noise(grid, rng, 6))])"
 )
 NUMERICS = 'dt=0.1, first=50.0, last=69.5, method="rk4"'
+
+
+BOX = 'Box({"D": (0.8, 1.2), "saturation": (0.3, 0.4), "conversion": (1.9, 2.1), "mortality": (0.55, 0.65)})'
+
+
+def derived(result):
+    """A box from whose draw d the coefficients follow."""
+    return f"{BOX[:-1]}, derive=lambda d: {result})"
 
 
 def write(folder, old="", new="", name="mine.py"):
@@ -107,6 +116,12 @@ MISTAKES = {
     "screen no function": ("Finite(10.0)", "10.0", "screens that are functions"),
     "screen that raises": ("Finite(10.0)", "lambda fields: fields[:, 99]", "IndexError"),
     "screen that answers yes": ("Finite(10.0)", "lambda fields: True", "reason or None"),
+    "derive with a coefficient missing": (BOX, derived('{"D": d["D"]}'), "every coefficient"),
+    "derive without a result": (BOX, derived("None"), "got None"),
+    "derive that raises": (BOX, derived('d["F"]'), "KeyError ('F')"),
+    "derived text": (BOX, derived('{**d, "D": "1"}'), "finite number for D"),
+    "derived NaN": (BOX, derived('{**d, "D": float("nan")}'), "finite number for D"),
+    "derived above the diffusive limit": (BOX, derived('{**d, "D": 9 * d["D"]}'), "diffusive limit"),
     "wrong equilibria": (
         "    kinetics=kinetics,",
         "    kinetics=kinetics,\n    equilibria=lambda p: ((0.5, 0.5),),",
@@ -152,6 +167,14 @@ def test_the_template_is_simulated_as_it_is_by_path_and_name(tmp_path, registrat
     check_system(systems.get("mine"))
 
 
+def test_coefficients_may_follow_from_other_numbers(tmp_path):
+    box = derived('{**d, "D": d["D"] / 2}')
+    system = systems.get(write(tmp_path, BOX, box))
+    assert 0.4 <= system.draw(0)["D"] <= 0.6
+    assert "drawn: D [0.8, 1.2]" in describe(system)
+    assert simulate(tmp_path / "mine.py").coefficients["D"] <= 0.6
+
+
 def test_an_edit_is_seen_even_within_the_same_instant_and_size(tmp_path):
     path = write(tmp_path)
     before = systems.get(path)
@@ -178,6 +201,6 @@ def test_each_function_is_the_same_of_numbers_and_of_symbols(name):
     assert [float(rate) for rate in rates] == pytest.approx([float(function(*arguments))] * 2)
 
 
-@pytest.mark.parametrize("name", [*systems.names(), *systems.wall_names()])
+@pytest.mark.parametrize("name", systems.every_name())
 def test_the_systems_of_the_package_keep_the_contract(name):
     check_system(systems.get(name))

@@ -3,6 +3,8 @@
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
+
 from rdjepa.checks import Index, checked
 from rdjepa.data.trajectory import SPLITS, Key, Trajectory
 from rdjepa.errors import ArgumentError, SimulationError
@@ -31,12 +33,15 @@ def simulate(name: str | Path | System, seed: int = 0, regime: str = "id", split
         package's systems 40 frames on 128 x 128 points.
 
     Raises:
-        ArgumentError: an unknown name, regime or split, or a negative seed.
-        SimulationError: none of `ATTEMPTS` draws passed the screens; the message counts the reasons.
+        ArgumentError: an unknown name, regime or split, a negative seed, or a system that cannot be simulated.
+        SimulationError: none of `ATTEMPTS` draws was finite and passed the screens; the message counts the reasons.
     """
-    from rdjepa.pde.rollout import rollout  # imports numba, which reading a trajectory does not need
+    from rdjepa.pde.contract import check_declaration  # imports numba, which reading a trajectory does not need
+    from rdjepa.pde.rollout import rollout
 
     system = name if isinstance(name, System) else get(name)
+    if system is name:
+        check_declaration(system)
     system.regime(regime)
     if split not in SPLITS:
         raise ArgumentError(f"expected a split, got {split!r}; known: {', '.join(SPLITS)}")
@@ -45,7 +50,8 @@ def simulate(name: str | Path | System, seed: int = 0, regime: str = "id", split
     for attempt in range(ATTEMPTS):
         p = system.draw(seed, regime, split, attempt)
         start = system.start(p, seed, regime, split, attempt)
-        fields = rollout(system, p, start.state)
+        with np.errstate(all="ignore"):  # a draw that blows up is rejected
+            fields = rollout(system, p, start.state)
         reason = first_reason(system.screens, fields)
         nearest = system.apart.nearest(system, p, fields) if system.apart and reason is None else None
         if system.apart and nearest and nearest.distance < system.apart.least:

@@ -66,7 +66,7 @@ class DenseSpectralConvolution(nn.Module):
         return out
 
     def forward(self, x: Tensor) -> Tensor:
-        """Filter fields (B, width, H, W), in float32 whatever the precision around it."""
+        """Filter fields (B, width, H, W), in the precision of the weights whatever the one around it."""
         with torch.autocast(x.device.type, enabled=False):
-            spectrum = torch.fft.rfft2(x.float())
+            spectrum = torch.fft.rfft2(x.to(self.weight.dtype))
             return real_inverse(self.multiply(spectrum), x.shape[-2:])

@@ -89,9 +89,11 @@ class Linear(Simple):
         return self.fit(support)
 
     def predict(self, *features: Tensor) -> Tensor:
-        """Forecast (B, 5, C, H, W) from context (B, 4, C, H, W)."""
+        """Forecast (B, 5, C, H, W) from context (B, 4, C, H, W), in the precision of the weights."""
         (context,) = features
-        return torch.einsum("nck,bkchw->bnchw", self.weights, context) + self.offset[:, :, None, None]
+        with torch.autocast(context.device.type, enabled=False):  # weights of slow fields cancel but for a few digits
+            made = torch.einsum("nck,bkchw->bnchw", self.weights, context.to(self.weights.dtype))
+            return made + self.offset[:, :, None, None]
 
 
 class Corrected(Around):

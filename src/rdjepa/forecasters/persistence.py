@@ -46,7 +46,7 @@ def extrapolation(context: np.ndarray, horizons: int = HORIZONS) -> np.ndarray:
 
 
 class Trivial(Simple):
-    """A rule for every point, the base of the two in this module.
+    """A rule for every point, the base of the two in this module; `predict` is the rule of tensors.
 
     Attributes:
         rule: function from context (B, 4, H, W, C) to forecast (B, 5, H, W, C).
@@ -62,20 +62,26 @@ class Trivial(Simple):
         """Return the rule itself: it is the same in all units."""
         return type(self).rule
 
-    def predict(self, *features: Tensor) -> Tensor:
-        """Forecast (B, 5, C, H, W)."""
-        (context,) = features
-        # The rule treats points and components alike, so channels may come before the grid.
-        return torch.from_numpy(type(self).rule(context.cpu().numpy())).to(context.device)
-
 
 class Persistence(Trivial):
     """Repeat the newest frame."""
 
     rule = staticmethod(persistence)
 
+    def predict(self, *features: Tensor) -> Tensor:
+        """Forecast (B, 5, C, H, W)."""
+        (context,) = features
+        return context[:, -1:].repeat(1, HORIZONS, 1, 1, 1)
+
 
 class Extrapolation(Trivial):
     """Continue the last change at a constant rate."""
 
     rule = staticmethod(extrapolation)
+
+    def predict(self, *features: Tensor) -> Tensor:
+        """Forecast (B, 5, C, H, W)."""
+        (context,) = features
+        last, before = context[:, -1:], context[:, -2:-1]
+        lead = torch.arange(1, HORIZONS + 1, dtype=context.dtype, device=context.device)[:, None, None, None]
+        return last + lead * (last - before)

@@ -80,4 +80,4 @@ class LeadTimeEmbedding(nn.Module):
 
     def forward(self, offsets: Int[Tensor, "*M"]) -> Float[Tensor, "*M d"]:
         """Embed integer offsets of any shape."""
-        return self.map(self.norm(lead_time_features(offsets)))
+        return self.map(self.norm(lead_time_features(offsets).to(self.norm.weight.dtype)))

@@ -2,19 +2,20 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from rdjepa.errors import ArgumentError
+from rdjepa.errors import ArgumentError, RdjepaError
 from rdjepa.extensions import said
 from rdjepa.pde.kinetics import check_kinetics
 from rdjepa.pde.rollout import block_mean
 from rdjepa.pde.sampling import stream
-from rdjepa.pde.stability import check_step
-from rdjepa.pde.system import REGIMES, Numerics, Regime, System
+from rdjepa.pde.stability import check_step, fastest
+from rdjepa.pde.system import REGIMES, Numerics, Regime, System, require_state
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")  # a part of keys and of paths
 LEAST_SIZE = 8
@@ -26,26 +27,52 @@ def check_system(system: System) -> None:
     Raises:
         ArgumentError: something that a trajectory could not be made with; the message names it and says what to do.
     """
-    _check_names(system)
-    _check_numerics(system.numerics)
-    if not isinstance(system.regimes, dict) or "id" not in system.regimes or set(system.regimes) - set(REGIMES):
-        found = ", ".join(map(str, system.regimes)) if isinstance(system.regimes, dict) else repr(system.regimes)
-        raise ArgumentError(f'expected regimes "id" and perhaps {", ".join(REGIMES[1:])}, got {found}; name them so')
-    for name, regime in system.regimes.items():
-        _check_ranges(system, name, regime)
-        fastest = [system.range(each, name)[1] for each in system.diffusivity_names]
-        check_step(system.numerics, (fastest[0], fastest[1]))
-    p = system.draw(0)
-    check_kinetics(system.kinetics, [p[name] for name in system.kinetic_names])
-    _check_equilibria(system)
-    for name in system.regimes:
-        _check_starts(system, name)
+    check_declaration(system)
+    with _sentences():
+        p = system.draw(0)
+        check_kinetics(system.kinetics, [p[name] for name in system.kinetic_names])
+        _check_equilibria(system)
+        for name in system.regimes:
+            _check_starts(system, name)
+
+
+def check_declaration(system: System) -> None:
+    """Check what a system declares, its names, numerics and ranges, in milliseconds.
+
+    Raises:
+        ArgumentError: as `check_system`.
+    """
+    with _sentences():
+        _check_names(system)
+        _check_numerics(system.numerics)
+        if not isinstance(system.regimes, dict) or "id" not in system.regimes or set(system.regimes) - set(REGIMES):
+            found = ", ".join(map(str, system.regimes)) if isinstance(system.regimes, dict) else repr(system.regimes)
+            raise ArgumentError(
+                f'expected regimes "id" and perhaps {", ".join(REGIMES[1:])}, got {found}; name them so'
+            )
+        for name, regime in system.regimes.items():
+            _check_ranges(system, name, regime)
+            check_step(system.numerics, fastest(system, name))
+
+
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """Put what a value of a type that no check expects raises into a sentence."""
+    try:
+        yield
+    except RdjepaError:
+        raise
+    except Exception as error:
+        raise ArgumentError(
+            f"expected the system to be complete, got {said(error)}; compare it with the file that "
+            "`rdjepa new-system` writes"
+        ) from error
 
 
 def _check_names(system: System) -> None:
     """Check the names of the system and of its coefficients, and the arguments of its kinetics."""
     if not isinstance(system.name, str) or not NAME.fullmatch(system.name):
-        raise ArgumentError(f"expected a name of letters, digits, - and _, got {system.name!r}; rename SYSTEM")
+        raise ArgumentError(f"expected a name of letters, digits, - and _, got {system.name!r}; rename the system")
     names = [coefficient.name for coefficient in system.coefficients]
     if len(set(names)) < len(names):
         raise ArgumentError(f"expected coefficients with different names, got {', '.join(names)}; rename one")
@@ -101,12 +128,12 @@ def _check_numerics(numerics: Numerics) -> None:
 
 
 def _check_ranges(system: System, name: str, regime: Regime) -> None:
-    """Check that every box has one range, in order, for every coefficient, and that there are initial conditions."""
+    """Check that every box draws every coefficient, from ranges in order, and that there are initial conditions."""
     if not regime.boxes or not regime.initial_conditions:
         raise ArgumentError(f"expected a box and an initial condition in regime {name}, got none; give both")
     names = {coefficient.name for coefficient in system.coefficients}
-    for box in regime.boxes:
-        if set(box.ranges) != names:
+    for place, box in enumerate(regime.boxes):
+        if box.derive is None and set(box.ranges) != names:
             raise ArgumentError(
                 f"expected ranges of {', '.join(sorted(names))} in regime {name}, got {', '.join(box.ranges)}; "
                 "give one for every coefficient"
@@ -118,6 +145,22 @@ def _check_ranges(system: System, name: str, regime: Regime) -> None:
                     f"expected a range (low, high) with low <= high for {key} in regime {name}, got {span!r}; "
                     "correct it, with low equal to high for a fixed value"
                 )
+        if box.derive is not None:
+            _check_derived(_called(box.draw, stream("check", name, place)), names, name)
+
+
+def _check_derived(p: Any, names: set[str], regime: str) -> None:
+    """Check that the coefficients that follow from a draw are those of the system, and numbers."""
+    if not isinstance(p, dict) or set(p) != names:
+        raise ArgumentError(
+            f"expected derive to return {', '.join(sorted(names))} in regime {regime}, got "
+            f"{', '.join(map(str, p)) if isinstance(p, dict) else repr(p)}; return a dict with every coefficient"
+        )
+    for key, value in p.items():
+        if not isinstance(value, Real) or not math.isfinite(value):
+            raise ArgumentError(
+                f"expected derive to return a finite number for {key} in regime {regime}, got {value!r}; correct it"
+            )
 
 
 def _check_equilibria(system: System) -> None:
@@ -137,13 +180,7 @@ def _check_starts(system: System, regime: str) -> None:
     grid, p = system.numerics.grid, system.draw(0, regime)
     for place, family in enumerate(system.regime(regime).initial_conditions):
         first, again = (_called(family.build, grid, p, stream("check", regime, place)) for _ in range(2))
-        shape = (2, grid.size, grid.size)
-        if np.shape(first) != shape or np.asarray(first).dtype != np.float64:
-            kind = getattr(first, "dtype", type(first).__name__)
-            raise ArgumentError(
-                f"expected initial states of shape {shape} and dtype float64, got {np.shape(first)} and {kind} from "
-                f"{family.name!r}; return np.stack([u, v]) of real fields on the grid"
-            )
+        require_state(first, grid, family.name)
         if not np.isfinite(first).all():
             raise ArgumentError(f"expected finite initial states, got others from {family.name!r}; correct it")
         if not np.array_equal(first, again):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 Screen = Callable[[np.ndarray], str | None]
+NOT_FINITE = "a value is not finite"
 
 
 def relative_changes(fields: np.ndarray) -> np.ndarray:
@@ -62,7 +63,7 @@ class Finite:
     def __call__(self, fields: np.ndarray) -> str | None:
         """Return the reason for rejection, or None."""
         if not np.isfinite(fields).all():
-            return "a value is not finite"
+            return NOT_FINITE
         largest = float(np.abs(fields).max())
         return f"amplitude {largest:.3g} above {self.limit:g}" if largest > self.limit else None
 
@@ -95,7 +96,7 @@ class MinMeanChange:
         """Return the reason for rejection, or None."""
         change = float(relative_changes(fields)[-self.last :].mean())  # last = 0 takes all
         where = f" in the last {self.last} intervals" if self.last else ""
-        return f"mean change {change:.3g}{where} below {self.least:g}" if change < self.least else None
+        return None if change >= self.least else f"mean change {change:.3g}{where} below {self.least:g}"
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class MinFinalContrast:
     def __call__(self, fields: np.ndarray) -> str | None:
         """Return the reason for rejection, or None."""
         contrast = float(deviations(fields[-1:]).max())
-        return f"final standard deviation {contrast:.3g} below {self.least:g}" if contrast < self.least else None
+        return None if contrast >= self.least else f"final standard deviation {contrast:.3g} below {self.least:g}"
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class MinContrast:
     def __call__(self, fields: np.ndarray) -> str | None:
         """Return the reason for rejection, or None."""
         contrast = float(np.sqrt((deviations(fields) ** 2).sum(axis=1)).min())
-        return f"least standard deviation {contrast:.3g} below {self.least:g}" if contrast < self.least else None
+        return None if contrast >= self.least else f"least standard deviation {contrast:.3g} below {self.least:g}"
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ class MaxFineShare:
     def __call__(self, fields: np.ndarray) -> str | None:
         """Return the reason for rejection, or None."""
         share = float(fine_share(fields[[0, len(fields) // 2, -1]]).max())
-        return f"unresolved share of variance {share:.3g} above {self.share:g}" if share > self.share else None
+        return None if share <= self.share else f"unresolved share of variance {share:.3g} above {self.share:g}"
 
 
 @dataclass(frozen=True)
@@ -184,11 +185,11 @@ class PaceWithin:
     def __call__(self, fields: np.ndarray) -> str | None:
         """Return the reason for rejection, or None."""
         pace = np.sqrt((np.diff(standardized(fields), axis=0) ** 2).mean(axis=(1, 2, 3)))
-        if pace.mean() < self.least:
+        if not pace.mean() >= self.least:
             return f"mean pace {pace.mean():.3g} below {self.least:g}"
-        if pace[len(pace) // 2 :].mean() < self.last:
+        if not pace[len(pace) // 2 :].mean() >= self.last:
             return f"late pace {pace[len(pace) // 2 :].mean():.3g} below {self.last:g}"
-        return f"largest pace {pace.max():.3g} above {self.most:g}" if pace.max() > self.most else None
+        return None if pace.max() <= self.most else f"largest pace {pace.max():.3g} above {self.most:g}"
 
 
 @dataclass(frozen=True)
@@ -205,13 +206,18 @@ class MinStructure:
     def __call__(self, fields: np.ndarray) -> str | None:
         """Return the reason for rejection, or None."""
         share = np.sqrt(standardized(fields).var(axis=(1, 2)).mean(axis=-1))
-        if share.mean() < self.mean:
+        if not share.mean() >= self.mean:
             return f"mean structure {share.mean():.3g} below {self.mean:g}"
-        return f"final structure {share[-1]:.3g} below {self.final:g}" if share[-1] < self.final else None
+        return None if share[-1] >= self.final else f"final structure {share[-1]:.3g} below {self.final:g}"
 
 
 def first_reason(screens: tuple[Screen, ...], fields: np.ndarray) -> str | None:
-    """Return the reason of the first screen that rejects the fields (T, H, W, 2), or None when all pass."""
+    """Return the reason of the first screen that rejects the fields (T, H, W, 2), or None when all pass.
+
+    Fields with a value that is not finite are rejected before any screen.
+    """
+    if not np.isfinite(fields).all():
+        return NOT_FINITE
     return next((reason for screen in screens if (reason := screen(fields)) is not None), None)
 
 

@@ -4,11 +4,22 @@ import math
 
 from rdjepa.errors import ArgumentError
 from rdjepa.pde.laplacian import STENCILS
-from rdjepa.pde.system import Numerics
+from rdjepa.pde.system import Numerics, System
 
 # Where the stability polynomial of each method leaves [-1, 1] on the negative real axis. Strang splitting with walls
 # advances diffusion by the midpoint rule; with the spectral Laplacian diffusion is exact.
 REAL_AXIS = {"euler": 2.0, "strang": 2.0, "rk4": 2.785293563405282}
+
+DRAWS = 30  # of diffusivities that follow from other numbers
+
+
+def fastest(system: System, regime: str) -> tuple[float, float]:
+    """Return the largest diffusivities of u and v in a regime: of its ranges, or of `DRAWS` draws without such ranges."""
+    if any(box.derive for box in system.regime(regime).boxes):
+        drawn = [system.diffusivities(system.draw(seed, regime)) for seed in range(DRAWS)]
+        return max(first for first, _ in drawn), max(second for _, second in drawn)
+    first, second = (system.range(name, regime)[1] for name in system.diffusivity_names)
+    return first, second
 
 
 def diffusive_limit(numerics: Numerics, diffusivities: tuple[float, float]) -> float:

@@ -97,6 +97,21 @@ class Start(NamedTuple):
     family: str
 
 
+def require_state(state: Any, grid: Grid, family: str) -> None:
+    """Refuse what a family of initial states returned if it is no state of float64 (2, H, W).
+
+    Raises:
+        ArgumentError: another shape or dtype; whole numbers would be cut off in every step.
+    """
+    shape = (2, grid.size, grid.size)
+    if np.shape(state) != shape or np.asarray(state).dtype != np.float64:
+        raise ArgumentError(
+            f"expected initial states of shape {shape} and dtype float64, got {np.shape(state)} and "
+            f"{getattr(state, 'dtype', type(state).__name__)} from {family!r}; return np.stack([u, v]) of real fields "
+            "on the grid"
+        )
+
+
 def _no_equilibria(p: Coefficients) -> tuple[tuple[float, float], ...]:
     return ()
 
@@ -185,11 +200,17 @@ class System:
         return boxes[seed % len(boxes)].name
 
     def start(self, p: Coefficients, seed: int, regime: str = "id", split: str = "pool", attempt: int = 0) -> Start:
-        """Draw the initial state of trajectory number `seed` of a split, given its coefficients."""
+        """Draw the initial state of trajectory number `seed` of a split, given its coefficients.
+
+        Raises:
+            ArgumentError: the family that was drawn returns something else than float64 fields on the grid.
+        """
         families = self.regime(regime).initial_conditions
         rng = stream(self.family or self.name, split, regime, seed, attempt, "initial condition")
         family = families[rng.integers(len(families))]
-        return Start(family.build(self.numerics.grid, p, rng), family.name)
+        state = family.build(self.numerics.grid, p, rng)
+        require_state(state, self.numerics.grid, family.name)
+        return Start(state, family.name)
 
     def reaction(self, u: Any, v: Any, p: Mapping[str, Any]) -> tuple[Any, Any]:
         """Return the reaction terms (du/dt, dv/dt) at u and v: scalars, arrays or symbols."""

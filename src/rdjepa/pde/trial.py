@@ -13,7 +13,7 @@ from rdjepa.checks import Few, Rate, checked
 from rdjepa.pde.integrators import integrator
 from rdjepa.pde.rollout import legs, rollout
 from rdjepa.pde.screening import first_reason
-from rdjepa.pde.stability import diffusive_limit
+from rdjepa.pde.stability import diffusive_limit, fastest
 from rdjepa.pde.system import Numerics, System
 
 RESOLVED = 0.1  # a larger change on half the step or a double grid is worth a word
@@ -66,8 +66,7 @@ def trial(system: System, draws: int = 3, budget: float = 10.0) -> Trial:
     checked(draws, Few, "draws")
     checked(budget, Rate, "the seconds")
     numerics = system.numerics
-    fastest = [max(system.range(name, regime)[1] for regime in system.regimes) for name in system.diffusivity_names]
-    limit = diffusive_limit(numerics, (fastest[0], fastest[1]))
+    limit = min(diffusive_limit(numerics, fastest(system, regime)) for regime in system.regimes)
     steps = sum(leg.steps for leg in legs(numerics.times, numerics.dt))
     run = _runner(system)
     seconds = steps * _seconds_of_a_step(run, system)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
+from rdjepa.checks import of_class
 from rdjepa.errors import ArgumentError
 from rdjepa.pde.distance import Apart, Reference
 from rdjepa.pde.system import System
@@ -34,14 +35,23 @@ _REGISTERED: dict[str, _Registered] = {}
 def register(system: System, role: Role = "held-out") -> None:
     """Register a system under its name for the rest of this process.
 
+    What it declares is checked, as by `rdjepa.pde.contract.check_declaration`; `rdjepa check-system` tries more.
+
     Args:
         system: a system whose name is not registered yet.
         role: "source" where pretraining may see it, "held-out" where it may not, "wall" for a variant with walls, or
             "family" where every draw is an equation of its own, for pretraining and no part of the paper's studies.
 
     Raises:
-        ArgumentError: the name is taken, or there is no such role.
+        ArgumentError: the name is taken, there is no such role, or it is no system or none that can be simulated.
     """
+    from rdjepa.pde.contract import check_declaration  # imports numba, which names do not need
+
+    check_declaration(of_class(system, System, "the system"))
+    _enter(system, role)
+
+
+def _enter(system: System, role: Role) -> None:
     if role not in get_args(Role):
         raise ArgumentError(f"expected a role, got {role!r}; known: {', '.join(get_args(Role))}")
     if system.name in _REGISTERED:
@@ -51,7 +61,7 @@ def register(system: System, role: Role = "held-out") -> None:
 
 def _register_all(role: Role, *systems: System) -> tuple[str, ...]:
     for system in systems:
-        register(system, role)
+        _enter(system, role)
     return tuple(system.name for system in systems)
 
 
@@ -128,7 +138,7 @@ def named(name: str | Path) -> str:
     """
     system = get(name)
     if system.name not in _REGISTERED:
-        register(system)
+        _enter(system, "held-out")
     return system.name
 
 

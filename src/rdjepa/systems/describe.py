@@ -11,7 +11,7 @@ def describe(system: System) -> str:
     kinds = [box for regime in system.regimes.values() for box in regime.boxes if box.derive]
     for box in kinds:
         drawn = ", ".join(f"{name} [{low:.3g}, {high:.3g}]" for name, (low, high) in box.ranges.items())
-        lines.append(f"  {box.name}: {drawn}")
+        lines.append(f"  {box.name or 'drawn'}: {drawn}")
     for coefficient in () if kinds else system.coefficients:
         spans = []
         for regime in system.regimes:

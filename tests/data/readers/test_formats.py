@@ -206,8 +206,10 @@ def test_py_pde(tmp_path):
     storage.end_writing()
     storage.close()
     check(tmp_path / "a.hdf5", ONE[None], 0.5, 2.0)
-    (found,) = load(tmp_path / "a.hdf5")
+    with pytest.warns(Note, match="only some sides of the domain are periodic"):
+        (found,) = load(tmp_path / "a.hdf5")
     assert (found.boundary, found.spacing) == ("walls", (3 / 6, 2 / 8))
+    assert any("only some sides of the domain are periodic" in remark for remark in inspect(tmp_path / "a.hdf5").remarks)
     (squeezed,) = load(tmp_path / "a.hdf5", grid=4)
     assert squeezed.spacing == (3 / 4, 2 / 4)
 

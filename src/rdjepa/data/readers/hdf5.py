@@ -1,6 +1,6 @@
 """HDF5: the layouts that are known by name, and any other file through its arrays."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,7 @@ def _read_the_well(path: Path, file: h5py.File, reading: Reading) -> Iterator[Re
         if reading.spacing is None and (line := file.get(f"dimensions/{axis}")) is not None:
             require_even(line, axis, str(path))
     coefficients, remarks = _scalars(path, file, len(fields[0]))
+    kinds = [_text(group.attrs["bc_type"]) for group in file.get("boundary_conditions", {}).values()]
     yield Recording.of(
         "file of The Well",
         str(path),
@@ -132,7 +133,7 @@ def _read_the_well(path: Path, file: h5py.File, reading: Reading) -> Iterator[Re
         boundary=_boundary(file),
         spacing=cell_sides(file.get("dimensions/y"), file["dimensions/x"], fields[0].shape[:1:-1]),
         coefficients=coefficients,
-        remarks=remarks,
+        remarks=remarks + _mixed(path, [kind.upper() == well.PERIODIC for kind in kinds], reading),
     )
 
 
@@ -144,6 +145,16 @@ def _boundary(file: h5py.File) -> str | None:
         if kind.upper() != well.PERIODIC:
             return _text(group.attrs.get("kind", kind.lower()))
     return "periodic" if groups else None
+
+
+def _mixed(path: Path, periodic: Collection[bool], reading: Reading) -> tuple[str, ...]:
+    """Return a sentence where only some sides are periodic, and the user does not say what all are."""
+    if len(set(periodic)) < 2 or reading.boundary is not None:
+        return ()
+    return (
+        f"only some sides of the domain are periodic in {path}, and all are taken for walls; --boundary periodic "
+        "(boundary=) takes none for one",
+    )
 
 
 def _text(value: Any) -> str:
@@ -228,6 +239,7 @@ def _read_py_pde(path: Path, file: h5py.File, reading: Reading) -> Iterator[Reco
         times=np.asarray(file["times"], dtype=np.float64),
         length=sides[0] if grid else None,
         boundary=None if "periodic" not in grid else "periodic" if all(grid["periodic"]) else "walls",
+        remarks=_mixed(path, grid.get("periodic", ()), reading),
         spacing=(sides[1] / data.shape[-1], sides[0] / data.shape[-2]) if grid and len(sides) == 2 else None,
     )
 

@@ -64,7 +64,7 @@ class Recording:
         coefficients: name -> value, or (B,) values.
         whole: reads a trajectory of this package with everything that belongs to it.
         forecast: whether a forecaster of this package made the fields.
-        remarks: sentences on what was left out.
+        remarks: sentences on what was left out, or is taken for something else.
     """
 
     kind: str
