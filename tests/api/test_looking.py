@@ -18,9 +18,10 @@ from rdjepa.evaluation import curve_file
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Equation
-from rdjepa.forecasters.fno import Config
+from rdjepa.forecasters.fno import FNO, Config
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.forecasters.tiled import Tiled
+from rdjepa.io import checkpoint
 
 FIELDS = np.random.default_rng(0).standard_normal((4, 12, 16, 16, 2)).astype(np.float32)
 
@@ -73,6 +74,25 @@ def test_a_curve_goes_on_from_its_file_unless_the_data_or_settings_changed(tmp_p
         rdjepa.learning_curve(given.pop("trajectories"), draws=1, out=out, **given)
         assert len(fitted) == 4
         del fitted[2:]
+
+
+def test_no_row_of_a_curve_is_taken_for_that_of_other_code_or_other_weights(tiny, tmp_path):
+    fields = np.random.default_rng(0).standard_normal((2, 9, 64, 64, 2)).astype(np.float32)
+    checkpoint.save(rdjepa.build("tiny", seed=0), tmp_path / "m", {"pretrained": ["encoder", "predictor"]}, "card")
+    typed: dict = {"FNO": FNO, "__name__": "__main__"}
+    exec("class Typed(FNO):\n    pass", typed)
+    changed, kept = checkpoint.load(tmp_path / "m"), checkpoint.load(tmp_path / "m")
+    with torch.no_grad():
+        next(changed.encoder.parameters()).mul_(2)
+    config = Config(width=4, layers=1, modes=4, readout=4, grid=64)
+
+    def identities(model):
+        curve = rdjepa.learning_curve(fields, model=model, steps=1, draws=1, base="none", out=tmp_path / "rows.csv")
+        return {row.identity for row in curve.rows if row.forecaster == curve.subject}
+
+    first = identities(tmp_path / "m")
+    assert first == identities(kept) and not first & identities(changed)
+    assert not identities(typed["Typed"](config)) & identities(typed["Typed"](config))
 
 
 def test_all_forecasters_of_a_curve_are_told_the_same_domain(monkeypatch):

@@ -1,15 +1,13 @@
 """The public functions that look at data and forecasters: evaluate, learning_curve, inspect."""
 
-import contextlib
-import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
-from inspect import getsource as inspect_source
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import torch
@@ -40,6 +38,7 @@ from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint, sealed
+from rdjepa.io.provenance import source_of
 from rdjepa.models.device import device_named, in_float32
 from rdjepa.models.rdjepa import PRESETS, RDJEPA
 from rdjepa.progress import Progress
@@ -204,7 +203,8 @@ def learning_curve(
         stride: as for `adapt`.
         device: as for `adapt`.
         out: CSV file of the rows, written after every fit; rows in it that were measured with the same data, model and
-            settings are not measured again, and others stay in it.
+            settings are not measured again, and others stay in it. Those of a forecaster whose class was typed at a
+            prompt or in a notebook always are: whether its code is the same cannot be told.
         force: let `out` replace a file of another kind.
         progress: called after every fit with its number, the number of fits and a line on it.
 
@@ -286,13 +286,12 @@ def _simple(model: ForecastModel, domain: Domain, device: torch.device, support:
 
 def _weights(model: RDJEPA | ForecastModel) -> str:
     """Return a fingerprint of what decides how a model learns: its weights, and of a forecaster code and rates too."""
-    if known := getattr(model, "fingerprint", ""):
-        return known
+    if isinstance(model, RDJEPA) and checkpoint.untouched(model):
+        return model.fingerprint
     found: dict[str, Any] = {name: sha256(x.cpu().numpy()).hexdigest() for name, x in model.state_dict().items()}
     if isinstance(model, ForecastModel):
         kind = type(model)
-        with contextlib.suppress(OSError, TypeError):  # what was typed at a prompt has no file
-            found["source"] = sha256(inspect_source(sys.modules[kind.__module__]).encode()).hexdigest()
+        found["source"] = source_of(kind) or uuid4().hex  # code that cannot be read is another every time
         groups = [{key: str(x) for key, x in each.items() if key != "params"} for each in model.parameter_groups()]
         found |= {"class": kind.__qualname__, "settings": model.settings(), "groups": groups}
         found["constants"] = {key: str(x) for key, x in model.constants.items()}
