@@ -18,9 +18,10 @@ from rdjepa.evaluation import curve_file
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Equation
-from rdjepa.forecasters.fno import Config
+from rdjepa.forecasters.fno import FNO, Config
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.forecasters.tiled import Tiled
+from rdjepa.io import checkpoint
 
 FIELDS = np.random.default_rng(0).standard_normal((4, 12, 16, 16, 2)).astype(np.float32)
 
@@ -75,6 +76,25 @@ def test_a_curve_goes_on_from_its_file_unless_the_data_or_settings_changed(tmp_p
         del fitted[2:]
 
 
+def test_no_row_of_a_curve_is_taken_for_that_of_other_code_or_other_weights(tiny, tmp_path):
+    fields = np.random.default_rng(0).standard_normal((2, 9, 64, 64, 2)).astype(np.float32)
+    checkpoint.save(rdjepa.build("tiny", seed=0), tmp_path / "m", {"pretrained": ["encoder", "predictor"]}, "card")
+    typed: dict = {"FNO": FNO, "__name__": "__main__"}
+    exec("class Typed(FNO):\n    pass", typed)
+    changed, kept = checkpoint.load(tmp_path / "m"), checkpoint.load(tmp_path / "m")
+    with torch.no_grad():
+        next(changed.encoder.parameters()).mul_(2)
+    config = Config(width=4, layers=1, modes=4, readout=4, grid=64)
+
+    def identities(model):
+        curve = rdjepa.learning_curve(fields, model=model, steps=1, draws=1, base="none", out=tmp_path / "rows.csv")
+        return {row.identity for row in curve.rows if row.forecaster == curve.subject}
+
+    first = identities(tmp_path / "m")
+    assert first == identities(kept) and not first & identities(changed)
+    assert not identities(typed["Typed"](config)) & identities(typed["Typed"](config))
+
+
 def test_all_forecasters_of_a_curve_are_told_the_same_domain(monkeypatch):
     told, adapt, simple = [], rdjepa.api.adapt, rdjepa.api.evaluating._simple
 
@@ -116,6 +136,14 @@ def test_rivals_see_the_windows_that_the_forecaster_sees():
     assert [row.value for row in rows["persistence"] if row.trajectory == 0] == [row.value for row in by_hand]
 
 
+def test_a_forecaster_is_a_rival_too():
+    forecaster, other = (rdjepa.adapt(small(seed), FIELDS[seed], steps=1) for seed in (0, 1))
+    rows = rdjepa.compare(forecaster, FIELDS[2], {"other": other})
+    assert rows["other"] == rdjepa.evaluate(other, FIELDS[2]) != rows["fno"]
+    with pytest.warns(UserWarning, match="got 1 of 1 that it was adapted to"):
+        rdjepa.compare(forecaster, FIELDS[1], {"other": other})
+
+
 def test_a_combination_is_compared_with_its_network_and_its_equation(monkeypatch):
     network, contexts, fit = small(), [], Equation.fitted
 
@@ -143,12 +171,27 @@ def test_nearly_zero_fields_to_compare_with_are_said_by_evaluation():
     assert len([each for each in said if not issubclass(each.category, Note)]) == 1
 
 
-def test_what_cannot_be_compared_is_refused():
+def test_what_cannot_be_compared_is_refused(tiny, monkeypatch):
     forecaster = rdjepa.adapt(small(), FIELDS[0], steps=1)
     with pytest.raises(ArgumentError, match=r"expected rivals with names of their own, got 'fno'; "):
         rdjepa.compare(forecaster, FIELDS[1], {"fno": persistence})
     with pytest.raises(ArgumentError, match="expected a forecaster to be a"):
         rdjepa.compare(persistence, FIELDS[1])  # type: ignore[arg-type]
+    monkeypatch.setattr(rdjepa.Forecaster, "forecast", lambda *_: pytest.fail("computed"))
+    for none, kind in ((forecaster.model, "FNO"), (rdjepa.build(tiny, seed=0), "RDJEPA"), (None, "NoneType")):
+        with pytest.raises(
+            ArgumentError, match=rf"expected a forecaster or a function, got {kind}; give what rdjepa\.ad"
+        ):
+            rdjepa.evaluate(none, FIELDS[1])  # type: ignore[arg-type]
+        with pytest.raises(ArgumentError, match=rf"expected a forecaster or a function, got {kind}; "):
+            rdjepa.compare(forecaster, FIELDS[1], {"other": none})  # type: ignore[dict-item]
+    with pytest.raises(ArgumentError, match="expected rivals to be a Mapping, got"):
+        rdjepa.compare(forecaster, FIELDS[1], [persistence])  # type: ignore[arg-type]
+    finer = rdjepa.adapt(
+        forecasters.build("fno", replace(small().config, grid=32)), FIELDS[0].repeat(2, 1).repeat(2, 2), steps=1
+    )
+    with pytest.raises(DataError, match="expected trajectories on the forecaster's grid of 32 x 32, got 16 x 16"):
+        rdjepa.compare(forecaster, FIELDS[1], {"finer": finer})
     with pytest.raises(ArgumentError, match=r"expected a forecaster where fields are resampled.*rdjepa.compare"):
         rdjepa.evaluate(persistence, FIELDS[1], resample=True)
 

@@ -1,7 +1,9 @@
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import ArgumentError, DataError
@@ -100,6 +102,17 @@ def test_forecasts_that_cannot_be_measured_are_refused() -> None:
         evaluate(persistence, [trajectory()], batch_size=0)
     with pytest.raises(DataError, match="at least 9 frames"):
         evaluate(persistence, [trajectory(frames=8)])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_forecasts_may_be_tensors(dtype) -> None:
+    def made(context: np.ndarray) -> Any:
+        return torch.tensor(persistence(context), dtype=dtype, requires_grad=True)
+
+    def known(context: np.ndarray) -> np.ndarray:
+        return made(context).detach().double().numpy()
+
+    assert evaluate(made, [trajectory()]) == evaluate(known, [trajectory()])
 
 
 def test_complex_forecasts_are_refused() -> None:

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -119,6 +121,14 @@ def test_errors_that_are_no_finite_numbers_are_refused_with_the_name_of_the_metr
     metric = Metric("mine", "Mine", lambda p, t: np.full(p.shape[:-3], value))
     with pytest.raises(ArgumentError, match=f"expected finite real errors from the metric 'mine', got .*{got}; "):
         metric(fields, fields)
+
+
+def test_errors_may_be_tensors_with_a_gradient() -> None:
+    def mine(p: Any, t: Any) -> Any:
+        return torch.tensor(np.abs(p - t), requires_grad=True).mean((-3, -2, -1))
+
+    metric = Metric("mine", "Mine", mine)
+    assert metric(np.ones((4, 5, 8, 8, 2)), np.zeros((4, 5, 8, 8, 2))).tolist() == np.ones((4, 5)).tolist()
 
 
 @pytest.mark.parametrize("name", ["", "  ", 3, None, ["a"]])

@@ -42,6 +42,18 @@ def test_a_decoder_is_written_and_read_where_it_was_pretrained(tiny, tmp_path, e
         checkpoint.load(tmp_path / "m")
 
 
+def test_a_model_whose_pretrained_weights_were_changed_is_told_from_one_as_it_was_loaded(tiny, tmp_path):
+    for parts in (("encoder", "predictor"), ("encoder", "predictor", "decoder")):
+        checkpoint.save(build("tiny", seed=3), tmp_path / "m", {"pretrained": parts}, "card")
+        model = checkpoint.load(tmp_path / "m")
+        assert checkpoint.untouched(model)
+        for part in ("decoder", "encoder"):  # by less than half precision tells
+            with torch.no_grad():
+                next(getattr(model, part).parameters()).mul_(1 + 1e-6)
+            assert checkpoint.untouched(model) == (part not in parts)
+    assert not checkpoint.untouched(build("tiny", seed=3))
+
+
 def test_unknown_name_lists_what_is_shipped():
     with pytest.raises(CheckpointError, match="expected a shipped checkpoint"):
         checkpoint.load("no-such-model")

@@ -1,9 +1,23 @@
+import hashlib
 import platform
+from pathlib import Path
 
-from rdjepa.io.provenance import processor, software
+from rdjepa.io.provenance import processor, software, source_of
+
+
+class InFile:
+    pass
 
 
 def test_processor_is_named_and_recorded():
     assert processor()
     assert processor() != "x86_64" or platform.system() != "Linux"  # the architecture alone identifies no timing
     assert set(software()) == {"rdjepa", "source", "python", "torch", "numpy", "device", "threads"}
+
+
+def test_a_class_has_the_source_of_its_file_unless_it_was_typed():
+    assert source_of(InFile) == hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    for module in (__name__, "no_such_module", "builtins"):  # also where the module has a file, which is not its own
+        typed: dict = {"__name__": module}
+        exec("class Typed:\n    pass", typed)
+        assert source_of(typed["Typed"]) == ""

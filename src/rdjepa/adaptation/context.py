@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from rdjepa.data.fields import measured, single, with_second
+from rdjepa.data.fields import array_of, measured, single, with_second
 from rdjepa.data.readers import Reading, recordings
 from rdjepa.data.readers.named import is_xarray
-from rdjepa.data.readers.numpy_files import array_of
 from rdjepa.errors import DataError
 from rdjepa.forecasters.base import CONTEXT
 

@@ -1,15 +1,13 @@
 """The public functions that look at data and forecasters: evaluate, learning_curve, inspect."""
 
-import contextlib
-import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
-from inspect import getsource as inspect_source
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import torch
@@ -40,6 +38,7 @@ from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint, sealed
+from rdjepa.io.provenance import source_of
 from rdjepa.models.device import device_named, in_float32
 from rdjepa.models.rdjepa import PRESETS, RDJEPA
 from rdjepa.progress import Progress
@@ -63,7 +62,8 @@ def evaluate(
     that it was adapted with, unless `reading` names one.
 
     Args:
-        forecaster: an adapted forecaster, or any function from (B, 4, H, W, C) to (B, 5, H, W, C).
+        forecaster: an adapted forecaster, or any function from (B, 4, H, W, C) to (B, 5, H, W, C), arrays of NumPy; it
+            may return tensors.
         trajectories: as for `adapt`.
         metrics: names from `rdjepa.metrics.METRICS`.
         resample: as for `adapt`; the errors are those on the grid of the forecaster.
@@ -77,13 +77,12 @@ def evaluate(
         ArgumentError: neither a forecaster nor a function, a function with `resample`, or unknown metrics.
         DataError: trajectories that cannot be used (the message says why).
     """
-    if not (isinstance(forecaster, Forecaster) or callable(forecaster)):
-        raise ArgumentError(f"expected a forecaster or a function, got {forecaster!r}; give one")
+    forecast = _function(forecaster)
     of_class(metrics, list | tuple, "metrics")
     if isinstance(forecaster, Forecaster):
         given = _unseen(forecaster, trajectories, resample, reading)
         warn_of_vanishing(given, metrics)
-        return _evaluate(forecaster.forecast, given, metrics=tuple(metrics), progress=progress)
+        return _evaluate(forecast, given, metrics=tuple(metrics), progress=progress)
     if resample:
         raise ArgumentError(
             "expected a forecaster where fields are resampled, which has a grid, got a function; compare it with a "
@@ -91,13 +90,13 @@ def evaluate(
         )
     given = readers.load(trajectories, reading=reading)
     warn_of_vanishing(given, metrics)
-    return _evaluate(forecaster, given, metrics=tuple(metrics), progress=progress)
+    return _evaluate(forecast, given, metrics=tuple(metrics), progress=progress)
 
 
 def compare(
     forecaster: Forecaster,
     trajectories: Any,
-    rivals: Mapping[str, Forecast] | None = None,
+    rivals: Mapping[str, Forecaster | Forecast] | None = None,
     *,
     metrics: Sequence[str] = ("relative_l2", "gradient_l1"),
     resample: bool = False,
@@ -113,7 +112,7 @@ def compare(
     Args:
         forecaster: an adapted forecaster.
         trajectories: as for `evaluate`.
-        rivals: names and functions from (B, 4, H, W, C) to (B, 5, H, W, C), in physical units.
+        rivals: names, and forecasters or functions as for `evaluate`, in physical units.
         metrics: as for `evaluate`.
         resample: as for `evaluate`.
         reading: as for `evaluate`.
@@ -123,25 +122,47 @@ def compare(
         Name -> rows, as those of `evaluate`.
 
     Raises:
-        ArgumentError, DataError: as for `evaluate`; or a rival with a name that is taken.
+        ArgumentError, DataError: as for `evaluate`; or rivals without names, one with a name that is taken, or one that
+            these trajectories do not fit.
     """
     of_class(forecaster, Forecaster, "a forecaster")
     of_class(metrics, list | tuple, "metrics")
-    rivals, simple = dict(rivals or {}), {"persistence": persistence, "extrapolation": extrapolation}
-    if taken := rivals.keys() & {*forecaster.parts(), *simple}:
+    rivals = of_class({} if rivals is None else rivals, Mapping, "rivals")
+    named = {name: _function(rival) for name, rival in rivals.items()}
+    simple = {"persistence": persistence, "extrapolation": extrapolation}
+    if taken := named.keys() & {*forecaster.parts(), *simple}:
         raise ArgumentError(f"expected rivals with names of their own, got {min(taken)!r}; give it another one")
     given = _unseen(forecaster, trajectories, resample, reading)
+    for rival in rivals.values():
+        if isinstance(rival, Forecaster):
+            _require_new(rival, given)
     warn_of_vanishing(given, metrics)
     rows: dict[str, list[Row]] = {}
     for position, trajectory in enumerate(given):
         own = {name: part.forecast for name, part in forecaster.parts().items()}
-        for name, forecast in (own | rivals | {name: each for name, each in simple.items() if name not in own}).items():
+        for name, forecast in (own | named | {name: each for name, each in simple.items() if name not in own}).items():
             found = _evaluate(forecast, [trajectory], metrics=tuple(metrics))
             place = found[0].trajectory if trajectory.key else position
             rows.setdefault(name, []).extend(replace(row, trajectory=place) for row in found)
         if progress is not None:
             progress(position + 1, len(given), str(trajectory.key or ""))
     return rows
+
+
+def _function(given: Forecaster | Forecast) -> Forecast:
+    """Return what forecasts, from contexts (B, 4, H, W, C) in physical units: of a forecaster, or a function as it is.
+
+    Raises:
+        ArgumentError: it is neither; a network is none, as it takes standardized tensors.
+    """
+    if isinstance(given, Forecaster):
+        return given.forecast
+    if isinstance(given, torch.nn.Module) or not callable(given):
+        raise ArgumentError(
+            f"expected a forecaster or a function, got {type(given).__name__}; give what rdjepa.adapt returned, or a "
+            "function from contexts (B, 4, H, W, C) to forecasts (B, 5, H, W, C) in physical units"
+        )
+    return given
 
 
 def _unseen(forecaster: Forecaster, trajectories: Any, resample: bool, reading: Reading | None) -> list[Trajectory]:
@@ -152,6 +173,16 @@ def _unseen(forecaster: Forecaster, trajectories: Any, resample: bool, reading: 
     """
     grid = forecaster.model.grid if resample else None
     given = readers.load(trajectories, grid=grid, reading=forecaster.reading(reading))
+    _require_new(forecaster, given)
+    keys = [(each.key.regime, each.key.index) for each in given if each.key]
+    if len(set(keys)) < len(keys):
+        warn("some trajectories have the same regime and index; rows number them by position", Note)
+        return [replace(each, key=None) for each in given]
+    return given
+
+
+def _require_new(forecaster: Forecaster, given: Sequence[Trajectory]) -> None:
+    """Refuse trajectories that a forecaster cannot take, and warn of those that it was adapted to."""
     forecaster.require_fitting(given)
     seen = set(forecaster.record.get("checksums", ()))
     known = sum(checksum(trajectory.fields) in seen for trajectory in given)
@@ -160,11 +191,6 @@ def _unseen(forecaster: Forecaster, trajectories: Any, resample: bool, reading: 
             f"expected trajectories that the forecaster has not seen, got {known} of {len(given)} that it was "
             "adapted to; its errors on those say nothing about new ones",
         )
-    keys = [(each.key.regime, each.key.index) for each in given if each.key]
-    if len(set(keys)) < len(keys):
-        warn("some trajectories have the same regime and index; rows number them by position", Note)
-        return [replace(each, key=None) for each in given]
-    return given
 
 
 @in_float32
@@ -204,7 +230,8 @@ def learning_curve(
         stride: as for `adapt`.
         device: as for `adapt`.
         out: CSV file of the rows, written after every fit; rows in it that were measured with the same data, model and
-            settings are not measured again, and others stay in it.
+            settings are not measured again, and others stay in it. Those of a forecaster whose class was typed at a
+            prompt or in a notebook always are: whether its code is the same cannot be told.
         force: let `out` replace a file of another kind.
         progress: called after every fit with its number, the number of fits and a line on it.
 
@@ -286,13 +313,12 @@ def _simple(model: ForecastModel, domain: Domain, device: torch.device, support:
 
 def _weights(model: RDJEPA | ForecastModel) -> str:
     """Return a fingerprint of what decides how a model learns: its weights, and of a forecaster code and rates too."""
-    if known := getattr(model, "fingerprint", ""):
-        return known
+    if isinstance(model, RDJEPA) and checkpoint.untouched(model):
+        return model.fingerprint
     found: dict[str, Any] = {name: sha256(x.cpu().numpy()).hexdigest() for name, x in model.state_dict().items()}
     if isinstance(model, ForecastModel):
         kind = type(model)
-        with contextlib.suppress(OSError, TypeError):  # what was typed at a prompt has no file
-            found["source"] = sha256(inspect_source(sys.modules[kind.__module__]).encode()).hexdigest()
+        found["source"] = source_of(kind) or uuid4().hex  # code that cannot be read is another every time
         groups = [{key: str(x) for key, x in each.items() if key != "params"} for each in model.parameter_groups()]
         found |= {"class": kind.__qualname__, "settings": model.settings(), "groups": groups}
         found["constants"] = {key: str(x) for key, x in model.constants.items()}

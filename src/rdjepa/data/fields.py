@@ -21,6 +21,21 @@ UNEVEN = 0.02  # largest difference between intervals, of their median
 Array = TypeVar("Array", bound=Any)
 
 
+def array_of(given: Any) -> Any:
+    """Return a tensor as an array of NumPy; anything else as it is.
+
+    Raises:
+        DataError: a tensor without a value at every point: a sparse one, or one of shape alone.
+    """
+    if not hasattr(given, "detach"):
+        return given
+    if str(given.layout) != "torch.strided" or given.device.type == "meta":
+        got = "one on the device meta" if given.device.type == "meta" else f"one of layout {given.layout}"
+        raise DataError(f"expected a dense tensor with its values, got {got}; give an array, or call .to_dense() on it")
+    given = given.detach().cpu()
+    return (given.float() if str(given.dtype) == "torch.bfloat16" else given).numpy()  # NumPy has no bfloat16
+
+
 def channels_first(x: Array) -> Array:
     """Turn (..., H, W, C), the order on disk, into (..., C, H, W), the order of the models.
 

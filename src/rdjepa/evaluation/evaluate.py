@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from rdjepa.data.fields import array_of
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError, warn
@@ -139,7 +140,7 @@ def _errors(
     totals = {name: np.zeros(FORECASTING.max_offset) for name in metrics}
     for begin in range(0, len(starts), batch_size):
         context, targets = FORECASTING.stack(fields, starts[begin : begin + batch_size])
-        predicted = np.asarray(forecast(context))
+        predicted = np.asarray(array_of(forecast(context)))
         if predicted.shape != targets.shape:
             raise ArgumentError(
                 f"expected forecasts {targets.shape} (windows, horizons, H, W, C), got {predicted.shape}; "

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rdjepa.checks import of_class
+from rdjepa.data.fields import array_of
 from rdjepa.errors import ArgumentError
 
 EPSILON = 1e-8
@@ -98,7 +99,7 @@ class Metric:
                 f"expected errors {expected} from the metric {self.name!r} for fields {tuple(reference.shape)}, got "
                 f"{np.shape(errors)}; reduce the last three axes (H, W, C) alone"
             )
-        found = np.asarray(errors)
+        found = np.asarray(array_of(errors))
         if found.dtype.kind not in "biuf" or not np.isfinite(found).all():
             kind = "NaN or infinity" if found.dtype.kind == "f" else f"values of type {found.dtype}"
             raise ArgumentError(
@@ -141,9 +142,7 @@ def _pair(prediction: Any, reference: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _array(x: Any) -> np.ndarray:
     """Return an array or tensor as a float64 array."""
-    if hasattr(x, "detach"):  # a tensor; NumPy does not know bfloat16, so the dtype is changed before
-        x = x.detach().double().cpu()
-    return np.asarray(x, dtype=np.float64)
+    return np.asarray(array_of(x), dtype=np.float64)
 
 
 def _norm(x: np.ndarray) -> np.ndarray:

@@ -11,18 +11,21 @@ A checkpoint is addressed by the name of a shipped one, by the path of a directo
 have the same files, and none is a pickle.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from rdjepa.checks import usable_path
 from rdjepa.errors import ArgumentError, CheckpointError
 from rdjepa.io import sealed
 from rdjepa.io.atomic import write_bytes
 from rdjepa.io.hub import fetch, is_hub_id
-from rdjepa.io.tensors import load_tensors, save_tensors
+from rdjepa.io.tensors import digest, load_tensors, save_tensors
 from rdjepa.models.device import in_float32
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, ModelConfig
 
@@ -122,16 +125,19 @@ def save(model: RDJEPA, directory: Path, pretraining: dict, card: str) -> str:
     Returns:
         The fingerprint of the weights.
     """
-    tensors = {
-        f"{part}.{name}": value.half()
-        for part in _stored(pretraining)
-        for name, value in getattr(model, part).state_dict().items()
-    }
+    tensors = _halves(model, _stored(pretraining))
     fingerprint = save_tensors(directory / WEIGHTS, tensors, {"kind": "model"})
     record = Record(FORMAT, VERSION, model.name, fingerprint, model.config.to_dict(), pretraining)
     sealed.write(directory / CONFIG, asdict(record))
     write_bytes(directory / "README.md", card.encode())
     return fingerprint
+
+
+def untouched(model: RDJEPA) -> bool:
+    """Return whether the pretrained networks still have exactly the weights that the fingerprint is of."""
+    halves, whole = _halves(model, _stored({"pretrained": model.pretrained})), model.state_dict()
+    exact = all(torch.equal(half.to(whole[name]), whole[name]) for name, half in halves.items())
+    return exact and digest(halves) == model.fingerprint
 
 
 def read_config(source: str | Path) -> tuple[Path, Record]:
@@ -197,6 +203,12 @@ def load(source: str | Path) -> RDJEPA:
     model.fingerprint = header["sha256"]
     model.pretrained = _pretrained(record.pretraining)
     return model
+
+
+def _halves(model: RDJEPA, parts: Iterable[str]) -> dict[str, Tensor]:
+    """Return the weights of some networks as they are stored."""
+    states = {part: getattr(model, part).state_dict() for part in parts}
+    return {f"{part}.{name}": value.half() for part, state in states.items() for name, value in state.items()}
 
 
 def _pretrained(record: Mapping[str, Any]) -> tuple[str, ...]:

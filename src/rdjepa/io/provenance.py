@@ -1,8 +1,10 @@
 """Provenance of a result: versions, device, threads, and a fingerprint of its trajectories."""
 
 import hashlib
+import inspect
 import json
 import platform
+import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -38,6 +40,17 @@ def source() -> str:
     for path in sorted(package.rglob("*.py")):
         digest.update(f"{path.relative_to(package).as_posix()}\n".encode() + path.read_bytes())
     return digest.hexdigest()[:12]
+
+
+@cache  # as it was when the class was first asked for: a file that was edited since is not what runs here
+def source_of(kind: type) -> str:
+    """Return the SHA-256 of the file that a class is in; "" for one that was typed at a prompt or in a notebook."""
+    try:
+        inspect.getsource(kind)  # what is typed after a script has run belongs to that script's module
+        text = inspect.getsource(sys.modules[kind.__module__])
+    except (OSError, TypeError):
+        return ""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def processor() -> str:

@@ -1,9 +1,7 @@
 """What cells and pretrainings are identified by: fingerprints of checkpoints, of data and of a user's code."""
 
 import hashlib
-import inspect
 import json
-import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -12,6 +10,7 @@ from rdjepa import systems
 from rdjepa.data.identity import digest
 from rdjepa.errors import StudyError
 from rdjepa.io import checkpoint
+from rdjepa.io.provenance import source_of
 from rdjepa.models.rdjepa import PRESETS, unlike
 from rdjepa.study.profiles import Profile
 
@@ -97,13 +96,10 @@ def code(path: str, find: Callable[[], type]) -> dict[str, str]:
     return {} if path.startswith("rdjepa.") else {"class": path, "source": _source(find())}
 
 
-@cache  # of the file as it was when the class was first asked for: one edited since is not what runs here
 def _source(kind: type) -> str:
-    try:
-        text = inspect.getsource(sys.modules[kind.__module__])
-    except (OSError, TypeError) as error:  # typed into a notebook or a prompt
-        raise StudyError(
-            f"expected a class that is in a file, got {kind.__module__}:{kind.__qualname__}, whose source "
-            "cannot be read; move it into a module (a .py file) and import it"
-        ) from error
-    return hashlib.sha256(text.encode()).hexdigest()
+    if source := source_of(kind):
+        return source
+    raise StudyError(
+        f"expected a class that is in a file, got {kind.__module__}:{kind.__qualname__}, whose source cannot be read; "
+        "move it into a module (a .py file) and import it"
+    )

@@ -59,6 +59,16 @@ def test_the_same_seed_draws_the_same_interval():
     assert other["low"].iloc[0] != paired(table, "a", "b", "mse", seed=5)["low"].iloc[0]
 
 
+def test_an_interval_is_the_same_whatever_stands_beside_it():
+    random = np.random.default_rng(2)
+    one, two = (rows({"a": random.uniform(size=(3, 9)), "b": np.full((3, 9), 0.4)}) for _ in range(2))
+    last = one.assign(k=5)  # behind others in the table, whichever order these have
+    found = paired(pd.concat([two, last.astype({"k": "int16"}), one.assign(system="brusselator")]), "a", "b", "mse")
+    place = (found["system"] == "barkley") & (found["k"] == 5)
+    pd.testing.assert_frame_equal(found[place].reset_index(drop=True), paired(last, "a", "b", "mse"))
+    assert len(set(found["low"])) == len(found) == 3  # each has draws of its own
+
+
 def test_without_a_common_selection_there_is_no_comparison():
     table = rows({"a": [[1.0]], "b": [[2.0]]})
     apart = table.assign(support_seed=np.where(table["forecaster"] == "a", 777, 778))

@@ -54,6 +54,15 @@ def test_only_matched_forecasts_count_and_one_of_them_has_no_interval():
     assert (text.text, text.bold) == ("50.0 [—]", False)
 
 
+def test_an_interval_is_the_same_whatever_stands_beside_it():
+    one = rows({"scratch": CONTROL, "family": CONTROL**2})
+    last = one.assign(k=5)
+    table = pd.concat([last, one, one.assign(system="brusselator")])
+    found, alone = (against_control(each, "scratch", ("mse",)) for each in (table, last))
+    place = (found["system"] == "barkley") & (found["k"] == 5)
+    pd.testing.assert_frame_equal(found[place].reset_index(drop=True), alone)
+
+
 def test_without_the_control_there_is_no_reduction():
     assert against_control(rows({"family": [[1.0]]}), "scratch", ("mse",)).empty
 

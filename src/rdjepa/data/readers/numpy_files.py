@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rdjepa.data.fields import array_of
 from rdjepa.data.readers import catalog
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import DAMAGED, Recording
@@ -22,21 +23,6 @@ def read_array(array: Any, reading: Reading) -> Iterator[Recording]:
     array = array_of(array)
     array = array if isinstance(array, np.ndarray) else np.asarray(array)
     yield Recording.of("array", "an array in memory", [array], reading)
-
-
-def array_of(given: Any) -> Any:
-    """Return a tensor as an array of NumPy; anything else as it is.
-
-    Raises:
-        DataError: a tensor without a value at every point: a sparse one, or one of shape alone.
-    """
-    if not hasattr(given, "detach"):
-        return given
-    if str(given.layout) != "torch.strided" or given.device.type == "meta":
-        got = "one on the device meta" if given.device.type == "meta" else f"one of layout {given.layout}"
-        raise DataError(f"expected a dense tensor with its values, got {got}; give an array, or call .to_dense() on it")
-    given = given.detach().cpu()
-    return (given.float() if str(given.dtype) == "torch.bfloat16" else given).numpy()  # NumPy has no bfloat16
 
 
 def read_npy(path: Path, reading: Reading) -> Iterator[Recording]:

@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from rdjepa.pde.sampling import stream
 from rdjepa.study.report.labels import heading, label, ordered
 from rdjepa.study.report.sheet import MISSING, Sheet, Text
 
@@ -28,18 +29,17 @@ def paired(
         against: the second of the pair.
         metric: which rows to take.
         resamples: number of bootstrap draws.
-        seed: of the draws.
+        seed: of the draws; those of a system and K are the same whatever others are among the rows.
 
     Returns:
         system, k, supports, trajectories, difference, low, high in the metric's units (low and high are NaN for a
         single matched forecast, which has no interval), won: the share of matched
         forecasts in which the forecaster's error is lower, and runs: ids of all runs behind them.
     """
-    random = np.random.default_rng(seed)
     found = []
     for system, k, (first, second), runs in matched(rows, forecaster, against, metric):
         table = first - second
-        (drawn,) = resampled([table], resamples, random)
+        (drawn,) = resampled([table], resamples, stream("bootstrap", seed, system, k))
         low, high = interval(drawn, table.size)
         found.append((system, k, table.shape[1], table.shape[0], table.mean(), low, high, (table < 0).mean(), runs))
     return pd.DataFrame(found, columns=COLUMNS)
@@ -66,7 +66,7 @@ def matched(
         wide = part.droplevel(["system", "k"]).unstack("support_seed")
         seeds = part.index.unique("support_seed")
         behind = " ".join(dict.fromkeys(run for seed in seeds for run in runs[system, k, seed]))
-        yield system, k, (wide[forecaster].to_numpy(), wide[against].to_numpy()), behind
+        yield str(system), int(k), (wide[forecaster].to_numpy(), wide[against].to_numpy()), behind
 
 
 def against_all(rows: pd.DataFrame, forecaster: str, metrics: tuple[str, ...]) -> pd.DataFrame:

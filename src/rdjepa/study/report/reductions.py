@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from rdjepa.pde.sampling import stream
 from rdjepa.study import changes
 from rdjepa.study.report.comparison import interval, matched, resampled
 from rdjepa.study.report.labels import heading, label, ordered
@@ -48,9 +49,8 @@ def against_control(
     others = [name for name in ordered("forecaster", rows["forecaster"]) if name != control]
     found = []
     for metric, name in product(metrics, others):
-        random = np.random.default_rng(seed)
         for system, k, pair, runs in matched(rows, name, control, metric):
-            drawn, base = resampled(pair, resamples, random)
+            drawn, base = resampled(pair, resamples, stream("bootstrap", seed, system, k))
             reduction = 1 - pair[0].mean() / pair[1].mean()
             low, high = interval(1 - drawn / base, pair[0].size)
             size = pair[0].shape[::-1]
