@@ -17,6 +17,7 @@ from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.device import autocast
 from rdjepa.models.rdjepa import RDJEPA, ModelConfig, build
 from rdjepa.models.replay import Replayed
+from rdjepa.models.seeds import seeded
 from rdjepa.pretraining import objectives
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch
@@ -63,8 +64,7 @@ class TrainingState:
         self.preset, self.config, self.device, self.step = preset, config, device, 0
         self.engine, self.ranks, self.curves = engine, ranks, ""
         self.start = start.fingerprint if start else ""
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(config.seed)
+        with seeded(config.seed):
             fresh = build(model or preset)
             config.targets.require_fitting(fresh.config.side)
             check_start(start, fresh.config, config.objective)
