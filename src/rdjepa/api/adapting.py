@@ -157,7 +157,7 @@ def adapt(
             "a linear base or others to rehearse": (base == LINEAR, rehearses),
         }
     )
-    torch_device = device if isinstance(device, torch.device) else device_named(device)
+    torch_device = device_named(device)
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     if decoder == AUTO:
         decoder = PRETRAINED if _has_decoder(start) and base != LINEAR else FRESH
@@ -242,7 +242,7 @@ def adapt(
         **support.record(),
         "rehearsed": len(others),
         "retained": decision.share,
-        "augmented": augment,
+        "augmented": bool(augment),
         **decision.told,
         "seconds": dict(zip(STAGES, np.diff(times).round(3).tolist(), strict=True)),
         "software": software(),

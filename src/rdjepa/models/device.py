@@ -97,13 +97,15 @@ def ended_in_own_precision(layers: nn.Sequential, x: Tensor) -> Tensor:
     return in_own_precision(last, x)
 
 
-def device_named(name: str) -> torch.device:
+def device_named(name: str | torch.device) -> torch.device:
     """Return the device of a name such as "cpu", "cuda" or "mps"; "auto" takes a CUDA GPU when there is one.
+
+    One of torch is returned after the same check.
 
     Raises:
         ArgumentError: the device is not there.
     """
-    of_class(name, str, "a device")
+    name = str(of_class(name, str | torch.device, "a device"))
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
