@@ -84,8 +84,10 @@ class TrainingState:
         alone = self.engine.replays and ranks.size == 1
         self.replayed = Replayed(self._outcome, self.objective.trainable()) if alone else None
         self.names = [n for n, p in self.objective.named_parameters() if p.requires_grad]
+        trained = self.objective.trainable()
+        fused = not any(map(torch.is_complex, trained))  # the fused one takes no complex weights
         self.optimizer = torch.optim.AdamW(
-            self.objective.trainable(), lr=config.peak, betas=config.betas, weight_decay=config.weight_decay, fused=True
+            trained, lr=config.peak, betas=config.betas, weight_decay=config.weight_decay, fused=fused
         )
 
     def update(self, parts: Sequence[Batch]) -> dict[str, float]:
