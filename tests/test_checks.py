@@ -1,7 +1,9 @@
+import json
 import math
 import subprocess
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,15 @@ def test_values_of_the_declared_kind_are_accepted():
     for kept in ({}, {"count": np.int32(3)}, {"rate": 2}, {"rate": np.float32(0.1)}, {"pair": [0, 0.9]}):
         Settings(**kept)
     assert checks.checked(torch.tensor(4), checks.Count, "n") == 4
+
+
+def test_settings_keep_numbers_that_json_takes():
+    of_others: tuple[Any, ...] = (np.int64(3), np.float32(0.5), [0, torch.tensor(0.5)])
+    kept = Settings(*of_others)
+    assert kept == Settings(3, 0.5, (0.0, 0.5)) and json.loads(json.dumps(asdict(kept)))["count"] == 3
+    assert type(kept.count) is int and type(kept.rate) is float and type(kept.pair) is tuple
+    normalizer = untyped.Normalizer((np.float32(0.5),), (np.float32(2),))
+    assert json.loads(json.dumps(normalizer.to_dict()))["std"] == [2.0]
 
 
 @pytest.mark.parametrize(
@@ -107,8 +118,17 @@ def test_arguments_of_another_kind_are_refused_with_one_sentence(call):
     assert isinstance(found.value, rdjepa.errors.RdjepaError) and "\n" not in str(found.value)
 
 
+@pytest.mark.parametrize("device", [torch.device("meta"), torch.device("cuda", 99), "cuda:99"])
+@pytest.mark.parametrize("call", [rdjepa.learning_curve, partial(rdjepa.adapt, "nano")])
+def test_a_device_that_is_not_there_is_refused_however_it_is_given(call, device):
+    with pytest.raises(ArgumentError, match="expected the device auto, cpu or a GPU of this machine, got"):
+        call([], device=device)
+    assert device_named(torch.device("cpu")) == torch.device("cpu")
+
+
 WITHOUT_A_TYPE_CHECKER = """
 from pathlib import Path
+import numpy as np
 import rdjepa
 from rdjepa.models.device import device_named
 from rdjepa.models.rdjepa import ModelConfig, build
@@ -125,13 +145,14 @@ for call in (
         call()
     except rdjepa.errors.ArgumentError as error:
         print(error)
+print(type(ModelConfig(width=np.int64(32)).width).__name__)
 """
 
 
 def test_the_models_refuse_arguments_of_another_kind():
     """In a process of its own: here the hook of the tests would refuse them first."""
     done = subprocess.run([sys.executable, "-c", WITHOUT_A_TYPE_CHECKER], capture_output=True, text=True, check=True)
-    assert [line.split()[0] for line in done.stdout.splitlines()] == ["expected"] * 6
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["expected"] * 6 + ["int"]
 
 
 @pytest.mark.parametrize("name", ["a" * 5000, "é" * 200, "a/" * 3000, "nul\0"])

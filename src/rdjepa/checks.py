@@ -43,13 +43,13 @@ _WORDS = {
 
 
 def check(settings: Any) -> None:
-    """Check every field of a dataclass.
+    """Check every field of a dataclass, and keep it as `checked` returns it, so that it can be written to a file.
 
     Raises:
         ArgumentError: a value is of another type, outside its range, or not finite.
     """
     for name, kind in get_type_hints(type(settings), include_extras=True).items():
-        checked(getattr(settings, name), kind, name)
+        object.__setattr__(settings, name, checked(getattr(settings, name), kind, name))
 
 
 def checked(value: Any, kind: Any, name: str) -> Any:

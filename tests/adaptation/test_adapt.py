@@ -10,7 +10,9 @@ from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, WindowOrder, standard
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.rd_jepa import LearningRates, RDJEPAForecaster
+from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.rdjepa import build
+from tiny import TINY
 
 
 def fields(frames=10, seed=0):
@@ -199,3 +201,71 @@ def test_what_layers_count_in_training_is_kept_with_averaged_weights(tiny):
         found.append([x.clone() for x in model.layer.buffers()])
     assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
     assert found[0][0].abs().max() > 0
+
+
+class Leveled(RDJEPAForecaster):
+    """Follows the mean of its forecasts with a buffer that it assigns anew."""
+
+    level: torch.Tensor
+
+    def predict(self, *features):
+        forecast = super().predict(*features)
+        if self.training:
+            self.level = 0.5 * self.level + forecast.detach().mean()
+        return forecast - self.level
+
+
+def test_a_buffer_that_is_assigned_anew_goes_with_averaged_weights_and_those_observed(tiny):
+    found, seen = [], {}
+    for averaging in (0.0, 0.9):
+        model = Leveled(build("tiny", seed=1), LearningRates(0.0, 1e-3, 1e-3))
+        model.register_buffer("level", torch.ones(()))
+        config = AdaptConfig(steps=3, batch=2, averaging=averaging)
+
+        def observe(updates, weights, model):
+            seen[updates, weights] = model.level.item()
+
+        train(model, windows(model, tensors([fields(12)])), config, None, observe, (2,))
+        found.append(model.level.item())
+    assert found[0] == found[1] != 1
+    assert seen[2, "averaged"] == seen[2, "last"] not in (1, found[0])
+
+
+class Blurred(RDJEPAForecaster):
+    """Leaves out half of the features of its frozen encoder at random, and counts their means, in training."""
+
+    norm: nn.BatchNorm1d
+
+    def features(self, context):
+        latent, frame = super().features(context)
+        return nn.functional.dropout(self.norm(latent.mT).mT, 0.5, self.training), frame
+
+
+def test_constant_features_are_those_of_a_network_that_does_not_train(tiny):
+    model = Blurred(build("tiny", seed=1), LearningRates(0.0, 1e-3, 1e-3))
+    model.norm = nn.BatchNorm1d(tiny.width)
+    found = windows(model.train(), tensors([fields(10)]))
+    assert torch.equal(found.features[0], windows(model.eval(), tensors([fields(10)])).features[0])
+    assert not model.norm.num_batches_tracked
+    seen = []
+    model.decoder.register_forward_hook(lambda module, inputs, output: seen.append(module.training))
+    train(model, found, AdaptConfig(steps=1, batch=1))
+    assert seen == [True] and not model.training
+
+
+@pytest.mark.parametrize("averaging", [0.0, 0.9])
+def test_complex_weights_are_trained(averaging, tmp_path):
+    class Spectral(RDJEPAForecaster):
+        def predict(self, *features):
+            forecast = super().predict(*features)
+            return torch.fft.irfft2(torch.fft.rfft2(forecast) * self.factor, s=forecast.shape[-2:])
+
+        def parameter_groups(self):
+            return [*super().parameter_groups(), {"params": [self.factor], "lr": 1e-3}]
+
+    model = Spectral(build(TINY, seed=1), LearningRates(0.0, 1e-3, 1e-3))
+    model.factor = nn.Parameter(torch.ones(64, 33, dtype=torch.complex64))
+    train(model, windows(model, tensors([fields(10)])), AdaptConfig(steps=2, batch=1, averaging=averaging))
+    assert model.factor.isfinite().all() and (model.factor != 1).any()
+    save_tensors(tmp_path / "x.safetensors", model.state_dict(), {})
+    assert torch.equal(load_tensors(tmp_path / "x.safetensors")[0]["factor"], model.factor)

@@ -6,10 +6,13 @@ import numpy as np
 import torch
 
 import rdjepa
-from rdjepa import systems
+from rdjepa import forecasters, systems
 from rdjepa.adaptation import adapt
 from rdjepa.adaptation.augmentation import images
 from rdjepa.api import adapting
+from rdjepa.data.trajectory import Trajectory
+from rdjepa.forecasters.domain import Domain
+from rdjepa.forecasters.fno import Config
 from rdjepa.models.rdjepa import build
 from rdjepa.pde.rollout import rollout
 
@@ -65,3 +68,19 @@ def test_the_windows_of_all_images_are_learned_and_nothing_else_is_decided_by_th
     assert plain.familiar and augmented.familiar
     np.testing.assert_array_equal(plain.familiar.latents, augmented.familiar.latents)
     assert not np.array_equal(plain.forecast(fields[:4]), augmented.forecast(fields[:4]))
+
+
+def test_squares_of_cells_that_are_none_have_no_quarter_turns():
+    field = torch.arange(9.0).reshape(3, 3)
+    assert len(images(field, Domain(spacing=(1.0, 2.0)))) == 4
+    wide = Trajectory(np.random.default_rng(0).standard_normal((10, 16, 16, 2)).astype(np.float32), np.arange(10.0))
+    model = forecasters.build("fno", Config(width=4, layers=1, modes=4, readout=4, grid=16), seed=0)
+    losses = {
+        (spacing, augment): rdjepa.adapt(
+            model, replace(wide, spacing=spacing), steps=3, device="cpu", augment=augment
+        ).losses
+        for spacing in ((1.0, 1.0), (1.0, 2.0))
+        for augment in (False, True)
+    }
+    assert losses[(1.0, 1.0), False] == losses[(1.0, 2.0), False]
+    assert losses[(1.0, 1.0), True] != losses[(1.0, 2.0), True]

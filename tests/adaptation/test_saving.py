@@ -1,15 +1,21 @@
 """The file of a forecaster: what is in it, what is refused."""
 
+from typing import Any, ClassVar
+
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
 import rdjepa
 from rdjepa import forecasters
+from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.adaptation.saving import RULES
 from rdjepa.errors import ArgumentError, CheckpointError
 from rdjepa.forecasters.anchored import Anchored
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.fno import Config
+from rdjepa.forecasters.joint import JointForecaster
 from rdjepa.forecasters.persistence import Persistence
 
 
@@ -19,7 +25,7 @@ def movie(seed):
 
 def adapt(support, **settings):
     model = forecasters.build("fno", Config(width=4, layers=1, modes=4, readout=4, grid=16), seed=0)
-    return rdjepa.adapt(model, support, steps=1, device="cpu", **settings)
+    return rdjepa.adapt(model, support, **{"steps": 1, "device": "cpu"} | settings)
 
 
 def test_the_calibration_is_in_it_and_under_its_checksum(tmp_path):
@@ -54,3 +60,37 @@ def test_one_that_was_combined_or_anchored_by_another_rule_is_refused(tmp_path, 
     monkeypatch.setitem(RULES, base, {**RULES[base], "another": 3})
     with pytest.raises(CheckpointError, match=rf"that is {base} as this version does it, got .* adapt again"):
         rdjepa.load_forecaster(path)
+
+
+class Tied(JointForecaster):
+    """Two layers with one weight, and a buffer that is a part of another."""
+
+    presets: ClassVar = {"paper": Config(grid=16), "nano": Config(grid=16)}
+    scale: torch.Tensor
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.first, self.second = nn.Conv2d(10, 10, 1), nn.Conv2d(10, 10, 1)
+        self.second.weight = self.first.weight
+        self.entry = nn.Conv2d(self.channels_in, 10, 1)
+        self.register_buffer("scale", torch.ones(10, 1, 1))
+        self.register_buffer("first_five", self.scale[:5])
+
+    def network(self, stacked):
+        return self.second(self.first(self.entry(stacked)).relu()) * self.scale
+
+
+def test_tied_weights_are_saved_and_loaded(tmp_path):
+    made = rdjepa.adapt(Tied(Config(grid=16)), movie(0), steps=2, device="cpu")
+    loaded = rdjepa.load_forecaster(made.save(tmp_path / "f.safetensors"))
+    assert np.array_equal(loaded.forecast(movie(1)[:4]), made.forecast(movie(1)[:4]))
+    assert isinstance(loaded.model, Tied) and loaded.model.first.weight is loaded.model.second.weight
+
+
+def test_numbers_of_numpy_and_torch_are_saved(tmp_path):
+    of_numpy: dict[str, Any] = {"batch": np.int64(2), "weight_decay": np.float32(1e-4)}
+    options: dict[str, Any] = {"seed": np.int64(3), "augment": np.True_, "retain": np.float32(0)}
+    options |= {"steps": torch.tensor(1), "config": AdaptConfig(**of_numpy)}
+    statistics = rdjepa.Normalizer(tuple(movie(0).mean((0, 1, 2))), tuple(movie(0).std((0, 1, 2))), "support")
+    made = adapt(movie(0), normalizer=statistics, **options)
+    assert rdjepa.load_forecaster(made.save(tmp_path / "f.safetensors")).record["config"]["seed"] == 3

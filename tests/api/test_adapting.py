@@ -470,3 +470,40 @@ def test_evaluation_gives_a_row_per_metric_horizon_and_trajectory(forecaster):
     rows = rdjepa.evaluate(forecaster, [trajectory(seed=1), trajectory(seed=2)])
     assert len(rows) == 2 * 5 * 2
     assert all(np.isfinite(row.value) for row in rows)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_block_of_autocast_around_changes_nothing(tiny, precision):
+    model, fields = pretrained(), trajectory()
+    config = AdaptConfig(steps=3, precision=precision, averaging=0.5)
+    usual = rdjepa.adapt(model, fields, config=config, device="cpu")
+    rows = rdjepa.evaluate(usual, trajectory(seed=1))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        inside = rdjepa.adapt(model, fields, config=config, device="cpu")
+        assert inside.losses == usual.losses
+        for forecaster in (usual, inside):
+            assert rdjepa.evaluate(forecaster, trajectory(seed=1)) == rows
+            assert forecaster.novelty(fields[:4]) == usual.novelty(fields[:4])
+
+
+def test_updates_are_as_many_as_a_configuration_says_unless_it_is_left_open(tiny, monkeypatch):
+    model, fields = pretrained(), trajectory()
+    monkeypatch.setattr(retention, "FAMILIAR", np.inf)
+    monkeypatch.setattr(retention, "UPDATES", 1)
+    monkeypatch.setattr("rdjepa.api.adapting.PROFILES", {"tiny": AdaptConfig(steps=3)})
+    three = AdaptConfig(steps=3)
+    for options, made in (
+        ({}, 1),
+        ({"config": three}, 3),
+        ({"config": three, "steps": "auto"}, 1),
+        ({"config": three, "steps": 2}, 2),
+        ({"steps": "auto"}, 1),
+    ):
+        adapted = rdjepa.adapt(model, fields, device="cpu", base="none", **options)
+        assert len(adapted.losses) == made and adapted.record["retained"] == 0.5
+
+
+def test_trajectories_of_several_grids_are_refused_where_any_one_would_do():
+    several = [trajectory()[:, :side, :side] for side in (32, 48)]
+    with pytest.raises(DataError, match=r"expected fields on one grid, got 32 x 32, 48 x 48; give"):
+        rdjepa.adapt(forecasters.build("linear"), several)

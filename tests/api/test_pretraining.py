@@ -183,6 +183,8 @@ def test_pretraining_on_a_family_takes_statistics_of_each_equation_and_as_many_a
         ({"without": ["attention"]}, "parts among diffusion, reaction"),
         ({"without": ["tubes"], "objective": "random"}, "expected the objective predictive-latent where"),
         ({"config": 5}, "config to be"),
+        ({"stop_at": 0}, "stop_at to be a whole number of at least 1, got 0"),
+        ({"stop_at": 2.5}, "stop_at to be a whole number or None, got 2.5"),
         ({"trajectories": 0}, "the trajectories of gray-scott to be a whole number of at least 1, got 0"),
         ({"trajectories": {"heat": 1}}, "got some of heat; name its system"),
         ({"config": PretrainConfig(weights=(("heat", 2),))}, "got one of heat; name its system"),
@@ -222,3 +224,21 @@ def test_the_recorded_check_is_of_trained_systems(monkeypatch, tiny):
         assert np.isfinite(latent_error(model, dict.fromkeys(trained, unit), {"mine": "mine.py"}))
         assert seen == checked
         seen.clear()
+
+
+def test_blocks_of_torch_around_a_pretraining_change_nothing_or_are_refused(tiny, tmp_path, monkeypatch):
+    build(tmp_path / "data", [Key("schnakenberg", split) for split in ("pool", "validation")])
+    monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
+    config = PretrainConfig(steps=3, batch=1, warmup=1, precision="bfloat16")
+
+    def made(out):
+        where = tmp_path / "data", tmp_path / out
+        return rdjepa.pretrain("tiny", *where, systems=["schnakenberg"], config=config, device="cpu").fingerprint
+
+    usual = made("usual")
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert made("autocast") == usual
+    with torch.no_grad():
+        assert made("no-grad") == usual
+    with torch.inference_mode(), pytest.raises(ArgumentError, match=r"got torch\.inference_mode; call pretrain"):
+        made("inference")

@@ -80,3 +80,11 @@ def test_a_file_larger_than_memory_is_one_sentence(tmp_path):
     with pytest.raises(CheckpointError, match=r"^expected a whole safetensors file, got .*") as caught:
         read_record(path)
     assert "os error" not in str(caught.value)
+
+
+def test_weights_that_share_their_memory_are_written_each(tmp_path):
+    base = torch.arange(8.0)
+    shared = {"tied": base, "again": base, "part": base[:4], "turned": base.reshape(2, 4).T}
+    save_tensors(tmp_path / "x.safetensors", shared, {})
+    loaded, _ = load_tensors(tmp_path / "x.safetensors")
+    assert all(torch.equal(shared[k], loaded[k]) for k in shared)

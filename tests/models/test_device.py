@@ -33,3 +33,24 @@ def test_the_device_of_a_model_is_that_of_its_weights_or_else_of_its_buffers():
     for model in (nn.Linear(1, 1), buffers):
         assert device_of(model) == torch.device("cpu") and device_of(model.to("meta")) == torch.device("meta")
     assert device_of(nn.Identity()) == torch.device("cpu")
+
+
+def test_a_block_of_autocast_around_has_no_part_in_what_is_made_in_float32():
+    layer, x = nn.Linear(8, 8), torch.randn(2, 8)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(device.in_float32(layer)(x), device.in_float32(layer)(x).float())
+        assert device.in_float32(layer)(x).dtype == torch.float32 and layer(x).dtype == torch.bfloat16
+
+
+def test_weights_are_rounded_anew_after_every_block_also_inside_of_another_one():
+    layer, x = nn.Linear(8, 8), torch.randn(2, 8)
+
+    def made():
+        with device.autocast(CPU, "bfloat16"):
+            return layer(x).sum().item()
+
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        before = made()
+        with torch.no_grad():
+            layer.bias.add_(1)
+        assert made() == pytest.approx(before + 16, abs=0.5)

@@ -13,8 +13,9 @@ import pytest
 import torch
 from noise import CONFIG, source
 
-from rdjepa.errors import ArgumentError, CheckpointError, DataError
+from rdjepa.errors import ArgumentError, CheckpointError, DataError, OutputError
 from rdjepa.io.tensors import load_tensors
+from rdjepa.pretraining import run_directory
 from rdjepa.pretraining.config import PROFILES, PretrainConfig, scaled
 from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.frames import Frames
@@ -296,3 +297,9 @@ def test_changed_curves_are_refused_and_a_run_goes_on_without_them(tiny, tmp_pat
     path.unlink()
     pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
     assert path.is_file()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_curves_on_a_full_disk_end_in_one_sentence():
+    with pytest.raises(OutputError, match=r"expected to write /dev/full, got a full disk; free some space"):
+        run_directory.append(Path("/dev/full"), {"step": 1})

@@ -191,6 +191,19 @@ def test_the_network_alone_is_what_adapt_decides_with_nothing_combined(brief):
     assert auto["made"] == alone["made"] == 1
 
 
+def test_a_cell_makes_as_many_updates_as_adapt_decides(brief, monkeypatch):
+    fields = np.random.default_rng(0).standard_normal((12, 64, 64, 2)).astype(np.float32)
+    trajectory, unit = Trajectory(fields, np.arange(12.0), key=Key("lambda-omega")), Normalizer((0.0, 0.0), (1.0, 1.0))
+    profile = replace(brief, curve=(), adapt=replace(brief.adapt, steps=3))
+    monkeypatch.setattr(retention, "FAMILIAR", np.inf)
+    monkeypatch.setattr(retention, "UPDATES", 1)
+    for name, made in (("rd-jepa-alone", 1), ("rd-jepa-decoder", 3)):
+        cell = replace(CELL, forecaster=name)
+        files = cells.compute(cell, profile, lambda key: trajectory, unit, torch.device("cpu"))
+        record = json.loads(files["record.json"])
+        assert (record["updates"], record["made"]) == (3, made)
+
+
 def test_the_record_of_a_cell_has_the_updates_and_parameters_that_there_were(brief):
     fields = np.random.default_rng(0).standard_normal((12, 64, 64, 2)).astype(np.float32)
     trajectory, unit = Trajectory(fields, np.arange(12.0), key=Key("lambda-omega")), Normalizer((0.0, 0.0), (1.0, 1.0))

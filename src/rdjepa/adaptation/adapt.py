@@ -4,7 +4,6 @@ Windows of other systems may stand beside those of the support, so that a networ
 on while it learns one trajectory by heart: rehearsal, after Robins, Connection Science 7 (1995). The paper has none.
 """
 
-import copy
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -42,7 +41,8 @@ class AdaptConfig:
         weight_decay: of AdamW, on every trained parameter.
         betas: of AdamW.
         clip: global norm that gradients are clipped to.
-        seed: of fresh weights and of the order of windows.
+        seed: of fresh weights and of the order of windows. What layers of one's own draw in training, as dropout does,
+            is of torch's global generator.
         precision: "float32", or "bfloat16" for autocast, faster on processors that have it.
         averaging: coefficient of an exponential average of the weights, which is kept instead of the last weights: at
             constant rates the last ones are noisy. 0, as in the paper, keeps the last.
@@ -127,10 +127,11 @@ def windows(model: ForecastModel, support: Sequence[Tensor], rehearsed: Sequence
     """Cut every window out of trajectories (T, C, H, W) and compute the constant features of each.
 
     Args:
-        model: the forecaster, on the device of the trajectories.
+        model: the forecaster, on the device of the trajectories; it is in evaluation mode afterwards.
         support: trajectories of the support, standardized.
         rehearsed: those of other systems, standardized with their own statistics.
     """
+    model.eval()  # a network as it is built may leave out features at random, and count in them
     features: list[tuple[Tensor, ...]] = []
     targets: list[Tensor] = []
     own = sum(FORECASTING.count(len(fields)) for fields in support)
@@ -172,6 +173,15 @@ def follow(average: Sequence[Tensor], weights: Sequence[Tensor], coefficient: fl
     torch._foreach_lerp_(list(average), list(weights), 1 - kept)
 
 
+@torch.no_grad()
+def exchange(weights: Sequence[Tensor], others: Sequence[Tensor]) -> None:
+    """Exchange the values of two lists of weights in place."""
+    for one, other in zip(weights, others, strict=True):
+        kept = one.clone()
+        one.copy_(other)
+        other.copy_(kept)
+
+
 def train(
     model: ForecastModel,
     data: Windows,
@@ -182,7 +192,8 @@ def train(
 ) -> list[float]:
     """Train a forecaster in place for `config.steps` updates.
 
-    With averaging, the model has the averaged weights in the end. Where windows are rehearsed, half of every batch are.
+    With averaging, the model has the averaged weights in the end, and its buffers of the last update: what layers count
+    in training, as batch normalization does, is not averaged. Where windows are rehearsed, half of every batch are.
 
     Args:
         model: any forecaster, on the device of `data`.
@@ -190,7 +201,7 @@ def train(
         config: optimization settings.
         progress: called after every update with its number, the total number and the loss as text.
         observe: called after the updates `at` with their number, "last" and the model; with averaging once more, with
-            "averaged" and a model of the averaged weights.
+            "averaged" and the model with the averaged weights.
         at: numbers of updates.
 
     Returns:
@@ -203,7 +214,8 @@ def train(
     groups = model.parameter_groups()
     if not groups or not config.steps:
         return []
-    optimizer = torch.optim.AdamW(groups, betas=config.betas, weight_decay=config.weight_decay, fused=True)
+    fused = not any(map(torch.is_complex, model.parameters()))  # the fused one takes no complex weights
+    optimizer = torch.optim.AdamW(groups, betas=config.betas, weight_decay=config.weight_decay, fused=fused)
     trained = [p for group in optimizer.param_groups for p in group["params"]]
     others = len(data.targets) - data.own
     if others and config.batch < 2:
@@ -212,9 +224,7 @@ def train(
     order = WindowOrder(data.own, config.batch - rehearsed, np.random.default_rng(config.seed))
     beside = WindowOrder(others, rehearsed, np.random.default_rng((config.seed, 1)))
     losses: list[float] = []
-    # It shares the buffers: what layers count in training, as batch normalization does, is not averaged.
-    average = copy.deepcopy(model, {id(each): each for each in model.buffers()}) if config.averaging else None
-    averaged, current = list(average.parameters()) if average else [], list(model.parameters())
+    averaged = [each.detach().clone() for each in trained] if config.averaging else []
     device = data.targets.device
     note_emulation(config.precision, device)
 
@@ -237,16 +247,18 @@ def train(
             )
         optimizer.step()
         losses.append(value)
-        if average:
-            follow(averaged, current, config.averaging, step)
+        if averaged:
+            follow(averaged, trained, config.averaging, step)
         if observe and step in at:
             observe(step, LAST, model.eval())
-            if average:
-                observe(step, AVERAGED, average.eval())
+            if averaged:
+                exchange(trained, averaged)
+                observe(step, AVERAGED, model)
+                exchange(trained, averaged)
             model.train()
         if progress:
             progress(step, config.steps, f"loss {value:.4f}")
-    if average:
-        model.load_state_dict(average.state_dict())
+    if averaged:
+        exchange(trained, averaged)
     model.eval()
     return losses

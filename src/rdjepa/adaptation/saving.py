@@ -24,6 +24,7 @@ from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io.kinds import is_forecaster, refuse_replacing
 from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.device import in_float32
+from rdjepa.models.seeds import seeded
 from rdjepa.registry import import_class
 
 RULES: dict[str, dict] = {"combined": combined.RULE, "anchored": anchored.RULE}  # by base, of a version
@@ -116,7 +117,8 @@ def load_forecaster(path: str | Path) -> Forecaster:
     try:
         calibration = None if scores is None else Calibration(scores.numpy(), **header["calibration"])
         familiar = None if latents is None else Familiar(latents.numpy(), header["reach"])
-        model = kind.from_settings(header["settings"])
+        with seeded(0):  # the weights are replaced
+            model = kind.from_settings(header["settings"])
         model.name = header["forecaster"]
         if base == "linear":
             model = Corrected(model)

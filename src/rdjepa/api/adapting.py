@@ -47,7 +47,7 @@ def adapt(
     model: RDJEPA | ForecastModel | str | Path,
     trajectories: Any,
     *,
-    steps: int | None = None,
+    steps: int | str | None = None,
     seed: int | None = None,
     config: AdaptConfig | None = None,
     normalizer: Normalizer | None = None,
@@ -78,8 +78,10 @@ def adapt(
         trajectories: `Trajectory` objects, (T, H, W, 2) or (K, T, H, W, 2) arrays, objects of xarray, or a path of any
             known format, or a list of these.
         steps: updates; those of `config` when None. 0 with a pretrained decoder is a zero-shot forecaster: of the
-            trajectories it has the field statistics alone.
-        seed: of the fresh weights and of the order of windows; that of `config` when None.
+            trajectories it has the field statistics alone. "auto", as when both are None: those of the preset, or of
+            `config` where there is one, or fewer where `retain` says so.
+        seed: of the fresh weights and of the order of windows; that of `config` when None. Dropout in a network of
+            one's own draws from torch's global generator.
         config: all optimization settings; those of the preset when None.
         normalizer: field statistics; taken from the trajectories themselves when None.
         base: what the network's forecast is combined with.
@@ -120,12 +122,12 @@ def adapt(
             function that returns them, which is called once the trajectories have been read.
         retain: share of the weights before adaptation, below 1, that is mixed into those after it, where all were
             pretrained: between them a network knows one trajectory and others too (`rdjepa.adaptation.retention`).
-            "auto": half of them, after 100 updates where `steps` is None, if the error on the trajectories, fewer than
-            five, is small without any update, of the network or of its combination; nothing otherwise, with fresh
+            "auto": half of them, after 100 updates where `steps` is "auto", if the error on the trajectories, fewer
+            than five, is small without any update, of the network or of its combination; nothing otherwise, with fresh
             weights or a linear base, or where others are rehearsed.
             The record holds these errors, in standardized units, as "unadapted" and "together".
-        augment: learn the turned and mirrored images of the trajectories too, eight of square fields: for systems that
-            are the same in all directions. It helps networks that start from random weights
+        augment: learn the turned and mirrored images of the trajectories too, eight of square fields of square cells:
+            for systems that are the same in all directions. It helps networks that start from random weights
             (`rdjepa.adaptation.augmentation`).
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text.
@@ -157,12 +159,14 @@ def adapt(
             "a linear base or others to rehearse": (base == LINEAR, rehearses),
         }
     )
-    torch_device = device if isinstance(device, torch.device) else device_named(device)
+    torch_device = device_named(device)
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     if decoder == AUTO:
         decoder = PRETRAINED if _has_decoder(start) and base != LINEAR else FRESH
     continues = _keeps_all(start, decoder) and base != LINEAR
-    given: dict[str, Any] = {name: value for name, value in (("steps", steps), ("seed", seed)) if value is not None}
+    shortens = steps == AUTO or (steps is None and config is None)
+    asked = {"steps": None if shortens else steps, "seed": seed}
+    given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     settings = dataclasses.replace(config or PROFILES.get(start.preset, AdaptConfig()), **given)
     if not continues:
         _require_training(settings, retain)
@@ -201,8 +205,8 @@ def adapt(
     if continues and settings.steps and not rehearses:  # the network as it is tells how to go on
         if progress and AUTO in (base, retain):
             progress(0, settings.steps, "measuring errors before any update")
-        asked = {"combines": base == AUTO, "retains": retain == AUTO, "shortens": steps is None}
-        decision = _decided(decision, forecaster, data, learned, support, statistics, **asked)
+        left = {"combines": base == AUTO, "retains": retain == AUTO, "shortens": shortens}
+        decision = _decided(decision, forecaster, data, learned, support, statistics, **left)
     elif continues and base == AUTO:
         why = "others are rehearsed" if rehearses else "no update is made"
         warn(f"the network forecasts alone, since {why}; nothing stands beside it", Note)
@@ -223,7 +227,8 @@ def adapt(
 
     taught = data
     if augment and settings.steps:
-        taught = windows(forecaster, [each for own in learned for each in images(own)], tensors(others, torch_device))
+        every = [image for own in learned for image in images(own, support.domain)]
+        taught = windows(forecaster, every, tensors(others, torch_device))
     losses = train(forecaster, taught, settings, progress, observed, at)
     retention.retain(forecaster, first, decision.share)
     times.append(time.perf_counter())
@@ -242,7 +247,7 @@ def adapt(
         **support.record(),
         "rehearsed": len(others),
         "retained": decision.share,
-        "augmented": augment,
+        "augmented": bool(augment),
         **decision.told,
         "seconds": dict(zip(STAGES, np.diff(times).round(3).tolist(), strict=True)),
         "software": software(),

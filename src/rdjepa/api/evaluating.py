@@ -240,10 +240,8 @@ def learning_curve(
             file `out`.
         OutputError: `out` is a file of another kind, or cannot be written.
     """
-    torch_device = device if isinstance(device, torch.device) else device_named(device)
-    checked(steps, Count, "steps")
-    checked(draws, Few, "draws")
-    checked(seed, Seed, "seed")
+    torch_device = device_named(device)
+    steps, draws, seed = checked(steps, Count, "steps"), checked(draws, Few, "draws"), checked(seed, Seed, "seed")
     require_base(base)
     of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
     of_class(out, str | Path | None, "out")

@@ -55,6 +55,7 @@ def load(source: str | Path) -> RDJEPA:
 
 
 @in_float32
+@torch.enable_grad()
 def pretrain(
     preset: str,
     data: str | Path,
@@ -110,14 +111,17 @@ def pretrain(
 
     Raises:
         ArgumentError: unknown preset, precision, objective, part or system, systems without trajectories, coefficients
-            outside [0, 1), less than one trajectory, a directory of another run, or a start that is missing or of other
-            sizes.
+            outside [0, 1), less than one trajectory, a step to stop at below 1, a directory of another run, a start
+            that is missing or of other sizes, or torch.inference_mode.
         CheckpointError: a start that is damaged, or does not name its data.
         DivergenceError: loss or gradient is not finite; the states saved before remain.
         InsufficientMemoryError: more memory is needed than there is; the message says what to lower.
     """
     if preset not in PRESETS:
         raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}; name one of them")
+    if torch.is_inference_mode_enabled():
+        raise ArgumentError("expected gradients to train with, got torch.inference_mode; call pretrain outside of it")
+    stop_at = checked(stop_at, Count | None, "stop_at")
     of_class(config, profiles.PretrainConfig | None, "config")
     torch_device, run = device_named(device), Path(out)
     if config is None:

@@ -251,8 +251,8 @@ def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list
     """Return the fields (T, H, W, 2) of the support trajectories after checking shape, values and grid.
 
     Raises:
-        DataError: no trajectory, one that is given twice, invalid fields, another grid than the model's, or some of one
-            measured component and some of two.
+        DataError: no trajectory, one that is given twice, invalid fields, another grid than the model's, several grids,
+            or some of one measured component and some of two.
     """
     support = [validate(trajectory.fields) for trajectory in trajectories]
     if not support:
@@ -263,6 +263,9 @@ def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list
                 f"expected fields on a {grid} x {grid} grid, got {fields.shape[1]} x {fields.shape[2]}; "
                 "bring them to it with --resample (resample=True), or resample them yourself"
             )
+    if len(shapes := {fields.shape[1:3] for fields in support}) > 1:
+        listed = ", ".join(f"{height} x {width}" for height, width in sorted(shapes))
+        raise DataError(f"expected fields on one grid, got {listed}; give those of one grid, or resample them yourself")
     _refuse_repeated(support)
     _refuse_mixtures(support)
     return support

@@ -137,6 +137,8 @@ class Normalizer:
             )
         if self.source not in ORIGINS:
             raise DataError(f"expected a source among {ORIGINS}, got {self.source!r}; name one of them")
+        for name in ("mean", "std"):  # numbers of NumPy, which no file takes, as those of Python
+            object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
 
     @classmethod
     def fit(cls, arrays: Iterable[np.ndarray], source: str = "pool") -> "Normalizer":

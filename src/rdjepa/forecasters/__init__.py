@@ -25,17 +25,15 @@ def build(name: str, preset: Any = "paper", seed: int | None = None) -> "Forecas
     Raises:
         ArgumentError: unknown name or preset.
     """
-    import torch
-
     from rdjepa.checks import Seed, checked
     from rdjepa.models.device import in_float32
+    from rdjepa.models.seeds import seeded
 
     make = in_float32(model_class(name).from_preset)
     if seed is None:
         model = make(preset)
     else:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(checked(seed, Seed, "seed"))
+        with seeded(checked(seed, Seed, "seed")):
             model = make(preset)
     model.name = name
     if isinstance(preset, str):

@@ -28,6 +28,7 @@ from rdjepa.io.hub import fetch, is_hub_id
 from rdjepa.io.tensors import digest, load_tensors, save_tensors
 from rdjepa.models.device import in_float32
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, ModelConfig
+from rdjepa.models.seeds import seeded
 
 WEIGHTS, CONFIG, DATA = "model.safetensors", "config.json", "data.json"
 METRICS, CURVES = "metrics.jsonl", "curves.png"
@@ -172,6 +173,8 @@ def read_sources(source: str | Path) -> Sources:
 def load(source: str | Path) -> RDJEPA:
     """Load a pretrained model: encoder and predictor as saved, decoder with fresh weights unless there is a saved one.
 
+    Fresh weights are the same every time; torch's global random state is as before.
+
     Args:
         source: name of a shipped checkpoint, a directory, or a hub id "owner/name".
 
@@ -185,7 +188,8 @@ def load(source: str | Path) -> RDJEPA:
             f"expected weights {record.sha256[:12]}, got {header['sha256'][:12]} in {directory}; {_REMEDY}"
         )
     try:
-        model = RDJEPA(ModelConfig.from_dict(record.model), record.name)
+        with seeded(0):
+            model = RDJEPA(ModelConfig.from_dict(record.model), record.name)
     except ArgumentError as error:
         raise CheckpointError(f"{error}; the checkpoint is {directory}") from error
     stored = sorted({name.split(".")[0] for name in tensors})

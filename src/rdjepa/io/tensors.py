@@ -43,7 +43,13 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], record: Mapping) -> 
     Returns:
         The digest, which is stored in the file too.
     """
-    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    plain: dict[str, Tensor] = {}
+    places: set[int] = set()
+    for name, tensor in tensors.items():
+        own = tensor.detach().cpu().contiguous()
+        place = own.untyped_storage().data_ptr()
+        plain[name] = own.clone() if place in places else own  # tied weights, which safetensors refuses
+        places.add(place)
     checksum = digest(plain)
     # A single key: the order in which safetensors writes several ones varies, and equal states give equal files.
     metadata = {"rdjepa": sealed.encode({"sha256": checksum, "record": dict(record)})}

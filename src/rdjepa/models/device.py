@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import ParamSpec, TypeVar
 
@@ -15,18 +15,27 @@ from rdjepa.errors import ArgumentError, Note, warn
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
 
+AUTOCAST = ("cpu", "cuda", "mps", "xpu")  # kinds of devices that torch rounds on where a block asks for it
 
-def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager:
-    """Return the context of mixed precision on a device: bfloat16 autocast, or no change for float32.
+
+@contextlib.contextmanager
+def autocast(device: torch.device, precision: str) -> Iterator[None]:
+    """Compute a block in mixed precision on a device: bfloat16 autocast, or no change for float32.
 
     Raises:
         ArgumentError: another precision.
     """
-    if precision == "float32":
-        return contextlib.nullcontext()
-    if precision != "bfloat16":
+    if precision not in ("float32", "bfloat16"):
         raise ArgumentError(f"expected the precision float32 or bfloat16, got {precision!r}")
-    return torch.autocast(device.type, dtype=torch.bfloat16)
+    if precision == "float32":
+        yield
+        return
+    try:
+        with torch.autocast(device.type, dtype=torch.bfloat16):
+            yield
+    finally:
+        # Inside a caller's own block torch would keep the rounded weights, as they are now, through later updates.
+        torch.clear_autocast_cache()
 
 
 def has_bfloat16(device: torch.device) -> bool:
@@ -56,18 +65,17 @@ def device_of(model: nn.Module) -> torch.device:
 
 
 def in_float32(function: Callable[Given, Found]) -> Callable[Given, Found]:
-    """Return a function that makes networks and numbers of float32 whatever torch's default is outside of it."""
+    """Return a function that makes and computes float32 whatever torch's default and autocast are outside of it."""
 
     @functools.wraps(function)
     def called(*arguments: Given.args, **named: Given.kwargs) -> Found:
-        usual = torch.get_default_dtype()
-        if usual == torch.float32:
+        with contextlib.ExitStack() as outside:
+            for kind in filter(torch.is_autocast_enabled, AUTOCAST):
+                outside.enter_context(torch.autocast(kind, enabled=False))
+            if (usual := torch.get_default_dtype()) != torch.float32:
+                outside.callback(torch.set_default_dtype, usual)
+                torch.set_default_dtype(torch.float32)
             return function(*arguments, **named)
-        torch.set_default_dtype(torch.float32)
-        try:
-            return function(*arguments, **named)
-        finally:
-            torch.set_default_dtype(usual)
 
     return called
 
@@ -89,13 +97,15 @@ def ended_in_own_precision(layers: nn.Sequential, x: Tensor) -> Tensor:
     return in_own_precision(last, x)
 
 
-def device_named(name: str) -> torch.device:
+def device_named(name: str | torch.device) -> torch.device:
     """Return the device of a name such as "cpu", "cuda" or "mps"; "auto" takes a CUDA GPU when there is one.
+
+    One of torch is returned after the same check.
 
     Raises:
         ArgumentError: the device is not there.
     """
-    of_class(name, str, "a device")
+    name = str(of_class(name, str | torch.device, "a device"))
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -4,7 +4,6 @@ import copy
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
-import torch
 from torch import nn
 
 from rdjepa.checks import Number, Seed, Size, check, checked, of_class
@@ -14,6 +13,7 @@ from rdjepa.models.decoder import GROUPS, Decoder
 from rdjepa.models.device import in_float32
 from rdjepa.models.encoder import Encoder
 from rdjepa.models.predictor import BRANCHES, Predictor
+from rdjepa.models.seeds import seeded
 
 # To be raised when the same weights no longer give the same function. 2: spectral layers see both diagonals, and the
 # decoder's levels follow from the patch.
@@ -209,8 +209,7 @@ def build(preset: str | ModelConfig, seed: int | None = None) -> RDJEPA:
     config, name = (PRESETS[preset], preset) if isinstance(preset, str) else (preset, "custom")
     if seed is None:
         return RDJEPA(config, name)
-    with torch.random.fork_rng(devices=[]):  # weights are drawn on the CPU, whatever device is used later
-        torch.manual_seed(checked(seed, Seed, "seed"))
+    with seeded(checked(seed, Seed, "seed")):
         return RDJEPA(config, name)
 
 
@@ -228,8 +227,7 @@ def with_fresh_decoder(model: RDJEPA, seed: int, borders: str | None = None) -> 
     fresh = copy.deepcopy(model)
     fresh.config = replace(model.config, borders=model.config.borders if borders is None else borders)
     fresh.predictor.borders = fresh.config.borders
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         fresh.decoder = decoder_of(fresh.config)
     fresh.pretrained = tuple(part for part in fresh.pretrained if part != "decoder")
     return fresh

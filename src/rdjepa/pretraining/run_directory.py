@@ -18,8 +18,12 @@ from rdjepa.pretraining.dataset import Dataset
 
 
 def append(path: Path, record: Mapping) -> None:
-    """Append one record as a line of JSON."""
-    with path.open("a") as file:
+    """Append one record as a line of JSON.
+
+    Raises:
+        OutputError: the disk is full, or the path cannot be written.
+    """
+    with writing(path), path.open("a") as file:
         file.write(json.dumps(record) + "\n")
         file.flush()
         os.fsync(file.fileno())  # a state that is saved later counts on these lines

@@ -17,6 +17,7 @@ from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.device import autocast
 from rdjepa.models.rdjepa import RDJEPA, ModelConfig, build
 from rdjepa.models.replay import Replayed
+from rdjepa.models.seeds import seeded
 from rdjepa.pretraining import objectives
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch
@@ -63,8 +64,7 @@ class TrainingState:
         self.preset, self.config, self.device, self.step = preset, config, device, 0
         self.engine, self.ranks, self.curves = engine, ranks, ""
         self.start = start.fingerprint if start else ""
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(config.seed)
+        with seeded(config.seed):
             fresh = build(model or preset)
             config.targets.require_fitting(fresh.config.side)
             check_start(start, fresh.config, config.objective)
@@ -84,8 +84,10 @@ class TrainingState:
         alone = self.engine.replays and ranks.size == 1
         self.replayed = Replayed(self._outcome, self.objective.trainable()) if alone else None
         self.names = [n for n, p in self.objective.named_parameters() if p.requires_grad]
+        trained = self.objective.trainable()
+        fused = not any(map(torch.is_complex, trained))  # the fused one takes no complex weights
         self.optimizer = torch.optim.AdamW(
-            self.objective.trainable(), lr=config.peak, betas=config.betas, weight_decay=config.weight_decay, fused=True
+            trained, lr=config.peak, betas=config.betas, weight_decay=config.weight_decay, fused=fused
         )
 
     def update(self, parts: Sequence[Batch]) -> dict[str, float]:

@@ -327,6 +327,7 @@ def _adapted(
         return api.adapt(
             start,
             learned,
+            steps=api.AUTO,
             config=profile.adapt,
             normalizer=normalizer,
             rehearse=rehearsed,
