@@ -49,7 +49,7 @@ def test_blocks_of_a_page_run_one_after_the_other(page, narrow, request, tmp_pat
     (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")  # pages read its results
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    namespace: dict = {}
+    namespace: dict = {"__name__": "__main__"}  # as in a script
     for block in PROGRAMS[page]:
         if named := FILE.match(block):
             (tmp_path / f"{named[1]}.py").write_text(block)

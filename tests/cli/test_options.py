@@ -6,7 +6,7 @@ import pytest
 
 from rdjepa import api, demo
 from rdjepa.adaptation import export
-from rdjepa.cli import about, curve, data, look, options, pretrain, study
+from rdjepa.cli import about, curve, look, options, pretrain, study
 from rdjepa.data import trajectory
 from rdjepa.errors import ArgumentError
 from rdjepa.evaluation.probe import ProbeConfig
@@ -55,7 +55,6 @@ def test_names_in_help_are_those_that_are_known(shown, known):
         ),
         (pretrain.probe, {"train": ProbeConfig.train, "test": ProbeConfig.test}),
         (study.run, {"cache": Supply.limit / study.GIB}),
-        (data.build, {"splits": ",".join(trajectory.SPLITS)}),
     ],
 )
 def test_defaults_of_commands_are_those_of_what_they_call(command, known):
@@ -65,7 +64,7 @@ def test_defaults_of_commands_are_those_of_what_they_call(command, known):
 
 
 def test_names_are_separated_by_commas_and_at_least_one_is_needed():
-    assert options.names_in(" a, b,") == ["a", "b"]
+    assert options.names_in(" a, b,") == options.names_in("a", "b,") == ["a", "b"]
     with pytest.raises(ArgumentError, match="separated by commas"):
         options.names_in(" , ")
 

@@ -39,6 +39,8 @@ def test_plan_run_status_export(monkeypatch, capsys, tmp_path, brief_nano):
     assert "0 done, 1 kept" in capsys.readouterr().out
     assert not run(monkeypatch, "status", *where)
     assert "1 done, 0 running, 0 failed, 0 waiting" in capsys.readouterr().out
+    assert not run(monkeypatch, "status", *where, "--only", "forecaster=extrapolation")
+    assert "1 done, 0 running, 0 failed, 1 waiting" in capsys.readouterr().out
     assert not run(monkeypatch, "export", "--root", tmp_path / "root", "--out", tmp_path / "out")
     assert len(json.loads((tmp_path / "out" / "records.json").read_text())["records"]) == 1
     another = ("heldout", "--root", tmp_path / "other", "--only", ONLY.replace("persistence", "extrapolation"))
@@ -47,6 +49,12 @@ def test_plan_run_status_export(monkeypatch, capsys, tmp_path, brief_nano):
     assert not run(monkeypatch, "tables", "heldout", *both, "--out", tmp_path / "report")
     rows = (tmp_path / "report" / "all-forecasters.csv").read_text()
     assert "persistence" in rows and "extrapolation" in rows
+    capsys.readouterr()
+    for verb in ("tables", "figures", "report"):
+        assert run(monkeypatch, verb, "boundary", *both, "--out", tmp_path / "none") == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert f"in {tmp_path / 'root'}, {tmp_path / 'other'}, got none" in said
+        assert f"rdjepa study run boundary --profile nano --root {tmp_path / 'root'}" in said
 
 
 def test_a_failed_cell_is_status_1(monkeypatch, capsys, tmp_path, brief_nano):

@@ -1,7 +1,9 @@
 """Jobs come back with their positions, and one that fails does not take the others with it."""
 
+import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -101,6 +103,36 @@ def test_an_interrupt_waits_until_workers_have_started():
     assert started == [True]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+MASKED = """
+import signal
+from rdjepa.data.parallel import completed
+
+def masked(number):
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+if __name__ == "__main__":
+    with completed(masked, [(0,), (1,)], "ab", workers=2) as results:
+        print(sorted(results))
+"""
+
+
+def test_workers_leave_an_interrupt_to_the_process_that_started_them(tmp_path):
+    (tmp_path / "script.py").write_text(MASKED)  # a fresh process: the first worker is what used to differ
+    ran = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True, timeout=300)
+    assert ran.stdout.strip() == "[(0, True), (1, True)]", ran.stderr
+
+
+def test_workers_that_a_script_starts_as_it_is_imported_by_one_are_refused(monkeypatch):
+    monkeypatch.setattr(multiprocessing.current_process(), "_inheriting", True, raising=False)
+    with (
+        pytest.raises(ArgumentError, match="starts its workers under if __name__ == '__main__':"),
+        completed(square, [(1,), (2,)], "ab", workers=2),
+    ):
+        pass
+    with completed(square, [(1,), (2,)], "ab") as results:
+        assert list(results) == [(0, 1), (1, 4)]
 
 
 @pytest.mark.parametrize("address", ["nowhere://x", "nobody.invalid:8786"])

@@ -13,6 +13,7 @@ from rdjepa.errors import StudyError
 from rdjepa.io import sealed
 from rdjepa.study import collect, registry
 from rdjepa.study.cell import identifier
+from rdjepa.study.directory import Directory
 
 COLUMNS = "study profile system k support_seed forecaster regime metric horizon trajectory value run"
 
@@ -298,8 +299,19 @@ def test_exported_rows_of_other_runs_are_refused(tmp_path, finished):
 
 
 def test_nothing_to_collect_names_the_command(tmp_path):
-    with pytest.raises(StudyError, match="rdjepa study run"):
+    with pytest.raises(StudyError, match="rdjepa study run STUDY --root"):
         collect.collect(tmp_path / "nowhere")
+
+
+def test_a_study_without_a_finished_cell_is_one_and_is_joined_to_others(tmp_path, finished, brief):
+    Directory(tmp_path / "begun").claim(brief.name, brief.settings())
+    assert collect.read_records(tmp_path / "begun") == []
+    for read in (collect.collect, collect.curve, collect.spectra, collect.records):
+        assert read(tmp_path / "begun").empty
+    collect.export([tmp_path / "begun", finished], tmp_path / "joined")
+    collect.export(finished, tmp_path / "alone")
+    for read in (collect.collect, collect.curve, collect.spectra):
+        pd.testing.assert_frame_equal(read(tmp_path / "joined"), read(tmp_path / "alone"))
 
 
 def test_a_root_that_no_file_system_takes_is_refused():

@@ -1,6 +1,11 @@
 """A study directory."""
 
-from rdjepa.study.directory import RECORD, Directory
+import errno
+import os
+
+import pytest
+
+from rdjepa.study.directory import RECORD, Directory, differing
 
 
 def test_what_a_killed_writer_of_a_cell_left_is_replaced(tmp_path):
@@ -20,3 +25,28 @@ def test_a_cell_is_running_while_it_is_locked(tmp_path):
         with Directory(tmp_path).lock("0123") as again:
             assert not again
     assert not directory.is_running("0123")
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
+def test_nothing_is_known_to_run_in_a_directory_that_may_only_be_read(tmp_path, monkeypatch, number):
+    directory, opened = Directory(tmp_path), os.open
+    with directory.lock("0123"):
+        pass
+    (tmp_path / "locks" / "0123.lock").touch()  # as a process that was killed leaves it
+
+    def refuse(path, flags, *rest, **others):
+        if flags & (os.O_WRONLY | os.O_RDWR) and str(path).endswith(".lock"):
+            raise OSError(number, os.strerror(number))
+        return opened(path, flags, *rest, **others)
+
+    monkeypatch.setattr(os, "open", refuse)
+    assert not directory.is_running("0123")
+    monkeypatch.undo()
+    assert not directory.is_running("0123")
+
+
+def test_settings_that_differ_are_named_one_by_one():
+    first = {"adapt": {"steps": 2_000, "clip": 1.0, "seed": 0}, "test": 30, "curve": [1, 5]}
+    second = {"adapt": {"steps": 500, "clip": 1.0}, "test": 30, "curve": [1]}
+    assert differing(first, first) == []
+    assert differing(first, second) == ["adapt.seed", "adapt.steps", "curve"]

@@ -294,9 +294,25 @@ def test_a_directory_of_another_version_is_refused(tmp_path, brief, two_cells):
 
 
 def test_other_settings_of_a_profile_are_refused(finished, brief, two_cells):
-    for other in (replace(brief, test=2), replace(brief, adapt=replace(brief.adapt, steps=2))):
-        with pytest.raises(StudyError, match=r"got other (test|adapt); choose another --root"):
-            study.run(finished, two_cells, other)
+    both = replace(brief, adapt=replace(brief.adapt, steps=2, precision="bfloat16"))
+    for other, words in (
+        (replace(brief, test=2), "test; choose another --root"),
+        (both, "adapt.precision, adapt.steps; give the same --precision and --steps, or choose another --root"),
+    ):
+        for action in (study.run, study.status, study.missing_cells):
+            with pytest.raises(StudyError, match=f"got other {words}"):
+                action(finished, two_cells, other)
+
+
+def test_another_checkpoint_is_refused_also_where_nothing_is_computed(tmp_path, brief):
+    pretrained, network = (study.cells("heldout", [*LAMBDA, f"forecaster={name}"]) for name in ("rd-jepa", "fno"))
+    directory = Directory(tmp_path)
+    directory.claim(brief.name, brief.settings())
+    directory.claim(f"{brief.name}/rd-jepa", {"checkpoint": "0" * 64})
+    for action in (study.run, study.status, study.missing_cells):
+        with pytest.raises(StudyError, match="got other checkpoint; give the same --model, or choose another --root"):
+            action(tmp_path, pretrained, brief)
+    assert study.missing_cells(tmp_path, network, brief) == network  # they start from none
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])

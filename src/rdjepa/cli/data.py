@@ -21,10 +21,12 @@ Base = Annotated[Path, typer.Argument(help="Dataset directory with a manifest.")
 def build(
     out: Annotated[Path, typer.Option(help="Dataset directory; what is whole there is kept.")] = Path("datasets"),
     systems: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(help="Names of systems, or .py files that define one, separated by commas; all by default."),
     ] = None,
-    splits: Annotated[str, typer.Option(help="Splits, separated by commas.")] = ",".join(SPLITS),
+    splits: Annotated[
+        list[str] | None, typer.Option(help=f"Splits, separated by commas. [default: {','.join(SPLITS)}]")
+    ] = None,
     scale: Annotated[float, typer.Option(help="Share of the paper's counts, rounded up; 1 is all 11,625.")] = 1.0,
     count: Annotated[
         int | None, typer.Option(help="At most this many of every split and regime; a family has up to 10,000.")
@@ -39,8 +41,8 @@ def build(
     with progress("simulate") as update:
         built = dataset.build_dataset(
             out,
-            systems_=protocol.SYSTEMS if systems is None else names_in(systems),
-            splits=names_in(splits),
+            systems_=names_in(*systems) if systems else protocol.SYSTEMS,
+            splits=names_in(*splits) if splits else SPLITS,
             scale=scale,
             count=count,
             workers=workers,
@@ -84,12 +86,14 @@ def verify(base: Base) -> None:
 @app.command()
 def card(
     base: Base,
-    systems: Annotated[str | None, typer.Option(help="Systems, separated by commas; all there by default.")] = None,
+    systems: Annotated[
+        list[str] | None, typer.Option(help="Systems, separated by commas; all there by default.")
+    ] = None,
 ) -> None:
     """Write a card and a contact sheet for every system: equation, ranges, numerics, counts, rejections, errors."""
     from rdjepa.study import dataset
 
-    names = None if systems is None else names_in(systems)
+    names = names_in(*systems) if systems else None
     with progress("cards") as update:
         paths = dataset.write_cards(base, names, update)
     for path in paths:

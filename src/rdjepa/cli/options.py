@@ -4,6 +4,7 @@ The names are repeated here because the modules that define them import torch or
 A test compares each with its definition.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -83,13 +84,14 @@ Borders = Annotated[
     typer.Option(help=f"What the model sees beyond the borders of the fields: {', '.join(BORDERS)}; zeros by default."),
 ]
 Field = Annotated[
-    str | None, typer.Option(help="Arrays of a file with several: a path in it, or one for each component, as u,v.")
+    list[str] | None,
+    typer.Option(help="Arrays of a file with several: a path in it, or one for each component, as u,v."),
 ]
 Axes = Annotated[
     str | None,
     typer.Option(help='Order of axes, as "t y x c" or "b t c y x": trajectories, frames, rows, columns, components.'),
 ]
-Components = Annotated[str | None, typer.Option(help="One or two components, by position or name, as 0,2.")]
+Components = Annotated[list[str] | None, typer.Option(help="One or two components, by position or name, as 0,2.")]
 Interval = Annotated[float | None, typer.Option(help="Time between frames, in place of the times in the data.")]
 Length = Annotated[float | None, typer.Option(help="Side length of the domain.")]
 Boundary = Annotated[
@@ -106,9 +108,9 @@ Scheduler = Annotated[
 
 
 def reading_of(
-    field: str | None,
+    field: Sequence[str] | None,
     axes: str | None,
-    components: str | None,
+    components: Sequence[str] | None,
     interval: float | None,
     length: float | None,
     boundary: str | None,
@@ -117,9 +119,10 @@ def reading_of(
     """Return the options about data as the `Reading` that they stand for."""
     from rdjepa.data.readers import Reading
 
-    chosen = None if components is None else tuple(names_in(components))
+    arrays = ",".join(field) if field else None
+    chosen = tuple(names_in(*components)) if components else None
     distances: Any = None if spacing is None else _numbers_in(spacing)
-    return Reading(field, axes, chosen, interval, length, boundary=boundary, spacing=distances)
+    return Reading(arrays, axes, chosen, interval, length, boundary=boundary, spacing=distances)
 
 
 def stride_of(text: str) -> int | str:
@@ -161,12 +164,13 @@ def _numbers_in(text: str) -> tuple[float, ...]:
         raise ArgumentError(f"expected numbers separated by commas, got {text!r}; give them as 0.5,0.8") from error
 
 
-def names_in(text: str) -> list[str]:
-    """Split a text into names at its commas.
+def names_in(*texts: str) -> list[str]:
+    """Split texts into names at their commas.
 
     Raises:
         ArgumentError: there is none.
     """
+    text = ",".join(texts)
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise ArgumentError(f"expected names separated by commas, got {text!r}; give at least one")

@@ -20,7 +20,8 @@ def pretrain(
         "runs/pretrain"
     ),
     systems: Annotated[
-        str | None, typer.Option(help="Systems to train on, separated by commas; the paper's five sources by default.")
+        list[str] | None,
+        typer.Option(help="Systems to train on, separated by commas; the paper's five sources by default."),
     ] = None,
     trajectories: Annotated[
         int | None, typer.Option(min=1, help="Pool trajectories of each system, the first ones; all by default.")
@@ -43,7 +44,7 @@ def pretrain(
     ] = "predictive-latent",
     start: Annotated[str | None, typer.Option(help="Pretrained model to go on from; fresh weights by default.")] = None,
     without: Annotated[
-        str | None, typer.Option(help=f"Parts to leave out, separated by commas, among {', '.join(PARTS)}.")
+        list[str] | None, typer.Option(help=f"Parts to leave out, separated by commas, among {', '.join(PARTS)}.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the newest valid state in --out.")] = False,
     stop_at: Annotated[int | None, typer.Option(min=1, help="Save and stop at this step; --resume goes on.")] = None,
@@ -71,7 +72,7 @@ def pretrain(
     from rdjepa.pretraining import processes
     from rdjepa.pretraining.engine import Engine, fastest
 
-    chosen: dict[str, Any] = {} if systems is None else {"systems": names_in(systems)}
+    chosen: dict[str, Any] = {"systems": names_in(*systems)} if systems else {}
     suited = fastest(device_named(device), accumulate)
     engine = Engine(compile or suited.compile, accumulate, frames or suited.frames)
     leads = processes.environment().leads
@@ -85,7 +86,7 @@ def pretrain(
             ema=ema,
             objective=objective,
             start=start,
-            without=() if without is None else names_in(without),
+            without=names_in(*without) if without else (),
             trajectories=trajectories,
             engine=engine,
             resume=resume,
@@ -106,7 +107,7 @@ def probe(
     ] = Path("datasets"),
     out: Annotated[Path | None, typer.Option(help="Directory for probes.json and probes.md.")] = None,
     systems: Annotated[
-        str | None, typer.Option(help="Systems, separated by commas; the eight periodic ones by default.")
+        list[str] | None, typer.Option(help="Systems, separated by commas; the eight periodic ones by default.")
     ] = None,
     train: Annotated[int, typer.Option(min=5, help="Pool trajectories of each system to fit on.")] = 60,
     test: Annotated[int, typer.Option(min=2, help="Test trajectories of each system and regime.")] = 20,
@@ -120,7 +121,7 @@ def probe(
     from rdjepa.models.device import device_named
     from rdjepa.systems import named
 
-    names = ProbeConfig.systems if systems is None else [named(name) for name in names_in(systems)]
+    names = [named(name) for name in names_in(*systems)] if systems else ProbeConfig.systems
     config = ProbeConfig(tuple(names), train, test)
     pretrained = load(model)
     with progress("probe") as update:

@@ -45,9 +45,10 @@ Precision = Annotated[
 ]
 Steps = Annotated[int | None, typer.Option(help="Updates of every cell; the profile's own by default.")]
 Only = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
-        help="Cells with key=value,... (system, k, support_seed, forecaster, change, group); values of one key add up."
+        help="Cells with key=value,... (system, k, support_seed, forecaster, change, group); values of one key add up. "
+        "May be repeated."
     ),
 ]
 Data = Annotated[Path | None, typer.Option(help="Dataset to read; what it lacks is simulated.")]
@@ -207,7 +208,7 @@ def tables(name: Name, profile_name: ProfileName = None, roots: Roots = None, ou
     from rdjepa.study.report import learning, write
 
     with _joined(roots) as root:
-        rows, records, spectra = _results(name, profile_name, root)
+        rows, records, spectra = _results(name, profile_name, root, roots or [ROOT])
         write.write_tables(rows, records, spectra, out, name)
         learning.write_curve(collect.curve(root, name, rows["profile"].iloc[0]), out, registry.get(name).title)
     console.print(f"tables in {out}")
@@ -221,7 +222,7 @@ def figures(name: Name, profile_name: ProfileName = None, roots: Roots = None, o
     from rdjepa.study.report import write
 
     with _joined(roots) as root:
-        rows, records, spectra = _results(name, profile_name, root)
+        rows, records, spectra = _results(name, profile_name, root, roots or [ROOT])
         write.write_figures(rows, records, spectra, collect.examples(root), out, name)
     console.print(f"figures in {out}")
 
@@ -234,13 +235,13 @@ def report(name: Name, profile_name: ProfileName = None, roots: Roots = None, ou
     from rdjepa.study.report import write
 
     with _joined(roots) as root:
-        rows, records, spectra = _results(name, profile_name, root)
+        rows, records, spectra = _results(name, profile_name, root, roots or [ROOT])
         write.write_report(rows, records, spectra, collect.examples(root), out, name)
     console.print(f"report in {out}")
 
 
-def _conditions(only: str | None) -> list[str]:
-    return [] if only is None else only.split(",")
+def _conditions(only: Sequence[str] | None) -> list[str]:
+    return [condition for each in only or () for condition in each.split(",")]
 
 
 def _profile(name: str, profile_name: str | None, device: str, **given: Any) -> Any:
@@ -276,8 +277,8 @@ def _joined(roots: Sequence[Path] | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _results(name: str, profile_name: str | None, root: Path) -> tuple[Any, Any, Any]:
-    """Return rows, records and spectra of one study at one profile, as pandas tables."""
+def _results(name: str, profile_name: str | None, root: Path, given: Sequence[Path]) -> tuple[Any, Any, Any]:
+    """Return rows, records and spectra of one study at one profile, as pandas tables; `given` are the user's roots."""
     from rdjepa.study import collect, registry
 
     if profile_name is None:
@@ -285,8 +286,8 @@ def _results(name: str, profile_name: str | None, root: Path) -> tuple[Any, Any,
     rows = collect.collect(root, name, profile_name)
     if rows.empty:
         raise StudyError(
-            f"expected finished cells of {name} at {profile_name} in {root}, got none; make some with: "
-            f"rdjepa study run {name} --profile {profile_name} --root {root}"
+            f"expected finished cells of {name} at {profile_name} in {', '.join(map(str, given))}, got none; make some "
+            f"with: rdjepa study run {name} --profile {profile_name} --root {given[0]}"
         )
     records = collect.records(root)
     return rows, records[records["id"].isin(rows["run"])], collect.spectra(root, name, profile_name)

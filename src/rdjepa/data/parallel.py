@@ -2,10 +2,12 @@
 
 import contextlib
 import logging
+import multiprocessing
 import re
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from multiprocessing import resource_tracker
 from typing import Any
 
 from rdjepa import extensions, memory
@@ -20,11 +22,17 @@ def check_workers(workers: int | None, scheduler: str | None) -> None:
     """Check who is to compute, before anything is written.
 
     Raises:
-        ArgumentError: fewer than one worker or more than any machine has, no address, or one that does not answer.
+        ArgumentError: fewer than one worker or more than any machine has, no address, one that does not answer, or
+            a script without `if __name__ == "__main__":`, which its own workers would run again.
     """
     if workers is not None and not 1 <= workers <= MOST_WORKERS:
         raise ArgumentError(
             f"expected at least one worker and at most {MOST_WORKERS}, got {workers}; correct --workers"
+        )
+    if (workers or 1) > 1 and getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise ArgumentError(
+            "expected a script that starts its workers under if __name__ == '__main__':, got one that every worker "
+            "runs again when it imports it; move the call there, and leave above it what is defined and registered"
         )
     if scheduler is not None and not ADDRESS.fullmatch(scheduler):
         raise ArgumentError(f"expected the address of a scheduler as tcp://host:port, got {scheduler!r}; correct it")
@@ -167,6 +175,7 @@ def _interrupts_later() -> Iterator[None]:
         yield
         return
     received: list[int] = []
+    resource_tracker.ensure_running()  # the first worker would start it, which unblocks the signal
     handler = signal.signal(signal.SIGINT, lambda number, _: received.append(number))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:

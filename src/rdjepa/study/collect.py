@@ -27,7 +27,7 @@ from rdjepa.io import sealed
 from rdjepa.io.atomic import write_arrays, write_bytes
 from rdjepa.study import registry
 from rdjepa.study.cell import CURVE, EXAMPLE, ROWS, SPECTRA, Cell, Record, checked, read_record
-from rdjepa.study.directory import RECORD, Directory
+from rdjepa.study.directory import RECORD, STUDY, Directory, differing
 from rdjepa.study.fingerprints import but_precision
 from rdjepa.study.plan import select
 
@@ -126,7 +126,7 @@ def read_records(root: Path | str) -> list[Record]:
         StudyError: see `collect`.
     """
     root = usable_path(root, "a study directory")
-    if _has_cells(root):
+    if _is_study(root):
         Directory(root).read()
         found = [read_record(path.parent) for path in sorted((root / "cells").glob(f"[!.]*/{RECORD}"))]
     else:
@@ -148,7 +148,7 @@ def _read_export(root: Path) -> Export:
     if not path.is_file():
         raise StudyError(
             f"expected a study directory or exported rows in {root}, got neither; make some with: "
-            f"rdjepa study run heldout --root {root}"
+            f"rdjepa study run STUDY --root {root}"
         )
     kinds: Any = list[Record] | Export  # early versions wrote the list alone
     found = sealed.read(path, kinds, "export the study again", StudyError)
@@ -248,7 +248,7 @@ def _table(
     root = Path(root)
     if study is not None:
         registry.get(study)  # refuses an unknown one
-    if _has_cells(root):
+    if _is_study(root):
         belonging = [record for record in found if _belongs(record, study, profile)]
         table = _of_cells(root, belonging, name).reindex(columns=columns)
     else:
@@ -352,7 +352,7 @@ def _refuse_mixtures(found: Iterable[Record]) -> None:
             raise StudyError(
                 f"expected one run of {Cell(**content['cell'])} at {record['profile']}, got cells/{first['id']} of "
                 f"{first['created']} and cells/{second['id']} of {second['created']}, which differ in "
-                f"{_differing(first['identity'], second['identity'])}; move one of the two folders away"
+                f"{', '.join(differing(first['identity'], second['identity']))}; move one of the two folders away"
             )
         cells[name] = record
         # What must agree depends on the scope: test set and statistics over all cells of a profile, the updates over
@@ -375,17 +375,6 @@ def _refuse_mixtures(found: Iterable[Record]) -> None:
                 )
 
 
-def _differing(first: dict[str, Any], second: dict[str, Any]) -> str:
-    """Return the keys of two identities whose values differ, down to single settings."""
-    found = []
-    for key in sorted(first.keys() | second.keys()):
-        one, other = first.get(key), second.get(key)
-        if isinstance(one, dict) and isinstance(other, dict):
-            found += [f"{key}.{name}" for name in sorted(one.keys() | other.keys()) if one.get(name) != other.get(name)]
-        elif one != other:
-            found.append(key)
-    return ", ".join(found)
-
-
-def _has_cells(root: Path) -> bool:
-    return (root / "cells").is_dir()
+def _is_study(root: Path) -> bool:
+    """Return whether this is a study directory, also one without a finished cell, and not an export."""
+    return (root / "cells").is_dir() or (root / STUDY).is_file()

@@ -10,6 +10,7 @@ data/, statistics/, timings.json   trajectories, field statistics and step times
 """
 
 import contextlib
+import errno
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -25,6 +26,7 @@ from rdjepa.io.atomic import write_bytes, writing
 
 FORMAT, VERSION = "rdjepa-study", 2
 STUDY, RECORD = "study.json", "record.json"
+OPTIONS = {"adapt.steps": "--steps", "adapt.precision": "--precision", "checkpoint": "--model"}  # that set them
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,12 @@ class Directory:
             return False
         known, wanted = self.read().profiles.get(profile), sealed.plain(settings)
         if known is not None and known != wanted:
-            other = ", ".join(k for k in sorted(known.keys() | wanted.keys()) if known.get(k) != wanted.get(k))
+            other = differing(known, wanted)
+            options = [OPTIONS[key] for key in other if key in OPTIONS]
+            remedy = f"give the same {' and '.join(options)}, or " if options else ""
             raise StudyError(
-                f"expected the settings of profile {profile} that {self.root} was begun with, got other {other}; "
-                "choose another --root"
+                f"expected the settings of profile {profile} that {self.root} was begun with, got other "
+                f"{', '.join(other)}; {remedy}choose another --root"
             )
         return known is not None
 
@@ -115,9 +119,17 @@ class Directory:
         return (self.pretraining(identifier) / RECORD).is_file()
 
     def is_running(self, identifier: str) -> bool:
-        """Return whether a process computes a cell or pretraining now, here or where the locks are shared."""
+        """Return whether a process computes a cell or pretraining now, here or where the locks are shared.
+
+        In a directory that may only be read nothing is known to run: a lock is asked for by writing.
+        """
         path = self._lock(identifier)
-        return path.exists() and not _acquired(FileLock(path), release=True)
+        try:
+            return path.exists() and not _acquired(FileLock(path), release=True)
+        except OSError as error:
+            if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+                return False
+            raise
 
     @contextlib.contextmanager
     def lock(self, identifier: str) -> Iterator[bool]:
@@ -169,6 +181,18 @@ class Directory:
 
     def _lock(self, identifier: str) -> Path:
         return self.root / "locks" / f"{identifier}.lock"
+
+
+def differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
+    """Return the keys of two settings or identities whose values differ, as "adapt.steps" down to single settings."""
+    found = []
+    for key in sorted(first.keys() | second.keys()):
+        one, other = first.get(key), second.get(key)
+        if isinstance(one, dict) and isinstance(other, dict):
+            found += [f"{key}.{name}" for name in sorted(one.keys() | other.keys()) if one.get(name) != other.get(name)]
+        elif one != other:
+            found.append(key)
+    return found
 
 
 def _acquired(lock: BaseFileLock, *, release: bool = False) -> bool:

@@ -1,6 +1,7 @@
 """The cells of a study, in the order in which they are computed, and the pretrainings that they start from (S3.1)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rdjepa import systems
 from rdjepa.data.splits import coinciding_seeds
@@ -9,6 +10,7 @@ from rdjepa.forecasters import registry as forecasters
 from rdjepa.study import changes, pretrainings, protocol, registry
 from rdjepa.study.cell import Cell
 from rdjepa.study.directory import Directory
+from rdjepa.study.fingerprints import checkpoint_fingerprint
 from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
 
@@ -83,6 +85,25 @@ def select(every: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
             raise StudyError(f"expected {key} among {', '.join(known)}, got {value!r}; name one of them")
         wanted.setdefault(key, set()).add(value)
     return [cell for cell in every if all(str(getattr(cell, key)) in values for key, values in wanted.items())]
+
+
+def pretrained(cells: Iterable[Cell]) -> list[str]:
+    """Return the forecasters that start from the checkpoint of the profile."""
+    names = dict.fromkeys(cell.forecaster for cell in cells)
+    return [name for name in names if changes.find(name) is None and forecasters.get(name).pretrained]
+
+
+def settings(cells: Iterable[Cell], profile: Profile) -> dict[str, dict[str, Any]]:
+    """Return what study.json holds of a run, by the name of its entry, all of it taken before any is written.
+
+    The checkpoint is recorded by forecaster, not by profile: forecasters without pretraining run with any or none.
+
+    Raises:
+        CheckpointError: the checkpoint is missing or of another size.
+    """
+    weights = {name: checkpoint_fingerprint(profile, forecasters.get(name).keeps_decoder) for name in pretrained(cells)}
+    found = {profile.name: profile.settings()}
+    return found | {f"{profile.name}/{name}": {"checkpoint": each} for name, each in weights.items()}
 
 
 def needed(directory: Directory, cells: Sequence[Cell], profile: Profile) -> list[Pretraining]:

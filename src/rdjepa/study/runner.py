@@ -1,6 +1,6 @@
 """Compute the missing cells of a study and the pretrainings that they start from, and report the progress (S3.1)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -10,7 +10,6 @@ import torch
 
 from rdjepa.data.parallel import check_workers, completed
 from rdjepa.errors import CheckpointError, OutputError, StudyError
-from rdjepa.forecasters import registry as forecasters
 from rdjepa.io.checkpoint import read_sources, shipped
 from rdjepa.models.device import device_named
 from rdjepa.progress import Progress
@@ -19,8 +18,8 @@ from rdjepa.study.attempts import BUSY, DONE, KEPT, compute_cell, pretrain
 from rdjepa.study.cell import Cell, Record, identity
 from rdjepa.study.collect import read_records
 from rdjepa.study.directory import Directory
-from rdjepa.study.fingerprints import checkpoint_fingerprint, identifier, shared_identifier
-from rdjepa.study.plan import cells, needed, select, starts_of
+from rdjepa.study.fingerprints import identifier, shared_identifier
+from rdjepa.study.plan import cells, needed, pretrained, select, settings, starts_of
 from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
 from rdjepa.study.status import Status, status
@@ -33,9 +32,13 @@ def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile, know
     """Return the cells that are not finished in a study directory, which need not exist, nor among known records.
 
     Of those the precision of training may be another.
+
+    Raises:
+        StudyError: a directory of another version, or begun with other settings or another checkpoint.
     """
     directory, finished = Directory(root), {shared_identifier(record["identity"]) for record in known}
-    directory.check(profile.name, profile.settings())
+    for name, own in settings(plan, profile).items():
+        directory.check(name, own)
     contents = {cell: identity(cell, profile) for cell in plan}
     return [
         cell
@@ -52,7 +55,7 @@ def take_statistics(supply: Supply, missing: Sequence[Cell], profile: Profile, k
     """
     names = list(dict.fromkeys(cell.system for cell in missing))
     supply.take_statistics(known, names)
-    with nullcontext() if _pretrained(missing) else suppress(CheckpointError):  # what starts from no model needs none
+    with nullcontext() if pretrained(missing) else suppress(CheckpointError):  # what starts from no model needs none
         supply.take_pretraining_statistics(read_sources(profile.checkpoint), names, profile.statistics)
 
 
@@ -109,7 +112,8 @@ def run(
         limit: bytes of simulated trajectories to keep in `root`.
         known: another study directory or an export: its cells are not computed again, and field statistics are taken
             from their records.
-        workers: local processes; one for each GPU, or one, when None. A single one computes in this process.
+        workers: local processes; one for each GPU, or one, when None. A single one computes in this process;
+            several import the script that calls this, which has to do so under `if __name__ == "__main__":`.
         scheduler: address of a running Dask scheduler, used instead of local processes.
         device: "auto", "cpu", "cuda"; several GPUs are shared out among the workers.
         progress: called with the number done, their total and a text: first for trajectories, then for cells.
@@ -163,21 +167,11 @@ def _refuse_untrained(plan: Sequence[Cell]) -> None:
         )
 
 
-def _pretrained(cells: Iterable[Cell]) -> list[str]:
-    """Return the forecasters that start from the checkpoint of the profile."""
-    names = dict.fromkeys(cell.forecaster for cell in cells)
-    return [name for name in names if changes.find(name) is None and forecasters.get(name).pretrained]
-
-
 def _claimed(directory: Directory, plan: Sequence[Cell], profile: Profile) -> Profile:
     """Enter the settings of a run into its directory; return the profile with a checkpoint that all workers find."""
-    pretrained = _pretrained(plan)
-    # The checkpoint is recorded by forecaster, not by profile: forecasters without pretraining run with any or none.
-    weights = {name: checkpoint_fingerprint(profile, forecasters.get(name).keeps_decoder) for name in pretrained}
-    directory.claim(profile.name, profile.settings())
-    for name, fingerprint in weights.items():
-        directory.claim(f"{profile.name}/{name}", {"checkpoint": fingerprint})
-    if pretrained and profile.checkpoint not in shipped():
+    for name, own in settings(plan, profile).items():
+        directory.claim(name, own)
+    if pretrained(plan) and profile.checkpoint not in shipped():
         # a worker on a cluster may run in another working directory
         return replace(profile, checkpoint=str(Path(profile.checkpoint).resolve()))
     return profile

@@ -10,7 +10,7 @@ from rdjepa.study.collect import read_records
 from rdjepa.study.cost import left, left_to_pretrain
 from rdjepa.study.directory import Directory
 from rdjepa.study.fingerprints import identifier, shared_identifier
-from rdjepa.study.plan import needed, starts_of
+from rdjepa.study.plan import needed, settings, starts_of
 from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
 
@@ -51,11 +51,13 @@ def status(root: Path | str, plan: Sequence[Cell], profile: Profile, known: Path
         known: another study directory or an export, whose cells count as finished.
 
     Raises:
-        StudyError: no study directory, one of another version, or nothing in `known`.
+        StudyError: no study directory, one of another version or begun with other settings or another checkpoint, or
+            nothing in `known`.
     """
     directory = Directory(root)
     directory.read()
-    directory.check(profile.name, profile.settings())
+    for name, own in settings(plan, profile).items():
+        directory.check(name, own)
     elsewhere = {shared_identifier(record["identity"]): record for record in (read_records(known) if known else ())}
     contents = {cell: identity(cell, profile) for cell in plan}
     found = {cell: elsewhere.get(shared_identifier(content)) for cell, content in contents.items()}
