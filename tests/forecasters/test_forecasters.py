@@ -255,3 +255,8 @@ def test_only_a_pretrained_encoder_summarizes_contexts(tiny):
             found = model.latent_summary(*model.features(context))
             assert found is not None and found.shape == (3, tiny.width)
         assert forecasters.build("scratch", "tiny").latent_summary(context) is None
+
+
+def test_spare_styles_in_a_row_differ():
+    looks = [registry.line_style(f"of-my-own-{number}", number) for number in range(35)]
+    assert len({(look["color"], look["marker"]) for look in looks}) == len(looks)

@@ -1,18 +1,21 @@
 """Rows come from cells that are what their names say, or from the few files made of them, the same way."""
 
+import hashlib
 import json
 import os
 import shutil
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from rdjepa.errors import StudyError
+from rdjepa.errors import Note, StudyError
 from rdjepa.io import sealed
+from rdjepa.io.atomic import write_arrays
 from rdjepa.study import collect, registry
-from rdjepa.study.cell import identifier
+from rdjepa.study.cell import identifier, read_record
 from rdjepa.study.directory import Directory
 
 COLUMNS = "study profile system k support_seed forecaster regime metric horizon trajectory value run"
@@ -99,6 +102,41 @@ def test_exported_examples_are_those_of_the_cells_in_half_precision(tmp_path, fi
             assert small[name].dtype == np.float32
             np.testing.assert_allclose(small[name], fields, rtol=1e-3, atol=1e-3)
     assert collect.example(tmp_path, "0" * 16) is None
+
+
+def test_fields_that_half_precision_does_not_resolve_are_exported_in_single(tmp_path, copied):
+    run = min(path.name for path in (copied / "cells").iterdir())
+    ramp = np.broadcast_to(np.linspace(0, 1, 64, dtype=np.float32)[None, None, :, None], (5, 64, 64, 2))
+    for scale, offset in ((1, 0), (1e5, 0), (1e-9, 0), (1, 300)):
+        fields = {"newest": scale * ramp[0] + offset, "reference": scale * ramp + offset}
+        content = write_arrays(copied / "cells" / run / "example.npz", **fields, forecast=ramp).read_bytes()
+        files = read_record(copied / "cells" / run)["files"] | {"example.npz": hashlib.sha256(content).hexdigest()}
+        rewrite(copied / "cells" / run, files=files)
+        out = tmp_path / f"{scale} {offset}"
+        collect.export(copied, out, [f"forecaster={read_record(copied / 'cells' / run)['forecaster']}"])
+        found = collect.example(out, run)
+        assert found is not None
+        np.testing.assert_allclose(found["reference"], fields["reference"], rtol=0, atol=scale / 256)
+        with np.load(out / "examples.npz") as arrays:
+            kinds = {name.split()[-1]: arrays[name].dtype for name in arrays}
+        assert kinds["forecast"] == "float16" and (kinds["reference"] == "float16") == ((scale, offset) == (1, 0))
+
+
+def test_an_export_says_how_many_settings_have_no_fields(tmp_path, copied):
+    folder = min((copied / "cells").iterdir())
+    identity = read_record(folder)["identity"]
+    changed = identity | {"cell": identity["cell"] | {"support_seed": 778}}
+    other = folder.with_name(identifier(changed))
+    shutil.copytree(folder, other)
+    rewrite(other, id=other.name, identity=changed, support_seed=778)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Note)
+        collect.export(copied, tmp_path / "first")
+        collect.export(tmp_path / "first", tmp_path / "again")
+        collect.export(copied, tmp_path / "second", ["support_seed=778"])
+    with pytest.warns(Note, match="1 of 1 settings are exported without example fields, such as heldout nano"):
+        collect.export(tmp_path / "first", tmp_path / "lost", ["support_seed=778"])
+    assert collect.example(tmp_path / "second", other.name) and not collect.example(tmp_path / "lost", other.name)
 
 
 def test_exported_rows_read_the_same(tmp_path, finished):

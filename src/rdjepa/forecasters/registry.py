@@ -11,7 +11,7 @@ from rdjepa.registry import Registry, path_of
 
 LAST = 1_000  # place of an entry without one
 SPARE_COLORS = ("#DDCC77", "#44AA99", "#6699CC", "#AA4466", "#4477AA")
-SPARE_MARKERS = (">", "8", "H", "1", "2")
+SPARE_MARKERS = (">", "8", "X", "d", "s", "^", "*")
 SPARE_LINES = ("-", "--", "-.", ":")
 
 
@@ -115,15 +115,21 @@ def in_print() -> list[str]:
     return [entry.name for entry in sorted(_REGISTERED, key=lambda entry: (not entry.trained, entry.place))]
 
 
-def line_style(name: str) -> dict[str, str]:
-    """Return color, marker and line style of a forecaster, also of one that is not registered here."""
+def line_style(name: str, number: int | None = None) -> dict[str, str]:
+    """Return color, marker and line style of a forecaster, also of one that is not registered here.
+
+    Args:
+        name: of the forecaster.
+        number: which spare style it has where it has none of its own; by default its place among the registered ones,
+            or a checksum of its name. As many in a row as there are pairs of spare colors and markers differ.
+    """
     known = _REGISTERED.find(name)
-    # A checksum of the name, unlike `hash`, gives the same style in every process.
-    number = names().index(name) if known else zlib.crc32(name.encode())
+    if number is None:  # a checksum, unlike `hash`, gives the same style in every process
+        number = names().index(name) if known else zlib.crc32(name.encode())
     color, marker, line = (known.color, known.marker, known.line) if known else ("", "", "")
     return {
         "color": color or SPARE_COLORS[number % len(SPARE_COLORS)],
-        "marker": marker or SPARE_MARKERS[number % len(SPARE_MARKERS)],
+        "marker": marker or SPARE_MARKERS[number // len(SPARE_COLORS) % len(SPARE_MARKERS)],
         "ls": line or SPARE_LINES[number % len(SPARE_LINES)],
     }
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rdjepa.checks import usable_path
-from rdjepa.errors import StudyError, first_line
+from rdjepa.errors import Note, StudyError, first_line, warn
 from rdjepa.io import sealed
 from rdjepa.io.atomic import write_arrays, write_bytes
 from rdjepa.study import registry
@@ -158,8 +158,9 @@ def _read_export(root: Path) -> Export:
 def export(roots: Path | str | Sequence[Path | str], out: Path | str, only: Sequence[str] = ()) -> None:
     """Write the rows, curves, spectra, records and example fields of a study as five small files.
 
-    Names are stored as categories, values in single precision, and of the example fields, in half precision, those of
-    the first support selection, which figures show.
+    Names are stored as categories, values in single precision, and of the example fields those of the first support
+    selection, which figures show, in half precision where it resolves them. A note says how many settings have none:
+    an export that is read keeps those of its own first selection alone.
 
     Args:
         roots: study directory, or directory that `export` wrote; several, as of several machines, are joined, and a
@@ -221,14 +222,36 @@ def _examples(found: Sequence[Record], origin: Mapping[str, Path]) -> dict[str, 
     """Return the fields of the first support selection of every setting, what its cells share once."""
     arrays: dict[str, np.ndarray] = {}
     shown, example = set(), {root: examples(root) for root in set(origin.values())}
+    settings = {record["id"]: _setting(record) for record in found}
     for record in sorted(found, key=lambda record: record["support_seed"]):
-        setting = tuple(value for key, value in _cell_of(record).items() if key != "support_seed")
+        setting = settings[record["id"]]
         fields = None if setting in shown else example[origin[record["id"]]](record["id"])
         if fields is not None:
             shown.add(setting)
-            arrays[f"{record['id']} forecast"] = fields["forecast"].astype(np.float16)
-            arrays |= {f"{_window(record)} {name}": fields[name].astype(np.float16) for name in SHARED}
+            arrays[f"{record['id']} forecast"] = _shortened(fields["forecast"])
+            arrays |= {f"{_window(record)} {name}": _shortened(fields[name]) for name in SHARED}
+    lost = sorted(set(settings.values()) - shown)
+    if lost:
+        warn(
+            f"{len(lost)} of {len(set(settings.values()))} settings are exported without example fields, such as "
+            f"{' '.join(map(str, lost[0]))}; figures show fields of cells that are exported from their study directory",
+            Note,
+        )
     return arrays
+
+
+def _shortened(fields: np.ndarray) -> np.ndarray:
+    """Return fields (..., C) in half precision if it resolves a 256th of every component's range, else as they are."""
+    components = tuple(range(fields.ndim - 1))
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large for it becomes infinite
+        half = fields.astype(np.float16)
+        wrong = np.abs(half - fields).max(components)
+    return half if (wrong <= np.ptp(fields, components) / 256).all() else fields
+
+
+def _setting(record: Record) -> tuple[Any, ...]:
+    """Return the coordinates of a cell but its support selection."""
+    return tuple(value for key, value in _cell_of(record).items() if key != "support_seed")
 
 
 def _cell_of(record: Record) -> dict[str, Any]:

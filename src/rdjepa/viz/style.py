@@ -1,5 +1,6 @@
 """Style of figures for print: width, font sizes, logarithmic axes, panel letters."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,11 +58,12 @@ def new_figure(**settings: Any) -> Figure:
 def logarithmic(axis: Any) -> None:
     """Make an axis (`axes.xaxis` or `axes.yaxis`) logarithmic, with plain numbers at 1, 2 and 5 of every decade.
 
-    Where the axis spans less than a factor of 3, every multiple of a power of ten has a number.
+    Where the axis spans less than a factor of 3, every multiple of a power of ten has a number, and above a factor of
+    100 the powers alone have one.
     """
     getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=20))  # by default a short axis of many decades has none
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}" if _power(value) or not _wide(axis) else ""))
     axis.set_minor_locator(LogLocator(subs=range(1, 10)))
     axis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if _narrow(axis) else ""))
 
@@ -69,6 +71,15 @@ def logarithmic(axis: Any) -> None:
 def _narrow(axis: Any) -> bool:
     low, high = sorted(axis.get_view_interval())
     return high < 3 * low
+
+
+def _wide(axis: Any) -> bool:
+    low, high = sorted(axis.get_view_interval())
+    return high > 100 * low
+
+
+def _power(value: float) -> bool:
+    return math.isclose(math.log10(value), round(math.log10(value)), abs_tol=1e-9)
 
 
 def letter(panel: Any, text: str) -> None:

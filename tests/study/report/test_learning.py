@@ -48,6 +48,15 @@ def test_a_table_has_a_column_per_weights_and_updates_and_marks_the_lowest(curve
     assert ours[0].text == "11.00 ± 1.41"
 
 
+def test_systems_are_in_the_order_of_tables(curve, tmp_path):
+    both = pd.concat([curve, curve.assign(system="lambda-omega"), curve.assign(system="of-my-own")])
+    found = learning.means(both)
+    assert list(dict.fromkeys(found["system"])) == ["lambda-omega", "barkley", "of-my-own"]
+    assert [names[0] for names, _ in learning.table(found).rows[::2]] == ["Lambda–Omega", "Barkley", "of-my-own"]
+    learning.write_curve(both, tmp_path, "Held out")
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "curve.csv"), found, check_dtype=False)
+
+
 def test_files_are_written_and_an_empty_curve_writes_none(curve, tmp_path):
     paths = learning.write_curve(curve, tmp_path, "Held out")
     assert {path.name for path in paths} >= {"curve.md", "curve.csv", "curve.pdf", "curve.png"}

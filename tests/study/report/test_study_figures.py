@@ -4,9 +4,9 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from rdjepa.forecasters import registry as forecasters
-from rdjepa.study import registry
-from rdjepa.study.report import charts, field_panels, summary
-from rdjepa.study.report.figures import FIGURES, source_scaling, spectra, transfer_errors
+from rdjepa.study import changes, registry
+from rdjepa.study.report import charts, field_panels, labels, summary
+from rdjepa.study.report.figures import FIGURES, source_scaling, spectra, transfer_errors, transfer_fields
 from rdjepa.study.report.material import Material
 from rdjepa.viz import style
 
@@ -82,17 +82,66 @@ def test_spectra_show_energies_of_one_budget(heldout, made_example):
 def test_the_transect_runs_along_the_row_that_varies_most():
     calm = np.zeros((5, 8, 8, 2))
     calm[-1, 6, ::2, 0] = 1.0
-    figure = Figure()
-    assert field_panels.horizon_strip(figure.subfigures(), {"reference": calm, "forecast": calm}, "t") == 6
-    axes = figure.subplots()
-    field_panels.transect(axes, {"rd-jepa": {"reference": calm, "forecast": calm + 1}, "fno": None}, 6)
-    assert [np.asarray(line.get_ydata())[0] for line in axes.lines] == [1.0, 2.0]
+    known = {"reference": calm, "forecast": calm + 1}
+    for name, lost in (("rd-jepa", "fno"), ("fno", "rd-jepa")):
+        figure = Figure()
+        examples = {name: known, lost: None}
+        assert field_panels.horizon_strip(figure.subfigures(), examples, [name], "t") == 6
+        axes = figure.subplots()
+        field_panels.transect(axes, examples, [name], 6)
+        assert [np.asarray(line.get_ydata())[0] for line in axes.lines] == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("name", ["figure-4", "scratch-fields"])
+def test_a_setting_without_fields_is_told_from_one_without_results(name, heldout):
+    rows, _, energies = heldout
+    few = summary.prepare(rows[rows["system"].isin(["barkley", "oregonator"])])
+    made = Material.of(summary.run_values(few), energies, lambda run: None, "heldout")
+    drawn = FIGURES[name].draw(made)
+    texts = [text.get_text() for axes in drawn.get_axes() for text in axes.texts]
+    assert texts.count("fields not kept") == 2 * texts.count("not computed") > 0
+
+
+def test_the_reference_is_shown_where_rd_jepa_has_no_fields(heldout, made_example):
+    rows, _, energies = heldout
+    ours = set(rows[rows["forecaster"] == "rd-jepa"]["run"])
+    made = Material.of(
+        summary.run_values(summary.prepare(rows)), energies, lambda run: None if run in ours else made_example(run),
+        "heldout",
+    )  # fmt: skip
+    drawn = transfer_fields(made)
+    texts = [text.get_text() for axes in drawn.get_axes() for text in axes.texts]
+    assert texts == ["fields not kept"] * len(made.systems)
+    assert sum(bool(axes.images) for axes in drawn.get_axes()) == 3 * len(made.systems)
+
+
+def test_reductions_that_nothing_is_known_of_are_named():
+    axes = Figure().subplots()
+    charts.reduction_bars(axes, {}, ["barkley"], 1, "rd-jepa", ["fno"], "relative_l2")
+    assert [text.get_text() for text in axes.texts] == ["not computed"]
+
+
+def test_points_of_one_budget_or_none_are_whole(source, made_example):
+    rows, _, energies = source
+    few = rows[rows["k"] == rows["k"].min()]
+    made = Material.of(summary.run_values(summary.prepare(few)), energies, made_example, "source")
+    for axes in source_scaling(made).get_axes():
+        if not axes.images:
+            low, high = axes.get_xlim()
+            ticks = axes.get_xticks()
+            assert low < ticks.min() < ticks.max() < high
+            assert axes.get_xlabel() != "horizon h" or (low, high) == pytest.approx((0.8, 5.2))
 
 
 def test_colors_of_forecasters_are_told_apart():
     """Distinct color or marker and line for every forecaster, and luminance apart for those of the paper's figures."""
     looks = [forecasters.line_style(name) for name in forecasters.names()]
     assert len({look["color"] for look in looks}) == len({look["marker"] for look in looks}) == len(looks)
+
+
+def test_changes_of_the_ablation_are_told_apart():
+    looks = [(look["color"], look["marker"]) for look in map(labels.look, changes.names())]
+    assert len(set(looks)) == len(looks)
 
 
 def test_files_are_vector_and_picture(tmp_path):

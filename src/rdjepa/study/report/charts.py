@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
 
-from rdjepa.forecasters.registry import line_style
-from rdjepa.study.report.labels import label, registered
+from rdjepa.study.report.labels import label, look, registered
 from rdjepa.viz.style import logarithmic
 
 HORIZONS = ("1", "2", "3", "4", "5")
@@ -21,6 +20,7 @@ def by_horizon(axes: Any, known: Known, system: str, k: int, forecasters: Sequen
     places = {name: [(system, k, name, "relative_l2", h, "all") for h in HORIZONS] for name in forecasters}
     _lines(axes, known, places, [int(h) for h in HORIZONS])
     axes.set_xticks([int(h) for h in HORIZONS])
+    axes.set_xlim(int(HORIZONS[0]) - 0.2, int(HORIZONS[-1]) + 0.2)
     logarithmic(axes.yaxis)
 
 
@@ -30,7 +30,8 @@ def by_budget(axes: Any, known: Known, system: str, budgets: Sequence[int], fore
     _lines(axes, known, places, budgets)
     for axis in (axes.xaxis, axes.yaxis):
         logarithmic(axis)
-    axes.set_xticks(budgets)
+    axes.set_xticks(budgets, [str(k) for k in budgets])
+    axes.set_xlim(budgets[0] / 1.2, budgets[-1] * 1.2)
 
 
 def reduction_bars(
@@ -42,9 +43,13 @@ def reduction_bars(
         results = [known.get((system, k, f"{subject}/{name}", metric, "mean", "all")) for system in systems]
         means, deviations = ([100 * r[key] if r else math.nan for r in results] for key in ("mean", "sd"))
         positions = np.arange(len(systems)) + (number - (len(against) - 1) / 2) * width
-        axes.bar(positions, means, width * 0.92, color=line_style(name)["color"], label=label("forecaster", name))
+        axes.bar(positions, means, width * 0.92, color=look(name)["color"], label=label("forecaster", name))
         axes.errorbar(positions, means, deviations, fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
-    axes.axhline(0, color="black", lw=0.6)
+    if any((system, k, f"{subject}/{name}", metric, "mean", "all") in known for system in systems for name in against):
+        axes.axhline(0, color="black", lw=0.6)
+    else:
+        missing(axes)
+        axes.set(xlim=(-0.5, len(systems) - 0.5), yticks=[])
     axes.set_xticks(range(len(systems)), [label("system", system) for system in systems])
     axes.tick_params(axis="x", length=0)
     axes.set_ylabel(f"reduction of\n{label('metric', metric)} error (%)")
@@ -60,7 +65,7 @@ def dots(
         shown = [(row + offset, r["mean"], r["sd"]) for row, r in enumerate(results) if r]
         if shown:
             rows, means, deviations = (np.array(column, dtype=float) for column in zip(*shown, strict=True))
-            points = line_style(name) | {"ls": "none"}
+            points = look(name) | {"ls": "none"}
             axes.errorbar(
                 means, rows, xerr=_below(means, deviations), label=label("forecaster", name), elinewidth=0.8, **points
             )
@@ -115,7 +120,7 @@ def spectrum(axes: Any, spectra: pd.DataFrame, forecasters: Sequence[str]) -> No
     axes.plot(reference.index, reference, color="black", lw=1.6, label="Reference")
     for name in found:
         error = means.loc[name, "error"]
-        axes.plot(error.index, error, label=label("forecaster", name), **line_style(name) | {"marker": ""})
+        axes.plot(error.index, error, label=label("forecaster", name), **look(name) | {"marker": ""})
     largest = float(means.max(axis=None))
     axes.set_yscale("log")
     # the energy of a smooth reference falls by many more decades, which would flatten the lines of the errors
@@ -123,9 +128,10 @@ def spectrum(axes: Any, spectra: pd.DataFrame, forecasters: Sequence[str]) -> No
     logarithmic(axes.xaxis)
 
 
-def missing(axes: Any) -> None:
-    """Write "not computed" into a panel without results."""
-    axes.text(0.5, 0.5, "not computed", ha="center", va="center", color="0.5", transform=axes.transAxes)
+def missing(axes: Any, computed: bool = False) -> None:
+    """Write into a panel why it is empty: not computed, or computed but without the fields that it would show."""
+    text = "fields not kept" if computed else "not computed"
+    axes.text(0.5, 0.5, text, ha="center", va="center", color="0.5", transform=axes.transAxes)
 
 
 def legend(figure: Any, axes: Any, **place: Any) -> None:
@@ -152,7 +158,7 @@ def _lines(axes: Any, known: Known, places: dict[str, list[tuple]], x: Sequence[
         if results:
             means, deviations = (np.array([r[key] for _, r in results], dtype=float) for key in ("mean", "sd"))
             bars = {"elinewidth": 0.8, "capsize": 1.5, "yerr": _below(means, deviations)}
-            axes.errorbar([at for at, _ in results], means, label=label("forecaster", name), **bars, **line_style(name))
+            axes.errorbar([at for at, _ in results], means, label=label("forecaster", name), **bars, **look(name))
     if not axes.lines:
         missing(axes)
 

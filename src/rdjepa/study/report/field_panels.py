@@ -1,14 +1,13 @@
 """Forecast fields beside their references: the qualitative figures of the paper (Figures 2 and 4)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from rdjepa.forecasters.registry import line_style
 from rdjepa.study.registry import PAPER
 from rdjepa.study.report.charts import missing
-from rdjepa.study.report.labels import label, short_label
+from rdjepa.study.report.labels import label, look, short_label
 from rdjepa.viz.style import ERROR_COLORS, FIELD_COLORS
 
 SHOWN_HORIZONS = (1, 3, 5)
@@ -55,8 +54,14 @@ def comparison_grid(panel: Any, find: Find, systems: Sequence[str], k: int, fore
         axis.set_title(title, fontsize=7)
 
 
-def horizon_strip(panel: Any, example: Example | None, title: str) -> int:
-    """Draw reference above forecast of the first component at h = 1, 3 and 5, with one scale.
+def horizon_strip(panel: Any, examples: Mapping[str, Example | None], computed: Collection[str], title: str) -> int:
+    """Draw reference above RD-JEPA's forecast of the first component at h = 1, 3 and 5, with one scale.
+
+    Args:
+        panel: subfigure to draw on.
+        examples: by forecaster; each has the same reference.
+        computed: forecasters with results, so that their fields, where there are none, were not kept.
+        title: above the panel.
 
     Returns:
         Index of the grid row along which the last reference varies most, marked by a dashed line, for `transect`.
@@ -67,13 +72,18 @@ def horizon_strip(panel: Any, example: Example | None, title: str) -> int:
         empty(axis)
     axes[0, 0].set_ylabel("Reference")
     axes[1, 0].set_ylabel(label("forecaster", PAPER[0]))
+    example = examples.get(PAPER[0])
+    known = next((each for each in (example, *examples.values()) if each is not None), None)
     if example is None:
-        missing(axes[0, 1])
+        missing(axes[1, 1], PAPER[0] in computed)
+    if known is None:
+        missing(axes[0, 1], bool(computed))
         return 0
-    reference, forecast = example["reference"][..., 0], example["forecast"][..., 0]
+    reference = known["reference"][..., 0]
+    shown = [reference] if example is None else [reference, example["forecast"][..., 0]]
     row = int(reference[-1].var(axis=1).argmax())
     for column, h in enumerate(SHOWN_HORIZONS):
-        for axis, fields in zip(axes[:, column], (reference, forecast), strict=True):
+        for axis, fields in zip(axes[:, column], shown, strict=False):
             shade = field(axis, fields[h - 1], float(reference.min()), float(reference.max()))
         axes[1, column].set_xlabel(f"h = {h}")
     axes[0, -1].axhline(row, color="white", lw=2.0)
@@ -84,8 +94,11 @@ def horizon_strip(panel: Any, example: Example | None, title: str) -> int:
     return row
 
 
-def transect(axes: Any, examples: Mapping[str, Example | None], row: int) -> None:
-    """Plot the first component along one grid row at the longest horizon: reference in black, a line per forecaster."""
+def transect(axes: Any, examples: Mapping[str, Example | None], computed: Collection[str], row: int) -> None:
+    """Plot the first component along one grid row at the longest horizon: reference in black, a line per forecaster.
+
+    Arguments as for `horizon_strip`.
+    """
     known = [example for example in examples.values() if example is not None]
     if known:
         truth = known[0]["reference"][-1, row, :, 0]
@@ -93,10 +106,10 @@ def transect(axes: Any, examples: Mapping[str, Example | None], row: int) -> Non
         axes.plot(x, truth, color="black", lw=1.4, label="Reference")
         for name, example in examples.items():
             if example is not None:
-                line = line_style(name) | {"marker": ""}
+                line = look(name) | {"marker": ""}
                 axes.plot(x, example["forecast"][-1, row, :, 0], label=label("forecaster", name), **line)
     else:
-        missing(axes)
+        missing(axes, bool(computed))
         axes.set_yticks([])
     axes.set(xlabel="x / L", xlim=(0, 1))
 

@@ -81,7 +81,7 @@ def source_scaling(found: Material) -> Any:
     figure: Any = canvas.Figure(figsize=(style.WIDTH, 7.4))
     top, middle, bottom = figure.subfigures(3, 1, height_ratios=[1, 1.5, 0.85])
     style.letter(top, "a")
-    panels = top.subplots(1, len(found.budgets), sharey=True)
+    panels = top.subplots(1, len(found.budgets), sharex=True, sharey=True)
     for axes, k in zip(panels, found.budgets, strict=True):
         charts.by_horizon(axes, found.known, "all", k, PAPER)
         axes.set(title=f"K = {k}", xlabel="horizon h")
@@ -118,8 +118,10 @@ def transfer_fields(found: Material, forecasters: Sequence[str] = PAPER[:2]) -> 
     style.letter(bottom, "b")
     panels = bottom.subplots(1, len(found.systems))
     for strip, axes, system in zip(top.subfigures(1, len(found.systems)), panels, found.systems, strict=True):
-        row = field_panels.horizon_strip(strip, found.find(system, k, "rd-jepa"), label("system", system))
-        field_panels.transect(axes, {name: found.find(system, k, name) for name in forecasters}, row)
+        examples = {name: found.find(system, k, name) for name in forecasters}
+        computed = [name for name in forecasters if found.has(system, k, name)]
+        row = field_panels.horizon_strip(strip, examples, computed, label("system", system))
+        field_panels.transect(axes, examples, computed, row)
         axes.set_title(f"{label('system', system)}, h = 5")
     panels[0].set_ylabel("u")
     handles, names = max((axes.get_legend_handles_labels() for axes in panels), key=lambda pair: len(pair[1]))

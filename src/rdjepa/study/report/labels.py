@@ -44,6 +44,12 @@ def short_label(forecaster: str) -> str:
     return forecasters.get(forecaster).short if forecaster in forecasters.names() else forecaster
 
 
+def look(forecaster: str) -> dict[str, str]:
+    """Return color, marker and line style of a forecaster or a change; changes differ by their place."""
+    known = changes.names()
+    return forecasters.line_style(forecaster, known.index(forecaster) if forecaster in known else None)
+
+
 def heading(dimension: str) -> str:
     """Return the column heading of a dimension."""
     return _HEADINGS.get(dimension, dimension)

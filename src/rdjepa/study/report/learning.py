@@ -6,10 +6,9 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from rdjepa.forecasters.registry import line_style
 from rdjepa.io.atomic import write_bytes
 from rdjepa.study.report import charts
-from rdjepa.study.report.labels import label, ordered
+from rdjepa.study.report.labels import label, look, ordered
 from rdjepa.study.report.sheet import MISSING, Sheet, Text, markdown
 from rdjepa.viz import style
 
@@ -28,14 +27,17 @@ def means(curve: pd.DataFrame) -> pd.DataFrame:
         curve: what `rdjepa.study.collect.curve` returned.
 
     Returns:
-        Columns system, k, forecaster, weights, updates, mean, sd, n; errors as shares of one.
+        Columns system, k, forecaster, weights, updates, mean, sd, n; errors as shares of one, systems in the order of
+        tables.
     """
     chosen = curve[curve["metric"] == METRIC].astype({"value": "float64"})
     setting = ["system", "k"]
     names = chosen.groupby(setting, observed=True)["forecaster"].transform("nunique")
     having = chosen.groupby([*setting, "support_seed"], observed=True)["forecaster"].transform("nunique")
     runs = chosen[names == having].groupby([*PLACE, "support_seed"], observed=True)["value"].mean()
-    return runs.groupby(level=PLACE, observed=True).agg(mean="mean", sd="std", n="size").reset_index()
+    found = runs.groupby(level=PLACE, observed=True).agg(mean="mean", sd="std", n="size").reset_index()
+    places = {name: place for place, name in enumerate(ordered("system", found["system"]))}
+    return found.sort_values("system", key=lambda names: names.map(places), kind="stable", ignore_index=True)
 
 
 def table(found: pd.DataFrame) -> Sheet:
@@ -105,7 +107,7 @@ def _figure(found: pd.DataFrame) -> Figure:
                 continue
             for (name, weights), curve in part.groupby(["forecaster", "weights"], sort=False, observed=True):
                 solid = {"ls": "-", "label": label("forecaster", str(name))} if weights == "averaged" else {"ls": ":"}
-                panel.plot(curve["updates"], 100 * curve["mean"], **(line_style(str(name)) | solid))
+                panel.plot(curve["updates"], 100 * curve["mean"], **(look(str(name)) | solid))
             panel.set(xscale="log", yscale="log", title=f"{label('system', str(system))}, K = {k}")
             style.logarithmic(panel.yaxis)
     drawn = [[panel for panel in part if panel.axison] for part in (*axes, *axes.T)]  # in every line and column

@@ -79,3 +79,7 @@ class Material:
         """Return the example fields of the first support selection of a setting, if there are any."""
         result = self.known.get((system, k, forecaster, "relative_l2", "mean", "all"))
         return self.examples(result["runs"].split()[0]) if result else None
+
+    def has(self, system: str, k: int, forecaster: str) -> bool:
+        """Return whether a setting has results, with or without example fields."""
+        return (system, k, forecaster, "relative_l2", "mean", "all") in self.known
