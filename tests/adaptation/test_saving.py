@@ -23,9 +23,9 @@ def movie(seed):
     return np.random.default_rng(seed).standard_normal((20, 16, 16, 2)).astype(np.float32)
 
 
-def adapt(support, **settings):
+def adapt(support, steps: Any = 1, **settings):
     model = forecasters.build("fno", Config(width=4, layers=1, modes=4, readout=4, grid=16), seed=0)
-    return rdjepa.adapt(model, support, **{"steps": 1, "device": "cpu"} | settings)
+    return rdjepa.adapt(model, support, steps=steps, device="cpu", **settings)
 
 
 def test_the_calibration_is_in_it_and_under_its_checksum(tmp_path):

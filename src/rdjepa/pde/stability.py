@@ -14,7 +14,7 @@ DRAWS = 30  # of diffusivities that follow from other numbers
 
 
 def fastest(system: System, regime: str) -> tuple[float, float]:
-    """Return the largest diffusivities of u and v in a regime: of its ranges, or of `DRAWS` draws without such ranges."""
+    """Return the largest diffusivities of u and v in a regime, of its ranges or, where they are derived, of draws."""
     if any(box.derive for box in system.regime(regime).boxes):
         drawn = [system.diffusivities(system.draw(seed, regime)) for seed in range(DRAWS)]
         return max(first for first, _ in drawn), max(second for _, second in drawn)

@@ -209,7 +209,9 @@ def test_py_pde(tmp_path):
     with pytest.warns(Note, match="only some sides of the domain are periodic"):
         (found,) = load(tmp_path / "a.hdf5")
     assert (found.boundary, found.spacing) == ("walls", (3 / 6, 2 / 8))
-    assert any("only some sides of the domain are periodic" in remark for remark in inspect(tmp_path / "a.hdf5").remarks)
+    assert any(
+        "only some sides of the domain are periodic" in remark for remark in inspect(tmp_path / "a.hdf5").remarks
+    )
     (squeezed,) = load(tmp_path / "a.hdf5", grid=4)
     assert squeezed.spacing == (3 / 4, 2 / 4)
 
