@@ -52,7 +52,7 @@ def test_what_is_retained_is_decided_by_the_error_without_an_update(tiny, monkey
     model, fields = rdjepa.build("tiny", seed=1), trajectory(12)
     model.pretrained = ("encoder", "predictor", "decoder")
 
-    def adapted(steps: int | None = None, given: np.ndarray = fields, **options: Any) -> Forecaster:
+    def adapted(steps: int | str = "auto", given: np.ndarray = fields, **options: Any) -> Forecaster:
         settings: dict[str, Any] = {"config": AdaptConfig(steps=3, batch=2), "base": "none"} | options
         return rdjepa.adapt(model, given, steps=steps, device="cpu", **settings)
 
