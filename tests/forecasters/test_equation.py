@@ -285,7 +285,8 @@ def test_a_context_is_fitted_once_and_no_more_are_kept_than_are_said(monkeypatch
         fits.append((type(self), len(frames)))
         return fit(self, frames, bounds)
 
-    monkeypatch.setattr(equation, "REMEMBERED", 4)
+    size = contexts[0].nbytes + 11 * fields[0].double().nbytes  # 5 frames of forecast and variance, and what is missed
+    monkeypatch.setattr(equation, "REMEMBERED", 5 * size - 1)
     monkeypatch.setattr(Equation, "_fit", counted)
     for chosen in (slice(0, 2), slice(1, 6), slice(0, 6)):
         torch.testing.assert_close(model(contexts[chosen]), plain(contexts[chosen]), atol=1e-5, rtol=1e-4)

@@ -43,7 +43,7 @@ ENOUGH = 1e-3  # of the squares: a context that an iteration improves by less is
 MARGIN = 0.1  # of the range of a component in support and context, on either side of it
 STRETCHES = 16  # of three frames, at most, in which the support is read, evenly spread
 TOGETHER = 8  # stretches in memory
-REMEMBERED = 256  # contexts
+REMEMBERED = 208 * 2**20  # bytes, of contexts and what was found for them: 256 of 64 x 64 points
 CONSTANTS = {
     "order": ORDER, "weight": WEIGHT, "iterations": ITERATIONS, "damping": DAMPING, "ridge": RIDGE, "enough": ENOUGH,
     "least": LEAST, "steps": STEPS, "margin": MARGIN, "stretches": STRETCHES,
@@ -228,7 +228,8 @@ class Remembering(Equation):
         if new:
             fitted = super().fitted(context[new])
             found |= {keys[i]: Fitted(*each) for i, *each in zip(new, *fitted, strict=True)}
-            seen.update({keys[i]: found[keys[i]] for i in new[: REMEMBERED - len(seen)]})
+            size = len(keys[0]) + sum(each[0].nbytes for each in fitted)
+            seen.update({keys[i]: found[keys[i]] for i in new[: max(REMEMBERED // size - len(seen), 0)]})
         return Fitted(*(torch.stack(each) for each in zip(*(found[key] for key in keys), strict=True)))
 
 
