@@ -41,10 +41,20 @@ def test_an_order_is_guessed_from_the_lengths(shape, order):
     assert axes.guess(shape, "here") == order
 
 
-@pytest.mark.parametrize("shape", [(10,), (64, 64), (64, 64, 2), (6, 5, 30, 64, 64), (2, 3, 5, 30, 64, 64)])
+@pytest.mark.parametrize("shape", [(10,), (30, 64, 1, 1), (6, 5, 30, 64, 64), (2, 3, 5, 30, 64, 64)])
 def test_shapes_without_a_likely_order_are_refused(shape):
     with pytest.raises(DataError, match="say the order of its axes"):
         axes.guess(shape, "here")
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (64, 48), (64, 64, 1), (64, 64, 2), (64, 64, 3), (48, 64, 4)])
+def test_a_single_frame_is_said_to_be_one(shape):
+    refused = r"expected at least 9 frames, got shape \(.*\) in here, which looks like that of a single one; "
+    for separate in (False, True):
+        with pytest.raises(DataError, match=refused):
+            axes.guess(shape, "here", separate)
+    with pytest.raises(DataError, match=refused):
+        axes.named(("lat", "lon", "channel")[: len(shape)], shape, "here")
 
 
 def test_one_component_by_itself_has_no_axis_of_components():

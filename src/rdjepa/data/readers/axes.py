@@ -6,6 +6,7 @@ Letters: b trajectories, t frames, y rows, x columns, c components, 1 an axis of
 import re
 from collections.abc import Sequence
 
+from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError, DataError
 
 NAMES = {
@@ -54,13 +55,15 @@ def named(dimensions: Sequence[str], shape: Sequence[int], place: str) -> str:
     """Return the letters of named dimensions; an unknown name is left out where there is one point only.
 
     Raises:
-        DataError: an unknown name, or two names for the same.
+        DataError: an unknown name, two names for the same, or none of frames.
     """
     letters = "".join(
         LETTER.get(str(name).lower(), "1" if points == 1 else "?")
         for name, points in zip(dimensions, shape, strict=True)
     )
     real = letters.replace("1", "")
+    if set(real) <= set("yxc"):
+        raise _single(shape, place)
     if "?" in real or len(set(real)) < len(real) or not set("tyx") <= set(real):
         raise DataError(
             f"expected dimensions with names such as time, y, x, component, got {', '.join(map(str, dimensions))} in "
@@ -82,14 +85,16 @@ def guess(shape: Sequence[int], place: str, separate: bool = False) -> str:
         separate: the array is one component by itself, so no axis is that of the components.
 
     Raises:
-        DataError: no order fits.
+        DataError: no order fits, or none has an axis of frames.
     """
     count = len(shape)
+    if count == 2 or (count == 3 and shape[-1] <= FEW):  # rows, columns and components at best
+        raise _single(shape, place)
     if not separate and count in (4, 5) and shape[-1] == 2:
         return "btyxc"[5 - count :]
     where = None if separate else _components(shape)
     rest = [n for axis, n in enumerate(shape) if axis != where]
-    if len(rest) not in (3, 4) or min(rest[-2:]) < 2 or (count == 3 and shape[-1] <= FEW):
+    if len(rest) not in (3, 4) or min(rest[-2:]) < 2:
         raise DataError(
             f"expected an array (T, H, W, C) or (B, T, H, W, C), got shape {tuple(shape)} in {place}; say the order of "
             f"its axes, {EXAMPLE}, or reorder it, for example with numpy.moveaxis"
@@ -100,6 +105,14 @@ def guess(shape: Sequence[int], place: str, separate: bool = False) -> str:
     if where is None:
         return letters
     return letters[:where] + "c" + letters[where:]
+
+
+def _single(shape: Sequence[int], place: str) -> DataError:
+    """Return what refuses an array without an axis that could be that of the frames."""
+    return DataError(
+        f"expected at least {FORECASTING.length} frames, got shape {tuple(shape)} in {place}, which looks like that of a "
+        "single one; give several on an axis of their own, as (T, H, W, C)"
+    )
 
 
 def _components(shape: Sequence[int]) -> int | None:
