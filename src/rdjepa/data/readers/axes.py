@@ -110,8 +110,8 @@ def guess(shape: Sequence[int], place: str, separate: bool = False) -> str:
 def _single(shape: Sequence[int], place: str) -> DataError:
     """Return what refuses an array without an axis that could be that of the frames."""
     return DataError(
-        f"expected at least {FORECASTING.length} frames, got shape {tuple(shape)} in {place}, which looks like that of a "
-        "single one; give several on an axis of their own, as (T, H, W, C)"
+        f"expected at least {FORECASTING.length} frames, got shape {tuple(shape)} in {place}, which looks like that of "
+        "a single one; give several on an axis of their own, as (T, H, W, C)"
     )
 
 
