@@ -208,7 +208,7 @@ def test_pdebench_diffusion_reaction(tmp_path: Path) -> None:
 
 def foreign_hdf5(path: Path) -> None:
     with h5py.File(path, "w") as file:
-        file["tensor"] = np.zeros((2, 3))
+        file["tensor"] = np.zeros(3)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,8 @@ def test_each_unknown_file_has_its_sentence(tmp_path: Path, write: Callable[[Pat
         (None, "got a NoneType"),
         ({"fields": ONE}, "got a dict"),
         ([], "expected at least one trajectory"),
-        (ONE[0], "expected an array"),
+        (ONE[0], "looks like that of a single one"),
+        (ONE[0, 0, 0], "expected an array"),
         (ONE[:8], "expected at least 9 frames"),
         (ONE > 0, "floating dtype"),
     ],
