@@ -13,6 +13,7 @@ from rdjepa.study.report.labels import label
 from rdjepa.study.report.material import Material
 from rdjepa.systems import SOURCES
 from rdjepa.viz import style
+from rdjepa.viz.figures import BLUE, GREEN, ORANGE
 
 WITH_FAMILY = len(SOURCES) + 1  # place of the point with random equations
 
@@ -29,13 +30,13 @@ def reductions(found: Material) -> Any:
     grid = figure.subplots(1, len(found.systems), sharey=True, squeeze=False)[0]
     offsets = np.linspace(-0.18, 0.18, len(found.budgets)) if len(found.budgets) > 1 else [0.0]
     for axes, system in zip(grid, found.systems, strict=True):
-        for k, offset, color in zip(found.budgets, offsets, SPARE_COLORS, strict=False):
+        for k, offset, color in zip(found.budgets, offsets, (BLUE, ORANGE, GREEN), strict=False):
             part = table[(table["system"] == system) & (table["k"] == k)] if names else table
             if len(part):
                 rows = np.array([names.index(name) for name in part["forecaster"]]) + offset
                 middle, low, high = (100 * part[name].to_numpy(float) for name in ("reduction", "low", "high"))
                 spans = np.nan_to_num(np.stack([middle - low, high - middle]))
-                axes.errorbar(middle, rows, xerr=spans, fmt="o", ms=2.5, elinewidth=0.8, color=color, label=f"K = {k}")
+                axes.errorbar(middle, rows, xerr=spans, fmt="o", ms=2.5, elinewidth=1.0, color=color, label=f"K = {k}")
         if not axes.lines:
             charts.missing(axes)
         axes.axvline(0, color="black", lw=0.6)
