@@ -235,11 +235,13 @@ def test_contexts_do_not_depend_on_each_other_whatever_their_components_and_grid
     torch.testing.assert_close(model(context), torch.cat([model(each[None]) for each in context]), atol=1e-3, rtol=1e-3)
 
 
-def test_how_many_steps_are_in_memory_does_not_matter(monkeypatch):
+def test_how_many_are_fitted_at_a_time_does_not_matter(monkeypatch):
     fields = solved_by(gray_scott, frames=12)
-    whole, context = Equation.fit([fields]), fields[None, :CONTEXT]
-    monkeypatch.setattr(equation, "TOGETHER", 5)
-    torch.testing.assert_close(Equation.fit([fields])(context), whole(context), atol=1e-6, rtol=0)
+    contexts = torch.stack([fields[i : i + CONTEXT] for i in range(5)])
+    found = Equation.fit([fields]).fitted(contexts)
+    for together in (1, 5):
+        monkeypatch.setattr(equation, "TOGETHER", together)
+        torch.testing.assert_close(Equation.fit([fields]).fitted(contexts), found, atol=1e-6, rtol=1e-5)
 
 
 def test_a_saved_one_forecasts_the_same():

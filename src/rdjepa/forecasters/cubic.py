@@ -9,7 +9,7 @@ exporters know.
 
 from collections.abc import Sequence
 from functools import cache, cached_property
-from itertools import combinations_with_replacement, pairwise
+from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import torch
@@ -145,9 +145,10 @@ def _spread(moved: Float[Tensor, "B C H C n W"], diffusion: Sequence[Tensor]) ->
 
 def _with_terms(moved: Float[Tensor, "B C H C n W"], state: Tensor, domain: Domain) -> Tensor:
     """Add what the terms of half a step give to the derivatives by their own coefficients, in place."""
-    given = terms(state, domain).transpose(2, 3).float()
-    for c in range(given.shape[1]):
-        moved[:, c, :, c].add_(given[:, c], alpha=1 / (2 * STEPS))
+    shared, own = monomials(state).transpose(1, 2).float(), _laplacian(state, domain).float()
+    for c in range(state.shape[1]):
+        moved[:, c, :, c, :-1].add_(shared, alpha=1 / (2 * STEPS))
+        moved[:, c, :, c, -1].add_(own[:, c], alpha=1 / (2 * STEPS))
     return moved
 
 
@@ -168,33 +169,25 @@ def monomials_of(components: int) -> tuple[tuple[int, ...], ...]:
 
 def monomials(fields: Float[Tensor, "B C H W"]) -> Float[Tensor, "B n-1 H W"]:
     """Return the values of the monomials; each is one of lower order times a component."""
-    found = [torch.ones_like(fields[:, :1]), fields]
-    for lower, component in _factors(fields.shape[1], fields.device):
-        found.append(found[-1].index_select(1, lower) * fields.index_select(1, component))
-    return torch.cat(found, dim=1)
+    found: dict[tuple[int, ...], Tensor] = {(): torch.ones_like(fields[:, 0])}
+    for each in monomials_of(fields.shape[1])[1:]:
+        found[each] = found[each[:-1]] * fields[:, each[-1]] if each[:-1] else fields[:, each[-1]]
+    return torch.stack(list(found.values()), dim=1)
 
 
 def terms(fields: Float[Tensor, "B C H W"], domain: Domain) -> Float[Tensor, "B C n H W"]:
     """Return the terms of each component: the monomials, and its own Laplacian, periodic or mirrored at walls."""
+    shared = monomials(fields)[:, None].expand(-1, fields.shape[1], -1, -1, -1)
+    return torch.cat([shared, _laplacian(fields, domain)[:, :, None]], dim=2)
+
+
+def _laplacian(fields: Float[Tensor, "B C H W"], domain: Domain) -> Float[Tensor, "B C H W"]:
+    """Return the second differences along both sides, added."""
     along, across = (
         _second_difference(size, domain.walls, distance, fields.device)[0]
         for size, distance in zip(fields.shape[-2:], domain.spacing, strict=True)
     )
-    shared = monomials(fields)[:, None].expand(-1, fields.shape[1], -1, -1, -1)
-    return torch.cat([shared, (along @ fields + fields @ across)[:, :, None]], dim=2)
-
-
-@cache
-def _factors(components: int, device: torch.device) -> list[tuple[Tensor, Tensor]]:
-    """Return, for each order from the second, which monomials of the one below are multiplied with which component."""
-    of_order = [[each for each in monomials_of(components) if len(each) == order] for order in range(ORDER + 1)]
-    return [
-        (
-            torch.tensor([below.index(each[:-1]) for each in these], device=device),
-            torch.tensor([each[-1] for each in these], device=device),
-        )
-        for below, these in pairwise(of_order[1:])
-    ]
+    return along @ fields + fields @ across
 
 
 @cache

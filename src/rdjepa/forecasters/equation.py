@@ -42,7 +42,7 @@ LEAST = 0.0  # of a diffusivity
 ENOUGH = 1e-3  # of the squares: a context that an iteration improves by less is left
 MARGIN = 0.1  # of the range of a component in support and context, on either side of it
 STRETCHES = 16  # of three frames, at most, in which the support is read, evenly spread
-TOGETHER = 8  # stretches in memory
+TOGETHER = 3  # stretches, and contexts on a CPU, that are fitted at a time: their derivatives stay in its cache
 REMEMBERED = 208 * 2**20  # bytes, of contexts and what was found for them: 256 of 64 x 64 points
 CONSTANTS = {
     "order": ORDER, "weight": WEIGHT, "iterations": ITERATIONS, "damping": DAMPING, "ridge": RIDGE, "enough": ENOUGH,
@@ -181,6 +181,14 @@ class Equation(Simple):
 
     def _fit(self, frames: Tensor, bounds: tuple[Tensor, Tensor]) -> tuple[Tensor, Squares]:
         """Return coefficients (B, C, n) of contexts in bounds (B, C, 1, 1), and their squares, last the support's."""
+        if frames.device.type != "cpu" or torch.compiler.is_compiling():
+            return self._fit_together(frames, bounds)
+        each = zip(frames.split(TOGETHER), *(bound.split(TOGETHER) for bound in bounds), strict=True)
+        weights, parts = zip(*(self._fit_together(part, (low, high)) for part, low, high in each), strict=True)
+        return torch.cat(weights), Squares(*map(torch.cat, zip(*parts, strict=True)))
+
+    def _fit_together(self, frames: Tensor, bounds: tuple[Tensor, Tensor]) -> tuple[Tensor, Squares]:
+        """Return what `_fit` does, of all contexts at a time."""
         center, behind = self.center.double(), WEIGHT * self.gram.double()
 
         def missed(weights: Tensor) -> Squares:
