@@ -5,6 +5,7 @@ from PIL import Image
 
 from rdjepa.forecasters import registry as forecasters
 from rdjepa.study import changes, registry
+from rdjepa.study.registry import PAPER
 from rdjepa.study.report import charts, field_panels, labels, summary
 from rdjepa.study.report.figures import FIGURES, source_scaling, spectra, transfer_errors, transfer_fields
 from rdjepa.study.report.material import Material
@@ -113,6 +114,15 @@ def test_the_reference_is_shown_where_rd_jepa_has_no_fields(heldout, made_exampl
     texts = [text.get_text() for axes in drawn.get_axes() for text in axes.texts]
     assert texts == ["fields not kept"] * len(made.systems)
     assert sum(bool(axes.images) for axes in drawn.get_axes()) == 3 * len(made.systems)
+
+
+def test_every_panel_of_the_sources_that_has_no_fields_says_why(source):
+    rows, _, energies = source
+    few = summary.prepare(rows[rows["system"] != "fitzhugh-nagumo"])
+    made = Material.of(summary.run_values(few), energies, lambda run: None, "source")
+    texts = [text.get_text() for axes in FIGURES["figure-2"].draw(made).get_axes() for text in axes.texts]
+    assert texts.count("not computed") == 2  # the components of FitzHugh-Nagumo
+    assert texts.count("fields not kept") == len(PAPER) * (len(made.systems) - 1)
 
 
 def test_reductions_that_nothing_is_known_of_are_named():

@@ -14,10 +14,16 @@ SHOWN_HORIZONS = (1, 3, 5)
 COMPONENTS = ("u", "v")
 Example = Mapping[str, np.ndarray]  # newest (H, W, C), reference and forecast (5, H, W, C), physical units
 Find = Callable[[str, int, str], Example | None]  # system, K, forecaster
+Has = Callable[[str, int, str], bool]  # the same: whether it has results
 
 
-def component_block(panel: Any, example: Example, component: int) -> None:
+def component_block(panel: Any, example: Example | None, component: int, computed: bool) -> None:
     """Draw reference, forecast and absolute error of one component, a row per horizon; each error has its own scale."""
+    if example is None:
+        axes = panel.subplots()
+        empty(axes)
+        missing(axes, computed)
+        return
     reference, forecast = (example[key][..., component] for key in ("reference", "forecast"))
     low, high = float(reference.min()), float(reference.max())
     axes = panel.subplots(len(SHOWN_HORIZONS), 3)
@@ -34,7 +40,9 @@ def component_block(panel: Any, example: Example, component: int) -> None:
         axis.set_title(f"{COMPONENTS[component]}, {title}" if title == "Reference" else title)
 
 
-def comparison_grid(panel: Any, find: Find, systems: Sequence[str], k: int, forecasters: Sequence[str]) -> None:
+def comparison_grid(
+    panel: Any, find: Find, has: Has, systems: Sequence[str], k: int, forecasters: Sequence[str]
+) -> None:
     """Draw the first component at the longest horizon: reference and forecasters, a row per system with one scale."""
     axes = panel.subplots(len(systems), 1 + len(forecasters), squeeze=False)
     for line, system in zip(axes, systems, strict=True):
@@ -47,9 +55,11 @@ def comparison_grid(panel: Any, find: Find, systems: Sequence[str], k: int, fore
             truth = known["reference"][-1, ..., 0]
             low, high = float(truth.min()), float(truth.max())
             field(line[0], truth, low, high)
-            for axis, example in zip(line[1:], examples, strict=True):
-                if example is not None:
-                    field(axis, example["forecast"][-1, ..., 0], low, high)
+        for axis, name, example in zip(line[1:], forecasters, examples, strict=True):
+            if example is not None:
+                field(axis, example["forecast"][-1, ..., 0], low, high)
+            else:
+                missing(axis, has(system, k, name))
     for axis, title in zip(axes[0], ("Reference", *(short_label(name) for name in forecasters)), strict=True):
         axis.set_title(title, fontsize=7)
 

@@ -60,14 +60,13 @@ def source_fields(found: Material) -> Any:
     top, bottom = figure.subfigures(2, 1, height_ratios=[1, 1.25])
     blocks = top.subfigures(1, 2)
     style.letter(top, "a")
-    example = found.find("fitzhugh-nagumo", k, "rd-jepa")
+    shown = "fitzhugh-nagumo", k, PAPER[0]
     for component, block in enumerate(blocks):
-        if example is not None:
-            field_panels.component_block(block, example, component)
+        field_panels.component_block(block, found.find(*shown), component, found.has(*shown))
     left, right = bottom.subfigures(1, 2, width_ratios=[1.15, 1])
     style.letter(left, "b")
     others = [system for system in found.systems if system != "fitzhugh-nagumo"]
-    field_panels.comparison_grid(left, found.find, others, k, PAPER)
+    field_panels.comparison_grid(left, found.find, found.has, others, k, PAPER)
     style.letter(right, "c")
     axes = right.subplots()
     charts.dots(axes, found.known, [*found.systems, "all"], k, PAPER, "relative_l2", "5")
