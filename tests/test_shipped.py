@@ -1,17 +1,24 @@
 """The checkpoints that come with the package: what they are made of, and that they still do what was recorded."""
 
 import json
+from functools import cache
 
 import pytest
 
 import rdjepa
 from rdjepa import api
 from rdjepa.data.statistics import Normalizer
+from rdjepa.data.store import checksum
 from rdjepa.io import checkpoint
 from rdjepa.systems import SOURCES
 
 NAMES = sorted(checkpoint.shipped())
 SYSTEMS = {"nano": {*SOURCES}, "nano-wide": {*SOURCES, "family"}}
+
+
+@cache
+def made(system):
+    return checksum(rdjepa.simulate(system, seed=3).fields)
 
 
 def manifest(name):
@@ -34,11 +41,8 @@ def test_no_held_out_system_and_no_test_or_validation_trajectory_was_trained_on(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_same_keys_make_the_trajectories_of_the_manifest(name):
-    from rdjepa.data.store import checksum
-
     for system in api.CHECKED:
-        made = checksum(rdjepa.simulate(system, seed=3).fields)
-        if made != manifest(name)["trajectories"][f"{system}/pool/id/00003"]:
+        if made(system) != manifest(name)["trajectories"][f"{system}/pool/id/00003"]:
             pytest.fail(f"{system}: another trajectory than the checkpoint was trained on")
 
 

@@ -14,7 +14,7 @@ def trials(work: Path) -> Iterator[Trial]:
     """Make a few trials of every part."""
     rng = random.Random(SEED)
     yield from damage.trials(work, SEED, 3)
-    yield from hostile.trials(work, SEED, 0.06)
+    yield from hostile.trials(work, SEED, 0.06, tuple(hostile.SHARES))
     yield from bombs.trials(work, rng, 0.02)
     yield from options.trials(work, rng, 0.004)
     yield from kills.trials(work, SEED, 0.03, ("simulate", "data build", "study run"))

@@ -14,12 +14,18 @@ try:
 except SystemExit as stopped:
     print(stopped.code, *(name for name in {heavy!r} if name in sys.modules), file=sys.stderr)
 """
-VERBS = (
-    *("systems", "new-system", "check-system", "simulate", "pretrain", "probe", "inspect", "adapt", "evaluate"),
-    *("forecast", "export", "view", "demo", "info"),
-)
-DATA = ("build", "verify", "card", "sample")
-STUDY = ("run", "plan", "status", "export", "tables", "figures", "report")
+HELPS = """
+import sys
+import typer.main
+from rdjepa.cli.main import app
+
+def helped(command, *words):
+    app([*words, "--help"], standalone_mode=False)
+    return 1 + sum(helped(each, *words, name) for name, each in getattr(command, "commands", {{}}).items())
+
+count = helped(typer.main.get_command(app))
+print(count, *(name for name in {heavy!r} if name in sys.modules), file=sys.stderr)
+"""
 
 
 def loaded(*arguments):
@@ -31,14 +37,10 @@ def loaded(*arguments):
 
 
 def test_help_of_every_command_imports_no_large_library():
-    helps = [(verb,) for verb in VERBS] + [("data", verb) for verb in DATA] + [("study", verb) for verb in STUDY]
-    code = "import sys\nfrom rdjepa.cli.main import app\n"
-    code += f"for arguments in {[(), *helps, ('data',), ('study',)]!r}:\n"
-    code += "    app([*arguments, '--help'], standalone_mode=False)\n"
-    code += f"print(*(name for name in {HEAVY!r} if name in sys.modules), file=sys.stderr)"
+    code = HELPS.format(heavy=HEAVY)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not done.stderr.strip()
-    assert done.stdout.count("Usage") == len(helps) + 3
+    count, *names = done.stderr.split()
+    assert names == [] and done.stdout.count("Usage") == int(count) > 25
 
 
 @pytest.mark.parametrize(("arguments", "allowed"), [(("systems",), []), (("systems", "oregonator"), ["sympy"])])

@@ -30,11 +30,14 @@ def mine(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert not run(monkeypatch, "new-system", "my-system")
     path = tmp_path / "my_system.py"
-    small(path)
+    small(path, (', method="rk4"', ""))  # Euler's method is compiled sooner
     return path
 
 
 def test_the_template_is_checked_shown_and_simulated_as_it_is(monkeypatch, capsys, mine):
+    assert not run(monkeypatch, "new-system", "my-system", "--out", "whole.py")
+    mine = mine.with_name("whole.py")
+    small(mine)
     assert not run(monkeypatch, "check-system", mine.name, "--draws", 1, "--seconds", 1)
     shown = capsys.readouterr().out
     for words in ("diffusive limit: 4% of 2.833", "half the step changes", "1 draws: values up to", "0 rejected"):

@@ -47,7 +47,7 @@ def test_rollout_saves_the_block_means_of_the_integrated_states():
     assert frames.dtype == np.float32
     assert np.array_equal(frames[0], np.moveaxis(block_mean(state, 8), 0, -1).astype(np.float32))
     coefficients = tuple(p[c] for c in system.kinetic_names)
-    advance = integrator("euler", 2, system.kinetics)
+    advance = integrator("euler", 2, system.kinetics, system.numerics.boundary)
     for _ in range(2):
         state = advance(state, coefficients, system.diffusivities(p), numerics.length, 0.05 / 3, 3)
     assert np.allclose(frames[2], np.moveaxis(block_mean(state, 8), 0, -1), atol=1e-6)

@@ -5,16 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from decaying import decay
 
 from rdjepa.pde import screening
 from rdjepa.pde.boundary import Boundary
 from rdjepa.pde.sampling import Box
 from rdjepa.pde.system import Coefficient, InitialCondition, Numerics, Regime, System
 from rdjepa.pde.trial import _doubled, _on_points, trial
-
-
-def decay(u, v, rate):
-    return -rate * u, -rate * v
 
 
 def explosion(u, v, rate):

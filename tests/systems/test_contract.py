@@ -31,9 +31,19 @@ DECAY = System(  # as short as a user's system can be
     screens=(Finite(),),
 )
 SYSTEMS = [*map(get, names()), DECAY]
-CELLS = [pytest.param(system, regime, id=f"{system.name}-{regime}") for system in SYSTEMS for regime in system.regimes]
+EXPLICIT = [system for system in SYSTEMS if system.numerics.laplacian != "spectral"]
 each_system = pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
-each_regime = pytest.mark.parametrize(("system", "regime"), CELLS)
+
+
+def regimes(systems):
+    """Every regime of some systems, as the arguments of a test."""
+    cells = [
+        pytest.param(system, regime, id=f"{system.name}-{regime}") for system in systems for regime in system.regimes
+    ]
+    return pytest.mark.parametrize(("system", "regime"), cells)
+
+
+each_regime = regimes(SYSTEMS)
 
 # S1.2 and S1.3 of the paper. Gray-Scott: f and k around five centers, time in units of 1000 tau.
 CENTERS = ((0.008, 0.046), (0.020, 0.056), (0.040, 0.060), (0.029, 0.057), (0.058, 0.065))
@@ -173,12 +183,10 @@ def test_equilibria_are_zeros_of_the_kinetics(system, regime):
             assert np.abs(system.reaction(u, v, p)).max() < 1e-12 * max(1, rate)
 
 
-@each_regime
+@regimes(EXPLICIT)  # spectral diffusion is exact, hence stable at any step
 def test_diffusion_is_stable_at_the_chosen_step(system, regime):
     """Euler needs dt times the largest eigenvalue below 2, four-stage Runge-Kutta below 2.785."""
     numerics = system.numerics
-    if numerics.laplacian == "spectral":
-        return  # exact, hence stable at any step
     largest = max(system.range(c, regime)[1] for c in system.diffusivity_names)
     number = STENCILS[numerics.laplacian].largest * largest * numerics.dt / numerics.grid.spacing**2
     assert number < {"euler": 2.0, "rk4": 2.785}[numerics.method]

@@ -72,10 +72,8 @@ def test_steps_are_stable_and_kinetics_slow_against_them(kind):
         assert rate * numerics.dt < 0.08
 
 
-@each_kind
+@pytest.mark.parametrize("kind", ["damped cubic", "oscillatory"])
 def test_far_out_the_polynomial_kinds_come_back(kind):
-    if kind not in ("damped cubic", "oscillatory"):
-        return
     angle = np.linspace(0, 2 * np.pi, 200)
     for p in draws(kind):
         radius = 100 * (p["u_1"] + p["v_1"])
@@ -113,11 +111,12 @@ def test_the_kinetics_are_the_equation_of_the_module():
 
 def test_one_kernel_serves_all_kinds():
     short = replace(FAMILY, numerics=replace(FAMILY.numerics, first=0.01, last=0.02, frames=2))
-    integrator.cache_clear()
+    made = []
     for seed in range(len(KINDS)):
         p = short.draw(seed)
         assert np.isfinite(rollout(short, p, short.start(p, seed).state)).all()
-    assert integrator.cache_info().misses == 1
+        made.append(integrator.cache_info().misses)
+    assert len(set(made)) == 1
 
 
 def test_initial_states_stay_within_reach():
