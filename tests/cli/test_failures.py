@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,16 @@ def failing(monkeypatch):
         monkeypatch.setattr("rdjepa.systems.names", raising)
 
     return fail
+
+
+def test_a_name_that_the_output_cannot_show_is_printed_with_escapes(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    shown = TextIOWrapper(BytesIO(), encoding="ascii", errors="strict")
+    monkeypatch.setattr(sys, "stdout", shown)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["new-system", "mine", "--out", "t\xf6.py"])
+    shown.flush()
+    assert stopped.value.code == 0 and rb"t\xf6.py" in shown.buffer.getvalue()
 
 
 def test_a_deliberate_error_is_one_sentence_and_a_traceback_only_for_debugging(capsys, failing):

@@ -5,6 +5,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -67,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """
     settings: dict[str, bool] = {}
     interrupts = Interrupts()
+    if isinstance(sys.stdout, TextIOWrapper):  # a name that it cannot show is no reason to fail after the work
+        sys.stdout.reconfigure(errors="backslashreplace")
     keep_freed_memory()
     try:
         with interrupts, warnings.catch_warnings():
