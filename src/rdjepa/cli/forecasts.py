@@ -260,9 +260,14 @@ def forecast(
     grid = adapted.model.grid if resample or back else None
     reading = adapted.reading(reading_of(field, axes, components, interval, length, boundary))
     if every:
+        total = sum(recording.count for recording in readers.recordings(data, reading))
         windows = readers.trajectories(data, minimum_frames=CONTEXT, grid=grid, reading=reading)
         with progress("forecast") as update:
-            done = forecast_all(adapted, windows, out, force=force, progress=update)
+
+            def show(number: int, _: int, name: str) -> None:
+                update(number, total, name)
+
+            done = forecast_all(adapted, windows, out, force=force, progress=show)
         console.print(f"{done.forecasts} forecasts of {done.trajectories} trajectories in {out}")
         return
     trajectories = readers.load(data, limit=2, minimum_frames=CONTEXT, grid=grid, reading=reading)

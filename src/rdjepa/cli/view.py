@@ -36,6 +36,11 @@ def view(
     refuse_overwriting(out, files, kind="page", same_kind=is_page, force=force)
     adapted = load_forecaster(files[0]) if files[0].is_file() and is_forecaster(files[0]) else None
     data = files[1:] if adapted else files
+    if resample and not adapted:
+        raise ArgumentError(
+            "expected a forecaster before the trajectories, to whose grid they are resampled, got none; name one, or "
+            "leave --resample out"
+        )
     if not data:
         raise ArgumentError(f"expected trajectories after the forecaster {files[0]}, got none; name some to forecast")
     reading = reading_of(field, axes, components, interval, length, boundary)
