@@ -78,7 +78,7 @@ def test_a_share_to_retain_is_a_number_or_left_to_the_data():
 
 def test_every_command_that_reads_data_of_others_takes_all_that_they_may_not_say():
     reading = {"field", "axes", "components", "interval", "length", "boundary", "spacing"}
-    commands = get_command(main.app).commands
+    commands = vars(get_command(main.app))["commands"]
     taken = {name: {each.name for each in command.params} & reading for name, command in commands.items()}
     assert {name for name, options in taken.items() if options} == {
         *("inspect", "first-look", "adapt", "evaluate", "forecast", "learning-curve", "view")
