@@ -5,9 +5,11 @@ import signal
 import subprocess
 import sys
 import time
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
+import torch
 
 from rdjepa.cli import main as cli
 from rdjepa.cli import study
@@ -35,6 +37,16 @@ def failing(monkeypatch):
     return fail
 
 
+def test_a_name_that_the_output_cannot_show_is_printed_with_escapes(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    shown = TextIOWrapper(BytesIO(), encoding="ascii", errors="strict")
+    monkeypatch.setattr(sys, "stdout", shown)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["new-system", "mine", "--out", "t\xf6.py"])
+    shown.flush()
+    assert stopped.value.code == 0 and rb"t\xf6.py" in shown.buffer.getvalue()
+
+
 def test_a_deliberate_error_is_one_sentence_and_a_traceback_only_for_debugging(capsys, failing):
     failing(DataError("expected a, got b; do c"))
     assert ended(capsys, "systems") == (2, "error: expected a, got b; do c\n")
@@ -47,6 +59,20 @@ def test_an_error_that_nobody_meant_is_a_bug_with_its_traceback(capsys, failing,
     failing(error)
     status, text = ended(capsys, "systems")
     assert status == 1 and "Traceback" in text and "please report it" in text.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("Unable to allocate 9 TiB"),
+        torch.cuda.OutOfMemoryError("CUDA out of memory.\nTried to allocate 9 GiB"),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
+    ],
+)
+def test_too_little_memory_is_one_sentence_and_no_bug(capsys, failing, error):
+    failing(error)
+    status, text = ended(capsys, "systems")
+    assert status == 2 and text.startswith("error: expected enough memory, got too little (") and text.count("\n") == 1
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")

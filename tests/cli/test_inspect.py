@@ -91,3 +91,14 @@ def test_what_cannot_be_read_is_one_sentence(here, capsys, arguments):
     status, _, error = run(capsys, *arguments)
     assert status == 2 and "error: expected" in error and "Traceback" not in error
     assert sorted(Path().iterdir()) == before
+
+
+def test_what_is_refused_for_its_uneven_coordinates_is_read_with_the_spacing_that_is_asked_for(here, capsys):
+    import xarray
+
+    with xarray.open_dataset("a.nc", engine="h5netcdf") as found:
+        found.assign_coords(y=X, x=X**2).to_netcdf("uneven.nc", engine="h5netcdf")
+    for command in (("inspect",), *((verb, "mine.safetensors", "--resample") for verb in ("evaluate", "forecast"))):
+        status, _, said = run(capsys, *command, "uneven.nc")
+        assert status == 2 and "expected equally spaced coordinates x" in said and "give --spacing" in said
+        assert run(capsys, *command, "uneven.nc", "--spacing", "1,1")[0] == 0

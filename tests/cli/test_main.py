@@ -1,3 +1,4 @@
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -239,8 +240,16 @@ def test_an_interrupt_says_that_the_work_is_kept(monkeypatch, capsys, tmp_path):
 
 
 def test_all_windows_of_several_files_go_into_one_file(monkeypatch, capsys, adapted):
+    seen = []
+
+    @contextlib.contextmanager
+    def progress(label):
+        yield lambda done, total, _: seen.append((done, total))
+
+    monkeypatch.setattr("rdjepa.cli.forecasts.progress", progress)
     command = ("forecast", "mine.safetensors", "nine.npy", "four.npy", "--all", "--out", "all.h5")
-    assert not run(monkeypatch, *command) and not run(monkeypatch, *command)  # its own output is replaced
+    assert not run(monkeypatch, *command) and seen == [(1, 2), (2, 2)]
+    assert not run(monkeypatch, *command)  # its own output is replaced
     assert "7 forecasts of 2 trajectories in all.h5" in capsys.readouterr().out
     assert run(monkeypatch, *command, "--start", 1) == 2
     assert "expected --all alone" in capsys.readouterr().err
@@ -279,6 +288,7 @@ def test_a_page_of_a_forecaster_and_of_data_alone(monkeypatch, capsys, adapted):
     Path("other.html").write_text("mine")
     for arguments, words in (
         (("mine.safetensors",), "after the forecaster"),
+        (("nine.npy", "--resample"), "leave --resample out"),
         (("mine.safetensors", "four.npy"), "at least 9 frames"),
         (("nine.npy", "--out", "nine.npy"), "is read here"),
         (("nine.npy", "--out", "other.html"), "--force"),

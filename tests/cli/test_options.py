@@ -3,10 +3,11 @@
 import inspect
 
 import pytest
+from typer.main import get_command
 
 from rdjepa import api, demo
 from rdjepa.adaptation import export
-from rdjepa.cli import about, curve, look, options, pretrain, study
+from rdjepa.cli import about, curve, look, main, options, pretrain, study
 from rdjepa.data import trajectory
 from rdjepa.errors import ArgumentError
 from rdjepa.evaluation.probe import ProbeConfig
@@ -73,3 +74,13 @@ def test_a_share_to_retain_is_a_number_or_left_to_the_data():
     assert (options.share_of("auto"), options.share_of("0.5")) == ("auto", 0.5)
     with pytest.raises(ArgumentError, match="expected a share to retain of a number or auto, got 'half'"):
         options.share_of("half")
+
+
+def test_every_command_that_reads_data_of_others_takes_all_that_they_may_not_say():
+    reading = {"field", "axes", "components", "interval", "length", "boundary", "spacing"}
+    commands = vars(get_command(main.app))["commands"]
+    taken = {name: {each.name for each in command.params} & reading for name, command in commands.items()}
+    assert {name for name, options in taken.items() if options} == {
+        *("inspect", "first-look", "adapt", "evaluate", "forecast", "learning-curve", "view")
+    }
+    assert all(options in (set(), reading) for options in taken.values())

@@ -206,3 +206,9 @@ def test_a_loop_of_links_is_refused(here, capsys, source, out, reason):
     (here / "folder").mkdir()
     (here / "folder" / "data.npy").write_bytes((here / "data.npy").read_bytes())
     assert f"{reason}; choose another path" in refused(capsys, "adapt", source, "--steps", "1", "--out", out)
+
+
+def test_probes_that_cannot_be_written_are_refused_before_any_is_fitted(here, capsys):
+    for out, words in (("data.npy", "a file where a directory is needed"), ("taken", "got the directory")):
+        Path("taken/probes.json").mkdir(parents=True, exist_ok=True)
+        assert words in refused(capsys, "probe", "no-such-model", "--out", out)

@@ -6,11 +6,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from rdjepa.data import acquire, store
-from rdjepa.data.build import build, require_space
+from rdjepa.data.build import build, require_space, trajectory_bytes
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import OutputError, SimulationError
 from rdjepa.systems import get
@@ -110,6 +111,17 @@ def test_killed_builds_end_with_the_same_bytes(tmp_path):
 
 
 def test_more_than_the_disk_can_hold_is_refused_before_it_is_planned(tmp_path):
-    require_space(tmp_path / "not" / "there", get("barkley"), 1)
+    require_space(tmp_path / "not" / "there", get("barkley"), Key("barkley"), 1)
     with pytest.raises(OutputError, match=r"GB of free space for 10,000,000,000 traj.*; ask for fewer"):
-        require_space(tmp_path, get("barkley"), 10**10)
+        require_space(tmp_path, get("barkley"), Key("barkley"), 10**10)
+
+
+def test_only_those_that_are_asked_for_need_no_space_again(tmp_path, make, monkeypatch):
+    free = 3 * trajectory_bytes(get("barkley")) // 2
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=free))
+    for key in (Key("barkley", "test"), Key("barkley", "pool", "id", 2)):
+        store.write(tmp_path, make(key))
+    require_space(tmp_path, get("barkley"), Key("barkley", index=1), 2)
+    for first in (Key("barkley"), Key("barkley", index=3), Key("barkley", "validation")):
+        with pytest.raises(OutputError, match="free space for 2 trajectories"):
+            require_space(tmp_path, get("barkley"), first, 2)

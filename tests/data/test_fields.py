@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -103,3 +105,9 @@ def test_a_component_that_float32_makes_coarse_is_named() -> None:
 def test_block_means_of_whole_numbers_are_not_rounded() -> None:
     fields = np.arange(16, dtype=np.uint8).reshape(1, 4, 4, 1)
     assert np.array_equal(block_means(fields, 2)[0, ..., 0], [[2.5, 4.5], [10.5, 12.5]])
+
+
+def test_times_beyond_single_precision_are_even_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        require_times(1e300 * np.arange(9), 9)

@@ -52,6 +52,13 @@ def old(tmp_path, small):
     return tmp_path
 
 
+def test_a_file_of_something_else_with_the_name_of_a_manifest_is_kept(tmp_path, small):
+    (tmp_path / manifest.MANIFEST).write_text('{"name": "a page"}')
+    with pytest.raises(DataError, match=r"manifest.json, got a damaged or foreign one .*; choose another directory"):
+        manifest.claim(tmp_path, [small])
+    assert [path.name for path in tmp_path.iterdir()] == [manifest.MANIFEST]
+
+
 def write_recipe(base, content):
     (base / manifest.RECIPE).write_text(json.dumps(content))
 

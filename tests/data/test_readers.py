@@ -286,3 +286,14 @@ def test_four_frames_of_every_kind_are_enough_where_so_many_are_asked_for(make: 
     assert load(ours, minimum_frames=CONTEXT)[0].fields.shape == short[0].shape
     with pytest.raises(DataError, match="at least 4 frames on the first axis, got 3"):
         load(short[:, 1:], minimum_frames=CONTEXT)
+
+
+def test_a_choice_of_arrays_where_they_have_no_names_is_said_to_have_no_effect(tmp_path):
+    np.save(tmp_path / "a.npy", MANY[0])
+    for source in (MANY[0], tmp_path / "a.npy"):
+        with pytest.warns(Note, match=r"--field \(field=\) chooses among named arrays, and has no effect on a source"):
+            load(source, reading=Reading(field="u"))
+    np.savez(tmp_path / "a.npz", u=MANY[0], v=MANY[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load(tmp_path / "a.npz", reading=Reading(field="u"))

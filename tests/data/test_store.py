@@ -1,5 +1,6 @@
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -65,6 +66,7 @@ def test_keys_are_listed_in_order_and_narrowed(tmp_path: Path, make: Make) -> No
         store.write(tmp_path, make(key))
     (tmp_path / "gray_scott/data/train/notes.hdf5").touch()
     (tmp_path / "gray_scott/data/other").mkdir()
+    shutil.copytree(tmp_path / "barkley", tmp_path / "barkley (1)")
     assert store.keys(tmp_path) == wanted
     assert store.keys(tmp_path, "gray_scott", "pool") == wanted[2:4]
     assert store.keys(tmp_path, split="test", regime="id") == [wanted[1], wanted[5]]

@@ -47,6 +47,12 @@ def test_every_window_counts_once_and_equally() -> None:
         assert row.value == pytest.approx(np.mean(errors), rel=1e-12)
 
 
+def test_a_metric_that_is_named_twice_counts_once() -> None:
+    assert evaluate(persistence, [trajectory()], metrics=("mse", "mse")) == evaluate(
+        persistence, [trajectory()], metrics=("mse",)
+    )
+
+
 @pytest.mark.parametrize("batch_size", [1, 5, 31, 100])
 def test_the_batch_size_changes_no_error(batch_size: int) -> None:
     cases = [trajectory(0), trajectory(1, frames=11)]

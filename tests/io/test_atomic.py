@@ -84,6 +84,20 @@ def test_what_a_killed_writer_left_is_removed_and_what_a_living_one_writes_is_no
     assert not left.exists() and all(path.exists() for path in others)
 
 
+def test_a_leftover_that_cannot_be_removed_hinders_nobody(tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    left = tmp_path / f".a.json.{atomic._HOST}-{dead.pid}.x1.part"
+    left.mkdir()  # as little to be unlinked as a file of another user in a folder that all may write to
+    assert write_bytes(tmp_path / "a.json", b"{}").read_bytes() == b"{}" and left.exists()
+
+
+def test_a_name_as_long_as_the_system_takes_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(atomic, "_HOST", "h" * 64)  # the longest one on Linux
+    for name in ("x" * 255, "\N{SNOWMAN}" * 85, "\N{GRINNING FACE}" * 63):
+        assert write_bytes(tmp_path / name, b"1").read_bytes() == b"1"
+
+
 def test_too_many_folders_and_a_loop_of_links_are_one_sentence(tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for path in (tmp_path / "loop" / "a", tmp_path.joinpath(*["a"] * 2000)):

@@ -179,6 +179,7 @@ def evaluate(
     interval: Interval = None,
     length: Length = None,
     boundary: Boundary = None,
+    spacing: Spacing = None,
     force: Force = False,
 ) -> None:
     """Measure a forecaster on unseen trajectories, beside what it is made of, persistence and extrapolation."""
@@ -189,7 +190,8 @@ def evaluate(
     if out is not None:
         refuse_overwriting(out, [forecaster, *data], kind="rows", same_kind=is_rows, force=force)
     adapted = load_forecaster(forecaster)
-    reading, metrics = reading_of(field, axes, components, interval, length, boundary), metric or METRICS
+    reading = reading_of(field, axes, components, interval, length, boundary, spacing)
+    metrics = list(dict.fromkeys(metric or METRICS))
     own = adapted.model.name
     with progress("evaluate") as update:
         rows = api.compare(adapted, data, metrics=metrics, resample=resample, reading=reading, progress=update)
@@ -241,6 +243,7 @@ def forecast(
     interval: Interval = None,
     length: Length = None,
     boundary: Boundary = None,
+    spacing: Spacing = None,
     force: Force = False,
 ) -> None:
     """Forecast the next five frames, or more, from four of one trajectory, or five from all windows of many."""
@@ -258,11 +261,16 @@ def forecast(
     refuse_overwriting(out, [forecaster, *data], kind=kind, same_kind=same_kind, force=force)
     adapted = load_forecaster(forecaster)
     grid = adapted.model.grid if resample or back else None
-    reading = adapted.reading(reading_of(field, axes, components, interval, length, boundary))
+    reading = adapted.reading(reading_of(field, axes, components, interval, length, boundary, spacing))
     if every:
+        total = sum(recording.count for recording in readers.recordings(data, reading))
         windows = readers.trajectories(data, minimum_frames=CONTEXT, grid=grid, reading=reading)
         with progress("forecast") as update:
-            done = forecast_all(adapted, windows, out, force=force, progress=update)
+
+            def show(number: int, _: int, name: str) -> None:
+                update(number, total, name)
+
+            done = forecast_all(adapted, windows, out, force=force, progress=show)
         console.print(f"{done.forecasts} forecasts of {done.trajectories} trajectories in {out}")
         return
     trajectories = readers.load(data, limit=2, minimum_frames=CONTEXT, grid=grid, reading=reading)

@@ -1,7 +1,19 @@
 """The command inspect."""
 
 from rdjepa.cli.console import console
-from rdjepa.cli.options import MODEL, Axes, Boundary, Components, Data, Field, Interval, Length, Model, reading_of
+from rdjepa.cli.options import (
+    MODEL,
+    Axes,
+    Boundary,
+    Components,
+    Data,
+    Field,
+    Interval,
+    Length,
+    Model,
+    Spacing,
+    reading_of,
+)
 
 
 def inspect(
@@ -13,13 +25,14 @@ def inspect(
     interval: Interval = None,
     length: Length = None,
     boundary: Boundary = None,
+    spacing: Spacing = None,
 ) -> None:
     """Say what data hold, how they would be read, and what adapt would do with them; nothing is written."""
     from rich.table import Table
 
     from rdjepa import api
 
-    reading = reading_of(field, axes, components, interval, length, boundary)
+    reading = reading_of(field, axes, components, interval, length, boundary, spacing)
     for source in data:
         table = Table.grid(padding=(0, 2))
         for heading, text in api.inspect(source, model=model, reading=reading).rows():

@@ -5,6 +5,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -16,7 +17,7 @@ import typer
 from rdjepa import extensions
 from rdjepa.cli import about, curve, data, export, forecasts, inspect, look, pretrain, simulation, study, view
 from rdjepa.cli.interrupts import INTERRUPTED, Interrupts
-from rdjepa.errors import Note, RdjepaError, printable
+from rdjepa.errors import Note, RdjepaError, first_line, printable
 from rdjepa.io.atomic import REFUSALS
 from rdjepa.memory import keep_freed_memory
 from rdjepa.version import __version__
@@ -67,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """
     settings: dict[str, bool] = {}
     interrupts = Interrupts()
+    if isinstance(sys.stdout, TextIOWrapper):  # a name that it cannot show is no reason to fail after the work
+        sys.stdout.reconfigure(errors="backslashreplace")
     keep_freed_memory()
     try:
         with interrupts, warnings.catch_warnings():
@@ -114,6 +117,8 @@ def _sentence(error: BaseException) -> str | None:
         return f"expected a path that can be used, got {error.filename} ({reason}); choose another, or mend it"
     if isinstance(error, OSError) and error.errno in REFUSALS:  # files have names; what is left is the standard output
         return f"expected to print what was found, got {REFUSALS[error.errno]}"
-    if isinstance(error, MemoryError):
-        return f"expected enough memory, got too little ({error}); give less at once"
+    # torch's own error on a GPU is no MemoryError, and on a processor it raises a plain RuntimeError
+    full = type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and full):
+        return f"expected enough memory, got too little ({first_line(error)}); give less at once"
     return None

@@ -114,7 +114,7 @@ def reading_of(
     interval: float | None,
     length: float | None,
     boundary: str | None,
-    spacing: str | None = None,
+    spacing: str | None,
 ) -> Any:
     """Return the options about data as the `Reading` that they stand for."""
     from rdjepa.data.readers import Reading

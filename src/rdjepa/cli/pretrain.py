@@ -10,7 +10,10 @@ from rich.table import Table
 
 from rdjepa.cli.console import console, progress
 from rdjepa.cli.options import COMPILE_MODES, FRAME_PLACES, OBJECTIVES, PARTS, PRESETS, Device, names_in
+from rdjepa.cli.outputs import refuse_overwriting
 from rdjepa.io.atomic import write_bytes
+
+PROBES = "probes.json"
 
 
 def pretrain(
@@ -121,6 +124,8 @@ def probe(
     from rdjepa.models.device import device_named
     from rdjepa.systems import named
 
+    if out is not None:  # before the work, not after
+        refuse_overwriting(out / PROBES, [], kind="probes", same_kind=lambda _: True, force=False)
     names = [named(name) for name in names_in(*systems)] if systems else ProbeConfig.systems
     config = ProbeConfig(tuple(names), train, test)
     pretrained = load(model)
@@ -133,6 +138,6 @@ def probe(
         table.add_row(*line)
     console.print(table)
     if out is not None:
-        write_bytes(out / "probes.json", json.dumps(result, indent=1).encode())
+        write_bytes(out / PROBES, json.dumps(result, indent=1).encode())
         write_bytes(out / "probes.md", probe_markdown(result["rows"]).encode())
         console.print(f"probes in {out / 'probes.md'}")

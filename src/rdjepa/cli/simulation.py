@@ -118,7 +118,7 @@ def simulate(
     system.regime(regime)
     if split not in SPLITS:
         raise ArgumentError(f"expected a split, got {split!r}; known: {', '.join(SPLITS)}")
-    require_space(out, system, count)
+    require_space(out, system, Key(system.name, split, regime, start), count)
     manifest.claim(out, [system])  # data of another equation or version of it are refused here
     keys = [Key(system.name, split, regime, start + number) for number in range(count)]
     with progress(f"simulate {name}") as update:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from rdjepa.cli.console import console
-from rdjepa.cli.options import Axes, Boundary, Components, Field, Interval, Length, Resample, reading_of
+from rdjepa.cli.options import Axes, Boundary, Components, Field, Interval, Length, Resample, Spacing, reading_of
 from rdjepa.cli.outputs import refuse_overwriting
 from rdjepa.errors import ArgumentError
 from rdjepa.io.kinds import is_forecaster
@@ -25,6 +25,7 @@ def view(
     interval: Interval = None,
     length: Length = None,
     boundary: Boundary = None,
+    spacing: Spacing = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file in --out that another command made.")] = False,
 ) -> None:
     """Write one page for the browser that plays trajectories and their forecasts; it needs no network."""
@@ -36,9 +37,14 @@ def view(
     refuse_overwriting(out, files, kind="page", same_kind=is_page, force=force)
     adapted = load_forecaster(files[0]) if files[0].is_file() and is_forecaster(files[0]) else None
     data = files[1:] if adapted else files
+    if resample and not adapted:
+        raise ArgumentError(
+            "expected a forecaster before the trajectories, to whose grid they are resampled, got none; name one, or "
+            "leave --resample out"
+        )
     if not data:
         raise ArgumentError(f"expected trajectories after the forecaster {files[0]}, got none; name some to forecast")
-    reading = reading_of(field, axes, components, interval, length, boundary)
+    reading = reading_of(field, axes, components, interval, length, boundary, spacing)
     trajectories = readers.load(
         data,
         grid=adapted.model.grid if adapted and resample else None,

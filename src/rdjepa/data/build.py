@@ -44,15 +44,22 @@ def trajectory_bytes(system: System) -> int:
     return numerics.frames * numerics.stored**2 * COMPONENTS * np.dtype(np.float32).itemsize
 
 
-def require_space(out: Path | str, system: System, count: int) -> None:
+def require_space(out: Path | str, system: System, first: Key, count: int) -> None:
     """Refuse more trajectories of a system than the disk has room for, before their keys are listed.
+
+    Args:
+        out: dataset directory.
+        system: the equation.
+        first: key of the first trajectory; the others follow by their index.
+        count: of the trajectories.
 
     Raises:
         OutputError: their fields, less those that are stored already, take more than is free.
     """
     folder = next(path for path in (Path(out).absolute(), *Path(out).absolute().parents) if path.is_dir())
-    need = (count - len(store.keys(out, system.name))) * trajectory_bytes(system)
-    free = shutil.disk_usage(folder).free
+    stored = store.keys(out, system.name, first.split, first.regime)
+    there = sum(first.index <= key.index < first.index + count for key in stored)
+    need, free = (count - there) * trajectory_bytes(system), shutil.disk_usage(folder).free
     if need > free:
         raise OutputError(
             f"expected {need / 1e9:,.0f} GB of free space for {count:,} trajectories of {system.name} in {out}, got "

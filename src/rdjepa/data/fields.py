@@ -242,7 +242,8 @@ def is_even(values: np.ndarray) -> bool:
     values = np.asarray(values)
     steps = np.diff(values.astype(np.float64))
     # they are often stored as float32, whose rounding may exceed a hundredth of a short interval
-    kind = np.float32 if (values == values.astype(np.float32)).all() else np.float64
+    with np.errstate(over="ignore"):
+        kind = np.float32 if (values == values.astype(np.float32)).all() else np.float64
     rounding = 4 * float(np.finfo(kind).eps) * float(abs(values.astype(np.float64)).max(initial=0))
     return not len(steps) or bool(np.ptp(steps) <= UNEVEN * abs(float(np.median(steps))) + rounding)
 

@@ -35,11 +35,13 @@ def claim(base: Path | str, systems: Iterable[System]) -> None:
     """Enter the systems that are about to be simulated into the recipe of `base`.
 
     Raises:
-        DataError: the directory belongs to another configuration, whose differing keys are named; or the code of a
-            system of the package no longer computes the numbers of its revision.
+        DataError: the directory belongs to another configuration, whose differing keys are named, or has a manifest of
+            something else; or the code of a system of the package no longer computes the numbers of its revision.
         OutputError: the directory cannot be written.
     """
     path, systems = Path(base) / RECIPE, list(systems)
+    if not path.exists() and (there := Path(base) / MANIFEST).exists():  # any project may have a file of this name
+        sealed.read(there, _Manifest, "choose another directory")
     stored = _read_recipes(path) if path.exists() else {}
     recipes = stored | _agreed(base, stored, systems)
     for system in systems:
@@ -116,7 +118,7 @@ def _read_recipes(path: Path) -> Recipes:
     if wrong or not stored:
         raise DataError(
             f"expected the recipes of systems in {path}, got {f'an entry {wrong[0]!r}' if wrong else 'none'}; "
-            "build the data again"
+            "move it away, and build the data again"
         )
     return stored
 
@@ -292,4 +294,4 @@ def _read(path: Path, kind: type[T]) -> T:
             f"expected {path}, got no file; make the data, or end a build that was stopped, with: rdjepa data build "
             f"--out {path.parent} and the options of before"
         )
-    return sealed.read(path, kind, "build the data again")
+    return sealed.read(path, kind, "move it away, and build the data again")

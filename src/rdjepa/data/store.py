@@ -26,6 +26,7 @@ from rdjepa.pde.system import REGIMES
 
 FOLDERS = dict(zip(SPLITS, ("train", "valid", "test"), strict=True))
 R = TypeVar("R", Trajectory, Record)
+SYSTEM_NAME = re.compile(r"[A-Za-z0-9][\w-]*")
 FILE_NAME = re.compile(rf"({'|'.join(REGIMES)})-(\d{{5,}})\.hdf5")
 
 
@@ -39,7 +40,7 @@ def path_of(data: Path | str, key: Key) -> Path:
         raise DataError(f"expected a split among {SPLITS}, got {key.split!r}; name one of them")
     if key.regime not in REGIMES:
         raise DataError(f"expected a regime among {REGIMES}, got {key.regime!r}; name one of them")
-    if not re.fullmatch(r"[A-Za-z0-9][\w-]*", key.system) or key.index < 0:
+    if not SYSTEM_NAME.fullmatch(key.system) or key.index < 0:
         raise DataError(f"expected a plain system name and an index of at least 0, got {key}; correct the key")
     return Path(data) / key.system / "data" / FOLDERS[key.split] / f"{key.regime}-{key.index:05d}.hdf5"
 
@@ -155,10 +156,11 @@ def keys(data: Path | str, system: str | None = None, split: str | None = None, 
     """
     found = []
     for path in Path(data).glob(f"{system or '*'}/data/*/*.hdf5"):
-        match = FILE_NAME.fullmatch(path.name)
-        splits = [name for name, folder in FOLDERS.items() if folder == path.parent.name]
-        if match and splits and split in (None, splits[0]) and regime in (None, match[1]):
-            found.append(Key(path.parents[2].name, splits[0], match[1], int(match[2])))
+        name, match = path.parents[2].name, FILE_NAME.fullmatch(path.name)
+        splits = [each for each, folder in FOLDERS.items() if folder == path.parent.name]
+        known = match and splits and SYSTEM_NAME.fullmatch(name)  # a copy of a folder, as "barkley (1)", is no system
+        if match and known and split in (None, splits[0]) and regime in (None, match[1]):
+            found.append(Key(name, splits[0], match[1], int(match[2])))
     return sorted(found, key=lambda k: (k.system, SPLITS.index(k.split), REGIMES.index(k.regime), k.index))
 
 

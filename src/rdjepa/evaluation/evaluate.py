@@ -161,6 +161,6 @@ def _errors(
             pair = [part[first : first + SCORED].astype(np.float64) for part in (predicted, targets)]
             for part in pair:
                 part.flags.writeable = False  # all metrics share it
-            for name in metrics:
+            for name in totals:  # each once, also one that is named twice
                 totals[name] += METRICS[name](*pair).sum(axis=0)
     return {name: total / len(starts) for name, total in totals.items()}

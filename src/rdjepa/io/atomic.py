@@ -7,7 +7,7 @@ import platform
 import re
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,7 @@ def replacing(path: Path | str) -> Iterator[Path]:
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             path.parent.mkdir(parents=True, exist_ok=True)
             _sweep(path.parent)
-            part = path.parent / f".{path.name[:64]}.{_HOST}-{os.getpid()}.{secrets.token_hex(4)}{_PART}"
+            part = path.parent / f".{path.name[:32]}.{_HOST}-{os.getpid()}.{secrets.token_hex(4)}{_PART}"
             part.touch(exist_ok=False)  # with the rights that the user gives new files
             temporary = part
             given = part.stat().st_mode
@@ -95,7 +95,8 @@ def _sweep(folder: Path) -> None:
     for leftover in folder.glob(f".*.{_HOST}-*{_PART}"):
         number = leftover.name.removesuffix(_PART).rsplit(".", 1)[0].rsplit("-", 1)[1]
         if number.isdecimal() and not _is_alive(int(number)):
-            leftover.unlink(missing_ok=True)
+            with suppress(OSError):  # of another user, in a folder that several share
+                leftover.unlink()
 
 
 def _is_alive(number: int) -> bool:

@@ -130,8 +130,8 @@ def sample(data: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
         ArgumentError: a share outside (0, 1], no data, or some at `out` already.
     """
     if not 0 < share <= 1:
-        raise ArgumentError(f"expected a share above 0 and up to 1, got {share:g}")
-    if (Path(out) / manifest.RECIPE).exists() or store.keys(out):
+        raise ArgumentError(f"expected a share above 0 and up to 1, got {share:g}; give 0.01 for one in a hundred")
+    if any((Path(out) / name).exists() for name in (manifest.RECIPE, manifest.MANIFEST)) or store.keys(out):
         raise ArgumentError(f"expected a directory without data for the sample, got some in {out}; choose another")
     groups: dict[tuple[str, str, str], list[Key]] = {}
     for key in manifest.read(data):

@@ -100,6 +100,15 @@ def test_missing_values_of_hdf5_and_zarr_are_refused(tmp_path, missing):
         load(tmp_path / "a.h5")
 
 
+@pytest.mark.parametrize(("kind", "missing"), [("u1", -9999.0), ("i2", np.nan), ("i2", 1e20)])
+def test_a_missing_value_that_whole_numbers_cannot_hold_is_none_of_them(tmp_path, kind, missing):
+    stored = (np.arange(ONE.size) % 256).reshape(ONE.shape).astype(kind)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["fields"] = stored
+        file["fields"].attrs["_FillValue"] = missing
+    assert np.array_equal(load(tmp_path / "a.h5")[0].fields, stored)
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"), [("NaN", None), ("none", "expected a number in the attribute _FillValue")]
 )

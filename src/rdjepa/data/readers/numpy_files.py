@@ -10,7 +10,7 @@ import numpy as np
 from rdjepa.data.fields import array_of
 from rdjepa.data.readers import catalog
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Recording
+from rdjepa.data.readers.recording import DAMAGED, Recording, unnamed
 from rdjepa.data.readers.sizes import DENSEST, require_held, require_memory
 from rdjepa.errors import DataError, first_line
 
@@ -22,7 +22,7 @@ def read_array(array: Any, reading: Reading) -> Iterator[Recording]:
     """Take an array in memory."""
     array = array_of(array)
     array = array if isinstance(array, np.ndarray) else np.asarray(array)
-    yield Recording.of("array", "an array in memory", [array], reading)
+    yield Recording.of("array", "an array in memory", [array], reading, remarks=unnamed(reading, "array"))
 
 
 def read_npy(path: Path, reading: Reading) -> Iterator[Recording]:
@@ -31,7 +31,7 @@ def read_npy(path: Path, reading: Reading) -> Iterator[Recording]:
         array = _Mapped(path)
     except DAMAGED as error:
         raise _unreadable(path, error) from error
-    yield Recording.of("NumPy file", str(path), [array], reading)
+    yield Recording.of("NumPy file", str(path), [array], reading, remarks=unnamed(reading, "NumPy file"))
 
 
 def read_npz(path: Path, reading: Reading) -> Iterator[Recording]:

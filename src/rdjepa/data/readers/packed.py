@@ -41,8 +41,11 @@ class _Unpacked:
 
     def __getitem__(self, index: Any) -> np.ndarray:
         stored = np.asarray(self.array[index])
-        with np.errstate(invalid="ignore"):  # a number that the kind of the array cannot hold
-            missing = np.isin(stored, self.missing.astype(stored.dtype))
+        given = self.missing
+        if stored.dtype.kind == "f":  # as it was rounded; a number that whole ones cannot hold stands for none of them
+            with np.errstate(over="ignore"):
+                given = given.astype(stored.dtype)
+        missing = np.isin(stored, given)
         values = stored.astype(self.dtype)
         if self.scale is not None:
             values *= self.scale

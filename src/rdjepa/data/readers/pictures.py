@@ -14,7 +14,7 @@ from PIL import Image, ImageFile, UnidentifiedImageError
 from rdjepa.data.readers.catalog import natural
 from rdjepa.data.readers.pages import components
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Recording, damaged
+from rdjepa.data.readers.recording import DAMAGED, Recording, damaged, unnamed
 from rdjepa.errors import DataError
 
 PICTURE_STARTS = (b"\x89PNG\r\n\x1a\n", b"II*\x00", b"MM\x00*")
@@ -117,7 +117,8 @@ def _recording(
     kind: str, place: str, arrays: Sequence[Pictures], reading: Reading, names: tuple[str, ...]
 ) -> Iterator[Recording]:
     layout = "tyxc"[: len(arrays[0].shape)]
-    yield Recording.of(kind, place, arrays, reading, layout=layout, names=names)
+    remarks = unnamed(reading, kind)
+    yield Recording.of(kind, place, arrays, reading, layout=layout, names=names, remarks=remarks)
 
 
 def _open(path: Path, page: int | None) -> np.ndarray:

@@ -203,6 +203,13 @@ class Recording:
         return part if "c" in left else part[..., None]
 
 
+def unnamed(reading: Reading, kind: str) -> tuple[str, ...]:
+    """Return a sentence where a user chooses among the arrays of a kind of source in which they have no names."""
+    if reading.field is None:
+        return ()
+    return (f"--field (field=) chooses among named arrays, and has no effect on a source without ({kind})",)
+
+
 def damaged(kind: str, place: str, error: Exception) -> DataError:
     """Return the error of a source that cannot be read."""
     if isinstance(error, BlockingIOError):
