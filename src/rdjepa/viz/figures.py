@@ -71,14 +71,17 @@ def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
     axes = figure.subplots(rows, columns, squeeze=False)
     for axis, (title, found) in zip(axes.flat, shown.items(), strict=False):
         for each in found:
-            axis.plot(*zip(*each.points(metrics), strict=True), color=each.color, label=each.label, lw=each.width)
+            points = each.points(metrics)
+            look: dict[str, Any] = {"color": each.color, "label": each.label, "lw": each.width}
+            axis.plot(*zip(*points, strict=True), marker="" if len(points) > 1 else ".", **look)
         axis.set(xlabel="step", ylabel=title)
         if any(each.label for each in found):
             axis.legend(frameon=False, fontsize=7)
         if title == what:
             axis.set_ylim(0, None)
         elif title == "latent skill":
-            axis.set_ylim(-0.2, 1)
+            ends = [each.points(metrics)[-1][1] for each in found]
+            axis.set_ylim(min(-0.2, 1.1 * min(ends)), 1)  # of worse ones before, the end alone counts
         elif title == "gradient norms":
             axis.set_yscale("log")
     for axis in axes.flat[len(shown) :]:

@@ -166,7 +166,7 @@ def curve(losses: Sequence[float]) -> Drawing:
     """Draw the training loss of every update."""
     figure = Drawing(figsize=(3.2, 1.6), dpi=80, layout="constrained")
     axes = figure.subplots()
-    axes.plot(np.arange(1, len(losses) + 1), losses, lw=0.8)
+    axes.plot(np.arange(1, len(losses) + 1), losses, lw=0.8, marker="" if len(losses) > 1 else ".")
     axes.set(xlabel="update", ylabel="loss", yscale="log")
     return figure
 
