@@ -117,12 +117,14 @@ def pretrain(
         DivergenceError: loss or gradient is not finite; the states saved before remain.
         InsufficientMemoryError: more memory is needed than there is; the message says what to lower.
     """
-    if preset not in PRESETS:
+    if of_class(preset, str, "a preset") not in PRESETS:
         raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}; name one of them")
     if torch.is_inference_mode_enabled():
         raise ArgumentError("expected gradients to train with, got torch.inference_mode; call pretrain outside of it")
-    stop_at = checked(stop_at, Count | None, "stop_at")
+    steps, stop_at = checked(steps, Count | None, "steps"), checked(stop_at, Count | None, "stop_at")
     of_class(config, profiles.PretrainConfig | None, "config")
+    of_class(engine, Engine | None, "engine")
+    of_class(systems, list | tuple | None, "systems")
     torch_device, run = device_named(device), Path(out)
     if config is None:
         usual = profiles.PROFILES[preset]
