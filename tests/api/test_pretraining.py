@@ -201,6 +201,19 @@ def test_unknown_objectives_and_parts_are_refused_and_nothing_is_written(tmp_pat
 
 
 @pytest.mark.parametrize(
+    ("preset", "data", "out", "words"),
+    [
+        (["nano"], "data", "run", "a preset to be a str"),
+        ("nano", None, "run", "data to be a str or Path, got None"),
+        ("nano", "data", 5, "out to be a str or Path, got 5"),
+    ],
+)
+def test_a_preset_or_a_path_of_another_type_is_refused(preset, data, out, words):
+    with pytest.raises(ArgumentError, match=words):
+        rdjepa.pretrain(preset, data, out)
+
+
+@pytest.mark.parametrize(
     ("systems", "words"),
     [(["heat"], "known: gray-scott"), ([], "got none"), (["barkley", "barkley"], "each once")],
     ids=["unknown", "none", "twice"],
