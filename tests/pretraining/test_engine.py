@@ -24,7 +24,7 @@ def test_unknown_choices_are_refused():
         ({"compile": "graphs", "accumulate": 2}, "one pass a step with CUDA graphs"),
     ):
         with pytest.raises(ArgumentError, match=f"expected {sentence}"):
-            Engine(**wrong)  # type: ignore[arg-type]
+            Engine(**wrong)
 
 
 def test_a_gpu_gets_graphs_where_they_can_be_had_and_a_cpu_plain_kernels():
