@@ -337,9 +337,19 @@ def test_a_first_look_measures_on_what_it_held_out_and_forecasts_beyond_the_end(
     assert (look.future.lower < look.future.upper).all() and look.level == 0.9
     assert list(look.times - len(last)) == [0, 1, 2, 3, 4]
     assert look.draw()._repr_png_().startswith(b"\x89PNG") and look.draw().axes[0].get_aspect() == 0.5
+    wrong: list[Any] = [2, -1, "u"]
+    for component in wrong:
+        with pytest.raises(ArgumentError, match="component"):
+            look.draw(component)
     held = last[-19:] if fields.ndim == 4 else None  # 0.4 of 48 frames
     if held is not None:
         assert look.errors["persistence"] == per_horizon_of(held)
+
+
+@pytest.mark.parametrize("share", ["half", None, 0])
+def test_a_first_look_holds_out_a_number(share):
+    with pytest.raises(ArgumentError, match="expected the share held out to be a number"):
+        rdjepa.first_look(FIELDS[0], model=small(), hold_out=share)
 
 
 def test_a_first_look_has_the_pretrained_model_beside_it(tiny):

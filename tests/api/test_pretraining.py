@@ -185,6 +185,10 @@ def test_pretraining_on_a_family_takes_statistics_of_each_equation_and_as_many_a
         ({"config": 5}, "config to be"),
         ({"stop_at": 0}, "stop_at to be a whole number of at least 1, got 0"),
         ({"stop_at": 2.5}, "stop_at to be a whole number or None, got 2.5"),
+        ({"steps": "10"}, "steps to be a whole number or None, got '10'"),
+        ({"steps": float("nan")}, "steps to be a whole number or None, got nan"),
+        ({"engine": "graphs"}, "engine to be a .*Engine or None, got 'graphs'"),
+        ({"systems": "barkley"}, "systems to be a list or tuple or None, got 'barkley'"),
         ({"trajectories": 0}, "the trajectories of gray-scott to be a whole number of at least 1, got 0"),
         ({"trajectories": {"heat": 1}}, "got some of heat; name its system"),
         ({"config": PretrainConfig(weights=(("heat", 2),))}, "got one of heat; name its system"),
@@ -194,6 +198,19 @@ def test_unknown_objectives_and_parts_are_refused_and_nothing_is_written(tmp_pat
     with pytest.raises(ArgumentError, match=words):
         rdjepa.pretrain("nano", tmp_path, tmp_path / "run", **chosen)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("preset", "data", "out", "words"),
+    [
+        (["nano"], "data", "run", "a preset to be a str"),
+        ("nano", None, "run", "data to be a str or Path, got None"),
+        ("nano", "data", 5, "out to be a str or Path, got 5"),
+    ],
+)
+def test_a_preset_or_a_path_of_another_type_is_refused(preset, data, out, words):
+    with pytest.raises(ArgumentError, match=words):
+        rdjepa.pretrain(preset, data, out)
 
 
 @pytest.mark.parametrize(

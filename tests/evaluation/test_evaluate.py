@@ -102,6 +102,10 @@ def test_forecasts_that_cannot_be_measured_are_refused() -> None:
         evaluate(lambda context: persistence(context) * np.nan, [trajectory(0, Key("x", "test", "id", 4))])
     with pytest.raises(ValueError, match="expected metrics among"):
         evaluate(persistence, [trajectory()], metrics=("accuracy",))
+    with pytest.raises(ValueError, match=r"expected metrics to be a text, got \[3\]"):
+        evaluate(persistence, [trajectory()], metrics=[3])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="a value at every point, got masked ones"):
+        evaluate(lambda context: np.ma.masked_greater(persistence(context), 1), [trajectory()])
     with pytest.raises(ValueError, match="at least one trajectory"):
         evaluate(persistence, [])
     with pytest.raises(ValueError, match="at least one window"):

@@ -104,6 +104,23 @@ def test_unequal_shapes_are_refused(name: str) -> None:
         METRICS[name](np.zeros((1, 4, 2)), np.zeros((1, 4, 2)))
 
 
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize(
+    ("change", "got"),
+    [
+        (lambda x: x + 1j, "type complex128"),
+        (lambda x: np.ma.masked_greater(x, 0), "masked ones"),
+        (lambda x: x.astype(str), "type <U"),
+    ],
+)
+def test_fields_that_would_become_other_numbers_are_refused(name: str, change: Any, got: str) -> None:
+    for pair in ((change(REFERENCE), REFERENCE), (REFERENCE, change(REFERENCE))):
+        with pytest.raises(ArgumentError, match=f"expected fields with a real number at every point, got .*{got}"):
+            METRICS[name](*pair)
+    whole = np.ma.masked_array(REFERENCE, mask=False)  # nothing is masked
+    assert METRICS[name](whole, REFERENCE).max() == 0
+
+
 @pytest.mark.parametrize(
     "function", [lambda p, t: float(np.abs(p - t).max()), lambda p, t: np.abs(p - t).mean(axis=-1)]
 )

@@ -5,6 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from rdjepa.errors import ArgumentError
 from rdjepa.models.decoder import Decoder, Fusion
 from rdjepa.models.encoder import AdaptiveNorm, to_grid
 from rdjepa.models.jepa import JEPA
@@ -60,6 +61,15 @@ def test_groups_divide_the_width_and_are_written_where_they_are_not_the_papers()
     assert replace(ModelConfig(), decoder_groups=4).to_dict()["decoder_groups"] == 4
     with pytest.raises(ValueError, match="multiple of its groups, got 20 features and 8 groups"):
         ModelConfig(decoder_width=20)
+
+
+@pytest.mark.parametrize("side", [1, 2, 3, 6])
+def test_a_grid_that_cannot_be_halved_twice_is_refused(tiny, side):
+    """At one patch a side the coarser stages would come back as four a side, without an error."""
+    with pytest.raises(ArgumentError, match=rf"a multiple of four patches per side, .*, got {side} of 4 points"):
+        replace(tiny, grid=4 * side)
+    with pytest.raises(ArgumentError, match=r"a width that is a multiple of four, .* got 34"):
+        replace(tiny, width=34)
 
 
 def test_unknown_preset_lists_the_known_ones():

@@ -7,6 +7,7 @@ import pytest
 import torch
 from noise import CONFIG, source
 
+from rdjepa.errors import ArgumentError
 from rdjepa.models.rdjepa import PRESETS
 from rdjepa.pretraining import objectives
 from rdjepa.pretraining.engine import Engine, InsufficientMemoryError, explain_out_of_memory, fastest
@@ -15,8 +16,14 @@ from tiny import TINY
 
 
 def test_unknown_choices_are_refused():
-    for wrong in ({"compile": "maybe"}, {"frames": "cloud"}, {"accumulate": 0}, {"compile": "graphs", "accumulate": 2}):
-        with pytest.raises(ValueError, match="expected"):
+    for wrong, sentence in (
+        ({"compile": "maybe"}, "compile among no, yes, graphs, got 'maybe'"),
+        ({"frames": "cloud"}, "frames among memory, mapped, device, got 'cloud'"),
+        ({"accumulate": 0}, "accumulate to be a whole number of at least 1, got 0"),
+        ({"accumulate": 1.5}, "accumulate to be a whole number, got 1.5"),
+        ({"compile": "graphs", "accumulate": 2}, "one pass a step with CUDA graphs"),
+    ):
+        with pytest.raises(ArgumentError, match=f"expected {sentence}"):
             Engine(**wrong)
 
 

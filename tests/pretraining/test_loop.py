@@ -295,8 +295,13 @@ def test_changed_curves_are_refused_and_a_run_goes_on_without_them(tiny, tmp_pat
             pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
         assert path.read_text() == changed
     path.unlink()
-    pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
+    whole = pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
     assert path.is_file()
+    path.unlink()  # of a run that has ended
+    for _ in range(2):
+        assert equal(whole, pretrain("tiny", source(), tmp_path / "run", CONFIG, validation=source(1), resuming=True))
+        (line,) = run_directory.read_metrics(path)
+        assert line["step"] == CONFIG.steps and line["target_std"] > 0
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")

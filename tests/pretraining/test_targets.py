@@ -1,5 +1,4 @@
 from collections import Counter
-from itertools import product
 
 import numpy as np
 import pytest
@@ -58,18 +57,17 @@ def test_target_types_and_offsets_have_the_printed_distribution():
     assert all(abs(n / kinds[BLOCK] - 1 / 8) < 0.02 for n in blocks.values())
 
 
-def test_queries_come_from_region_times_offsets_without_repeats_when_there_are_enough():
-    counts = []
-    for seed in range(300):
-        rng = np.random.default_rng(seed)
-        region, (_, offsets) = sample_region(rng, 16, CONFIG), sample_offsets(rng, CONFIG)
-        candidates = set(product(region.tolist(), offsets.tolist()))
-        q = sample_queries(np.random.default_rng(seed), 16, 4, CONFIG)
+@pytest.mark.parametrize(("queries", "enough"), [(100, True), (144, True), (145, False), (256, False)])
+def test_queries_come_from_region_times_offsets_without_repeats_when_there_are_enough(queries, enough):
+    """Of one square of 36 patches and the four offsets of a tube."""
+    config = TargetConfig(rectangles=(1, 1), sides=(6, 6), probabilities=(0.0, 1.0, 0.0), queries=queries)
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        q = sample_queries(rng, 16, 4, config)
+        assert q.patches.shape == q.offsets.shape == (queries,)
+        assert np.ptp(q.patches // 16) <= 5 and np.ptp(q.patches % 16) <= 5 and len(np.unique(q.offsets)) == 4
         pairs = set(zip(q.patches.tolist(), q.offsets.tolist(), strict=True))
-        assert q.patches.shape == q.offsets.shape == (256,) and pairs <= candidates
-        assert len(candidates) < 256 or len(pairs) == 256
-        counts.append(len(candidates))
-    assert min(counts) < 256 <= max(counts)
+        assert len(pairs) == queries if enough else 36 < len(pairs) < 144
 
 
 def test_only_same_time_targets_hide_their_region_and_only_in_the_newest_frame():

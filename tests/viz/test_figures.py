@@ -4,9 +4,10 @@ import sys
 from typing import Any
 
 import numpy as np
+import pytest
 from PIL import Image
 
-from rdjepa.viz import figures
+from rdjepa.viz import figures, inline
 
 RNG = np.random.default_rng(0)
 
@@ -39,6 +40,27 @@ def test_curves_need_only_some_lines_with_diagnostics(tmp_path):
         "queue": {"samples": 9, "systems": {"gray-scott": {"target_rank": 3.0}}},
     }
     assert figures.curves([line | watched for line in lines], tmp_path / "c.png").stat().st_size > older
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    found: list[Any] = []
+    monkeypatch.setattr(figures, "write", lambda figure, path: found.append(figure))
+    return found
+
+
+def test_what_was_measured_once_is_a_point(drawn, tmp_path):
+    lines = [{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0, "latent_loss": 1.5}]
+    figures.curves(lines, tmp_path / "c.png")
+    training, held_out = drawn[0].axes[0].lines
+    assert training.get_marker() == "" and held_out.get_marker() == "."
+    assert inline.curve([3.0]).axes[0].lines[0].get_marker() == "."
+
+
+@pytest.mark.parametrize(("skill", "low"), [([-9.0, 0.5], -0.2), ([-9.0, -2.0], -2.2)])
+def test_the_skill_at_the_end_is_within_its_panel(drawn, tmp_path, skill, low):
+    figures.curves([{"step": step, "skill_mean": each} for step, each in enumerate(skill)], tmp_path / "c.png")
+    assert drawn[0].axes[0].get_ylim() == pytest.approx((low, 1))
 
 
 def test_panels_that_a_run_has_nothing_for_are_left_out(tmp_path):
@@ -95,9 +117,7 @@ def test_drawing_leaves_the_backend_the_settings_and_no_figure(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"f.png", "s.png", "m.gif", "c.png", "p.pdf", "p.png"}
 
 
-def test_a_contact_sheet_names_the_frames_that_it_shows(tmp_path, monkeypatch):
-    drawn: list[Any] = []
-    monkeypatch.setattr(figures, "write", lambda figure, path: drawn.append(figure))
+def test_a_contact_sheet_names_the_frames_that_it_shows(drawn, tmp_path):
     rows = {name: RNG.standard_normal((count, 8, 8, 2)) for name, count in (("a", 40), ("b", 20))}
     figures.contact_sheet(rows, tmp_path / "s.png", title="t")
     titles = [f"{component}, frame {frame}" for component in "uv" for frame in (0, 13, 19)]

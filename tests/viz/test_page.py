@@ -18,7 +18,7 @@ import pytest
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.evaluation.view import TRAJECTORIES, thinned, view
-from rdjepa.viz.page import Clip, encoded, is_page
+from rdjepa.viz.page import Clip, _curve, encoded, is_page
 
 pytest.importorskip("bokeh", reason="the extra `view` is not installed")
 BROWSER = os.environ.get("RDJEPA_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
@@ -88,6 +88,12 @@ def test_fields_and_small_errors_survive_the_encoding():
     wrong = largest * (data["error"].reshape(error.shape) / 127.5 - 1)
     assert np.abs(wrong - error).max() <= 0.51 * largest.max() / 127.5 < 2e-6
     assert (data["given"], data["F"], data["n"], data["windows"]) == (4, 9, 8, [1])
+
+
+@pytest.mark.parametrize(("losses", "mark"), [([2.0], "Scatter"), ([2.0, 1.0], "Line")])
+def test_a_single_loss_is_a_point(losses, mark):
+    (curve,) = _curve(losses).renderers
+    assert type(curve.glyph).__name__ == mark and list(curve.data_source.data["y"]) == losses
 
 
 def test_errors_on_the_page_are_those_of_the_windows(tmp_path, monkeypatch):

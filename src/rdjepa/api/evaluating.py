@@ -88,7 +88,7 @@ def evaluate(
             "expected a forecaster where fields are resampled, which has a grid, got a function; compare it with a "
             "forecaster on what that takes (rdjepa.compare), or resample the fields yourself"
         )
-    given = readers.load(trajectories, reading=reading)
+    given = _told_apart(readers.load(trajectories, reading=reading))
     warn_of_vanishing(given, metrics)
     return _evaluate(forecast, given, metrics=tuple(metrics), progress=progress)
 
@@ -166,14 +166,19 @@ def _function(given: Forecaster | Forecast) -> Forecast:
 
 
 def _unseen(forecaster: Forecaster, trajectories: Any, resample: bool, reading: Reading | None) -> list[Trajectory]:
-    """Read trajectories as a forecaster takes them, and warn of those that it was adapted to.
-
-    Of several systems or splits some have the same regime and index, so rows could not be told apart by these; then
-    keys are left out, and rows number all trajectories by their position.
-    """
+    """Read trajectories as a forecaster takes them, and warn of those that it was adapted to."""
     grid = forecaster.model.grid if resample else None
     given = readers.load(trajectories, grid=grid, reading=forecaster.reading(reading))
     _require_new(forecaster, given)
+    return _told_apart(given)
+
+
+def _told_apart(given: list[Trajectory]) -> list[Trajectory]:
+    """Return trajectories whose rows can be told apart by regime and index.
+
+    Of several systems or splits some have the same; then keys are left out, and rows number all trajectories by their
+    position.
+    """
     keys = [(each.key.regime, each.key.index) for each in given if each.key]
     if len(set(keys)) < len(keys):
         warn("some trajectories have the same regime and index; rows number them by position", Note)

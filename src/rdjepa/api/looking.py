@@ -18,11 +18,13 @@ from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.intervals import Interval
 from rdjepa.api.adapting import AUTO, adapt, grid_of
 from rdjepa.api.support import domain_of
+from rdjepa.checks import Number, Rate, checked
 from rdjepa.data import readers, survey
 from rdjepa.data.inspection import Inspection
 from rdjepa.data.readers import Reading
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
+from rdjepa.errors import ArgumentError
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import Forecast, evaluate, norms_of, warn_of_vanishing
 from rdjepa.forecasters.autoregression import Autoregression
@@ -76,9 +78,16 @@ class FirstLook:
     spacing: tuple[float, float] = (1.0, 1.0)
 
     def draw(self, component: int = 0) -> "Drawing":
-        """Draw the last frames, their forecast, its error and half width, and the forecast beyond the end."""
+        """Draw the last frames, their forecast, its error and half width, and the forecast beyond the end.
+
+        Raises:
+            ArgumentError: no component of this number.
+        """
         from rdjepa.viz import inline  # matplotlib
 
+        count = self.reference.shape[-1]
+        if checked(component, Number, "component") >= count:
+            raise ArgumentError(f"expected a component from 0 to {count - 1}, got {component}; name one of them")
         half = (self.before.upper - self.before.lower) / 2
         fields = (self.reference, self.before.forecast, half, self.future.forecast)
         reference, made, width, future = (each[..., component] for each in fields)
@@ -122,6 +131,7 @@ def first_look(
         ArgumentError, DataError, CheckpointError, DivergenceError: as for `adapt`.
     """
     intervals.check_level(level)
+    checked(hold_out, Rate, "the share held out")
     loaded = checkpoint.load(model) if isinstance(model, str | Path) else model
     found = survey.inspect(source, reading or Reading())
     tile = _tiles(found.grids, grid_of(loaded))

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from rdjepa.checks import Count, checked, of_class
+from rdjepa.checks import Count, checked, of_class, usable_path
 from rdjepa.data import manifest, store
 from rdjepa.data.fields import block_means, channels_first
 from rdjepa.data.simulate import simulate
@@ -117,13 +117,15 @@ def pretrain(
         DivergenceError: loss or gradient is not finite; the states saved before remain.
         InsufficientMemoryError: more memory is needed than there is; the message says what to lower.
     """
-    if preset not in PRESETS:
+    if of_class(preset, str, "a preset") not in PRESETS:
         raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}; name one of them")
     if torch.is_inference_mode_enabled():
         raise ArgumentError("expected gradients to train with, got torch.inference_mode; call pretrain outside of it")
-    stop_at = checked(stop_at, Count | None, "stop_at")
+    steps, stop_at = checked(steps, Count | None, "steps"), checked(stop_at, Count | None, "stop_at")
     of_class(config, profiles.PretrainConfig | None, "config")
-    torch_device, run = device_named(device), Path(out)
+    of_class(engine, Engine | None, "engine")
+    of_class(systems, list | tuple | None, "systems")
+    data, run, torch_device = usable_path(data, "data"), usable_path(out, "out"), device_named(device)
     if config is None:
         usual = profiles.PROFILES[preset]
         config = dataclasses.replace(usual, precision=suited(usual.precision, torch_device))
@@ -152,7 +154,7 @@ def pretrain(
         mapped = run / "frames" if engine.frames == "mapped" else None
         # The leader writes the memory-mapped frames; the other processes then only open them.
         with ranks.leader_first():
-            if (Path(data) / manifest.RECIPE).is_file():
+            if (data / manifest.RECIPE).is_file():
                 manifest.check(data, map(get, files.values()))
             grid = PRESETS[preset].grid
             dataset = Dataset.open(data, files, limit=limit, dtype=dtype, mapped=mapped, grid=grid)

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from rdjepa.checks import checked
 from rdjepa.data.fields import array_of
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
@@ -65,9 +66,10 @@ def evaluate(
         One row per metric, horizon and trajectory.
 
     Raises:
-        ArgumentError: an unknown metric, no trajectory, or forecasts of a wrong shape or that are not real or not
-            finite, or a metric that gives no usable errors.
+        ArgumentError: an unknown metric, no trajectory, or forecasts of a wrong shape or that are masked, not
+            real or not finite, or a metric that gives no usable errors.
     """
+    metrics = checked(list(metrics), tuple[str, ...], "metrics")
     unknown = [name for name in metrics if name not in METRICS]
     if unknown or not metrics:
         raise ArgumentError(f"expected metrics among {', '.join(METRICS)}, got {', '.join(metrics)!r}; name known ones")
@@ -140,7 +142,8 @@ def _errors(
     totals = {name: np.zeros(FORECASTING.max_offset) for name in metrics}
     for begin in range(0, len(starts), batch_size):
         context, targets = FORECASTING.stack(fields, starts[begin : begin + batch_size])
-        predicted = np.asarray(array_of(forecast(context)))
+        made = array_of(forecast(context))
+        predicted = np.asarray(made)
         if predicted.shape != targets.shape:
             raise ArgumentError(
                 f"expected forecasts {targets.shape} (windows, horizons, H, W, C), got {predicted.shape}; "
@@ -150,6 +153,8 @@ def _errors(
             raise ArgumentError(
                 f"expected real forecasts, got {predicted.dtype}; return numbers, and the real part of complex ones"
             )
+        if np.ma.is_masked(made):
+            raise ArgumentError("expected forecasts with a value at every point, got masked ones; fill them")
         if not np.isfinite(predicted).all():
             raise ArgumentError(
                 f"expected finite forecasts, got NaN or infinity for {trajectory.key or 'a trajectory'} in the "

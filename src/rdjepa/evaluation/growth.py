@@ -12,7 +12,7 @@ class Growth(NamedTuple):
     """Relative L2 error of every frame, (n,) each.
 
     Attributes:
-        forecast: of the rollout; NaN where it is not finite.
+        forecast: of the rollout; not finite where that is not.
         persistence: of the newest given frame, repeated.
         climatology: of the mean of every component over the support, everywhere and always: its error is the spread
             of the fields.

@@ -141,8 +141,13 @@ def _pair(prediction: Any, reference: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _array(x: Any) -> np.ndarray:
-    """Return an array or tensor as a float64 array."""
-    return np.asarray(array_of(x), dtype=np.float64)
+    """Return an array or tensor as a float64 array; refuse what that would make other numbers of."""
+    given = array_of(x)
+    found = np.asarray(given)
+    if found.dtype.kind not in "biuf" or np.ma.is_masked(given):
+        kind = "masked ones" if np.ma.is_masked(given) else f"values of type {found.dtype}"
+        raise ArgumentError(f"expected fields with a real number at every point, got {kind}; give real fields, whole")
+    return found.astype(np.float64, copy=False)
 
 
 def _norm(x: np.ndarray) -> np.ndarray:

@@ -27,17 +27,19 @@ class SpectrumRow:
     reference: float
 
 
-def radial_energy(fields: np.ndarray) -> np.ndarray:
+def radial_energy(fields: np.ndarray, spacing: tuple[float, float] = (1.0, 1.0)) -> np.ndarray:
     """Return the energy of fields by radial wavenumber, both components with equal weight.
 
     Args:
         fields: (..., H, W, C).
+        spacing: distance between neighboring rows, and between neighboring columns.
 
     Returns:
         (..., bins) float64; entry k is the sum of |F|^2 / (H W)^2 over wavenumbers that round to k, averaged over
-        components, so that the sum over k is the mean square of the fields (Parseval).
+        components, so that the sum over k is the mean square of the fields (Parseval). Wavenumbers count periods per
+        length of the longer side of the domain.
     """
-    return _rings(_power(fields), fields.shape[-2])
+    return _rings(_power(fields), fields.shape[-2], spacing)
 
 
 class RadialSpectra:
@@ -88,11 +90,12 @@ def _power(fields: np.ndarray) -> np.ndarray:
     return power * twice
 
 
-def _rings(power: np.ndarray, width: int) -> np.ndarray:
+def _rings(power: np.ndarray, width: int, spacing: tuple[float, float] = (1.0, 1.0)) -> np.ndarray:
     """Sum a half spectrum (..., H, W // 2 + 1) over rings of wavenumbers: (..., bins)."""
     height = power.shape[-2]
-    rows = np.fft.fftfreq(height, 1 / height)
-    columns = np.fft.rfftfreq(width, 1 / width)
+    tall, wide = height * spacing[0], width * spacing[1]
+    rows = np.fft.fftfreq(height, 1 / height) * (max(tall, wide) / tall)
+    columns = np.fft.rfftfreq(width, 1 / width) * (max(tall, wide) / wide)
     ring = np.rint(np.hypot(rows[:, None], columns)).astype(int).ravel()
     flat = power.reshape(-1, ring.size)
     sums = np.stack([np.bincount(ring, weights=line) for line in flat])

@@ -56,7 +56,7 @@ def view(
         if forecast is None:
             clips.append(_frames(label, trajectories[i].fields, shortest))
         else:
-            clips += _windows(label, trajectories[i].fields, forecast)
+            clips += _windows(label, trajectories[i], forecast)
     height, width = trajectories[0].fields.shape[1:3]
     n, k = _blocks(height, width)
     facts = f"{len(chosen)} of {len(trajectories)} trajectories on {height} x {width} points"
@@ -82,8 +82,9 @@ def _frames(label: str, fields: np.ndarray, count: int) -> Clip:
     return Clip(label, frames, thinned(fields[frames]))
 
 
-def _windows(label: str, fields: np.ndarray, forecast: Forecast) -> list[Clip]:
+def _windows(label: str, trajectory: Trajectory, forecast: Forecast) -> list[Clip]:
     """Return the forecasts of a few windows, evenly chosen from the first to the last."""
+    fields, spacing = trajectory.fields, trajectory.spacing
     starts = np.unique(FORECASTING.spread(len(fields), WINDOWS))
     clips = []
     for start in starts.tolist():
@@ -96,8 +97,8 @@ def _windows(label: str, fields: np.ndarray, forecast: Forecast) -> list[Clip]:
                 np.arange(start, start + FORECASTING.length),
                 thinned(np.concatenate([context, future])),
                 thinned(made),
-                energy=radial_energy(future),
-                wrong=radial_energy(made - future),
+                energy=radial_energy(future, spacing),
+                wrong=radial_energy(made - future, spacing),
                 l2=relative_l2(made, future),
                 still=relative_l2(still, future),
             )

@@ -25,7 +25,7 @@ class ModelConfig:
     """Sizes of the three networks; the defaults are the paper's (Table S3).
 
     Attributes:
-        width: latent width d of encoder and predictor.
+        width: latent width d of encoder and predictor, a multiple of four and of the heads.
         heads: attention heads; heads narrower than 32 waste time on CPUs.
         depths: operator blocks in the encoder's five stages.
         modes: Fourier modes kept per direction.
@@ -35,8 +35,8 @@ class ModelConfig:
         decoder_groups: groups of the decoder's group normalizations; 0 leaves these out. Their statistics are those of
             the whole field, so a forecast here depends on how much happens elsewhere, and narrow groups lose level and
             contrast.
-        grid: points per side of the fields.
-        patch: points per side of a patch.
+        grid: points per side of the fields, a multiple of four patches.
+        patch: points per side of a patch, a power of two.
         components: field components C.
         without: branches that the predictor's blocks lack, among "diffusion" and "reaction"; none in the paper.
         borders: what decoder and predictor see beyond the borders of the fields, one of "zeros", "periodic" and "walls"
@@ -58,7 +58,7 @@ class ModelConfig:
     borders: str = ZEROS
 
     def __post_init__(self) -> None:
-        """Check the sizes; a grid is a whole number of patches."""
+        """Check the sizes; a grid is a whole number of patches, that of the coarsest stage as well."""
         check(self)
         if unknown := [name for name in self.without if name not in BRANCHES]:
             raise ArgumentError(f"expected branches among {', '.join(BRANCHES)}, got {unknown[0]!r}; name one of them")
@@ -71,6 +71,16 @@ class ModelConfig:
             )
         if self.grid % self.patch:
             raise ArgumentError(f"expected a grid of whole patches, got {self.grid} points and patches of {self.patch}")
+        if self.side % 4:
+            raise ArgumentError(
+                f"expected a multiple of four patches per side, which the encoder halves twice, got {self.side} of "
+                f"{self.patch} points in {self.grid}; change one of the two"
+            )
+        if self.width % 4:
+            raise ArgumentError(
+                "expected a width that is a multiple of four, of which sines and cosines of row and column take a "
+                f"quarter each, got {self.width}; change it"
+            )
 
     @property
     def side(self) -> int:

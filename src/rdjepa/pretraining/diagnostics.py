@@ -13,7 +13,7 @@ from rdjepa.models.jepa import JEPA
 from rdjepa.pretraining.dataset import Batch
 from rdjepa.pretraining.loss import jepa_loss
 
-POSITIONS = 16  # patches at which spread and rank are measured, evenly spaced over the grid
+POSITIONS = 16  # patches at which spread and rank are measured; of 16 x 16 those on the diagonal
 LEAST_STD, LEAST_RANK, LARGEST_COSINE, LEAST_SKILL = 0.1, 3.0, 0.95, 0.0
 
 
@@ -37,7 +37,7 @@ def normalized(latent: Tensor) -> Tensor:
 
 
 def positions(tokens: int, count: int = POSITIONS) -> Tensor:
-    """Return the indices (count,) of patches that are evenly spaced over `tokens`."""
+    """Return the indices (count,) of patches, evenly spaced in the row-major order of `tokens`, from first to last."""
     return torch.linspace(0, tokens - 1, count).long()
 
 

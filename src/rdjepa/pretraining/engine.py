@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rdjepa.checks import Count, check
 from rdjepa.errors import ArgumentError, InsufficientMemoryError
 
 MODES = ("no", "yes", "graphs")
@@ -26,17 +27,16 @@ class Engine:
     """
 
     compile: str = "no"
-    accumulate: int = 1
+    accumulate: Count = 1
     frames: str = "memory"
 
     def __post_init__(self) -> None:
         """Refuse unknown values, and CUDA graphs with accumulated passes."""
+        check(self)
         if self.compile not in MODES:
             raise ArgumentError(f"expected compile among {', '.join(MODES)}, got {self.compile!r}; name one of them")
         if self.frames not in PLACES:
             raise ArgumentError(f"expected frames among {', '.join(PLACES)}, got {self.frames!r}; name one of them")
-        if self.accumulate < 1:
-            raise ArgumentError(f"expected at least one accumulated pass, got {self.accumulate}")
         if self.replays and self.accumulate > 1:
             raise ArgumentError("expected one pass a step with CUDA graphs, got more; use compile no, or accumulate 1")
 

@@ -93,9 +93,9 @@ def pretrain(
         log = run / METRICS
         if ranks.leads:
             run_directory.trim(log, training.step, training.curves)
-        if objectives.get(config.objective).trained:
+        if trained := objectives.get(config.objective).trained:
             _loop(training, dataset, parts, held_out, run, min(config.steps, stop_at or config.steps), progress, line)
-        elif ranks.leads:
+        if ranks.leads and not (trained and log.exists()):  # no step, and no curves of earlier ones
             _stay(training, held_out, run, line)
     ranks.wait()
     return training.finished()
@@ -158,13 +158,13 @@ def _held_out(validation: Dataset, training: TrainingState) -> list[Batch]:
 
 
 def _stay(training: TrainingState, held_out: list[Batch], run: Path, line: Line | None) -> None:
-    """Measure and save weights that no step changes, as step 0; a resumed run does it again."""
-    metrics = {"step": 0} | _measure(training, {}, held_out)
+    """Measure and save weights that no step changes; a resumed run does it again."""
+    metrics = {"step": training.step} | _measure(training, {}, held_out)
     (run / METRICS).unlink(missing_ok=True)
     run_directory.append(run / METRICS, metrics)
     if line:
         line(metrics)
-    training.save(run / "state" / state_name(0), run_directory.checksum(run / METRICS))
+    training.save(run / "state" / state_name(training.step), run_directory.checksum(run / METRICS))
 
 
 def _measure(training: TrainingState, norms: Mapping, held_out: list[Batch] | None) -> dict:

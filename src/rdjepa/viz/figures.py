@@ -9,9 +9,10 @@ import numpy as np
 
 from rdjepa.io.atomic import write_bytes
 from rdjepa.viz import panels
-from rdjepa.viz.style import ERROR_COLORS, FIELD_COLORS, new_figure, write
+from rdjepa.viz.style import FIELD_COLORS, new_figure, write
 
 BLUE, ORANGE, GREEN, GRAY = "#0072B2", "#D55E00", "#009E73", "#666666"  # safe for color-blind readers
+SHOWN_ERRORS = 0.995  # share of the errors that have colors of their own; the largest few would darken all others
 ACROSS, TILE = 14, 64  # trajectories in a row of a mosaic; pixels per side of one, larger fields are sampled
 
 
@@ -70,14 +71,17 @@ def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
     axes = figure.subplots(rows, columns, squeeze=False)
     for axis, (title, found) in zip(axes.flat, shown.items(), strict=False):
         for each in found:
-            axis.plot(*zip(*each.points(metrics), strict=True), color=each.color, label=each.label, lw=each.width)
+            points = each.points(metrics)
+            look: dict[str, Any] = {"color": each.color, "label": each.label, "lw": each.width}
+            axis.plot(*zip(*points, strict=True), marker="" if len(points) > 1 else ".", **look)
         axis.set(xlabel="step", ylabel=title)
         if any(each.label for each in found):
             axis.legend(frameon=False, fontsize=7)
         if title == what:
             axis.set_ylim(0, None)
         elif title == "latent skill":
-            axis.set_ylim(-0.2, 1)
+            ends = [each.points(metrics)[-1][1] for each in found]
+            axis.set_ylim(min(-0.2, 1.1 * min(ends)), 1)  # of worse ones before, the end alone counts
         elif title == "gradient norms":
             axis.set_yscale("log")
     for axis in axes.flat[len(shown) :]:
@@ -130,9 +134,7 @@ def forecast(
     shown = [h - 1 for h in horizons]
     truth = reference[shown, ..., 0]
     errors = {name: np.abs(fields[shown, ..., 0] - truth) for name, fields in forecasts.items()}
-    worst = max(float(np.quantile(error, 0.995)) for error in errors.values())
-    field: dict[str, Any] = {"cmap": FIELD_COLORS, "vmin": float(truth.min()), "vmax": float(truth.max())}
-    wrong: dict[str, Any] = {"cmap": ERROR_COLORS, "vmin": 0.0, "vmax": worst}
+    field, wrong = panels.field_scale(truth), panels.error_scale(*errors.values(), share=SHOWN_ERRORS)
     first = next(iter(forecasts))
     rows = [("reference", truth, field), (first, forecasts[first][shown, ..., 0], field)]
     rows += [(f"{name}\n|error|", error, wrong) for name, error in errors.items()]
@@ -193,13 +195,7 @@ def contact_sheet(
         for column, axis in enumerate(line):
             component, frame = divmod(column, len(frames))
             shown = fields[..., component]
-            axis.imshow(
-                shown[frames[frame]],
-                origin="lower",
-                cmap=FIELD_COLORS,
-                vmin=float(shown.min()),
-                vmax=float(shown.max()),
-            )
+            axis.imshow(shown[frames[frame]], origin="lower", **panels.field_scale(shown))
             axis.set(xticks=[], yticks=[])
             if number == 0:
                 axis.set_title(f"{'uv'[component]}, frame {frames[frame]}", fontsize=7)
@@ -262,9 +258,7 @@ def animation(
     """
     truth = reference[..., 0]
     errors = {name: np.abs(fields[..., 0] - truth) for name, fields in forecasts.items()}
-    worst = max(float(np.quantile(error, 0.995)) for error in errors.values())
-    field: dict[str, Any] = {"cmap": FIELD_COLORS, "vmin": float(truth.min()), "vmax": float(truth.max())}
-    wrong: dict[str, Any] = {"cmap": ERROR_COLORS, "vmin": 0.0, "vmax": worst}
+    field, wrong = panels.field_scale(truth), panels.error_scale(*errors.values(), share=SHOWN_ERRORS)
     rows = [("reference", truth, field)]
     for name, fields in forecasts.items():
         rows += [(name, fields[..., 0], field), (f"{name} |error|", errors[name], wrong)]

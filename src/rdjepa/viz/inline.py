@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 
 from rdjepa.io.atomic import write_bytes
 from rdjepa.viz import panels
-from rdjepa.viz.style import ERROR_COLORS, FIELD_COLORS
 
 SHOWN = 5  # frames of a trajectory in its picture
 SIZE = 1.6  # inches of a frame
@@ -79,14 +78,13 @@ def frames(
     chosen = np.unique(np.linspace(0, len(fields) - 1, SHOWN).astype(int))
     components = fields.shape[-1]
     called, labels = panels.component_names(names, components), time_labels(times)
-    scale = {"cmap": FIELD_COLORS, "aspect": spacing[0] / spacing[1]}
     figure = Drawing(figsize=(size * len(chosen), size * components + 0.2), dpi=80, layout="constrained")
     axes = figure.subplots(components, len(chosen), squeeze=False)
     for component, line in enumerate(axes):
         shown = fields[..., component]
-        low, high = float(shown.min()), float(shown.max())
+        scale = panels.field_scale(shown)
         for axis, number in zip(line, chosen, strict=True):
-            axis.imshow(shown[number], origin="lower", vmin=low, vmax=high, **scale)
+            axis.imshow(shown[number], origin="lower", aspect=spacing[0] / spacing[1], **scale)
             axis.set(xticks=[], yticks=[])
             if component == 0:
                 axis.set_title(f"t = {labels[number]}", fontsize=7)
@@ -117,13 +115,11 @@ def forecast(
     """
     truth = None if reference is None else reference[..., component]
     shown = made[..., component]
-    like = shown if truth is None else truth
-    scale = {"cmap": FIELD_COLORS, "vmin": float(like.min()), "vmax": float(like.max())}
+    scale = panels.field_scale(shown if truth is None else truth)
     rows: list[panels.Row] = [("forecast", shown, scale)]
     if truth is not None:
         error = np.abs(shown - truth)
-        rows = [("reference", truth, scale), *rows, ("|error|", error, {"cmap": ERROR_COLORS, "vmin": 0.0})]
-        rows[2][2]["vmax"] = float(error.max()) or 1.0
+        rows = [("reference", truth, scale), *rows, ("|error|", error, panels.error_scale(error))]
     return _grid(rows, spacing)
 
 
@@ -146,8 +142,7 @@ def look(
         spacing: distance between neighboring rows, and between neighboring columns.
     """
     truth, error = reference, np.abs(made - reference)
-    field = {"cmap": FIELD_COLORS, "vmin": float(truth.min()), "vmax": float(truth.max())}
-    wrong = {"cmap": ERROR_COLORS, "vmin": 0.0, "vmax": float(max(error.max(), half.max())) or 1.0}
+    field, wrong = panels.field_scale(truth), panels.error_scale(error, half)
     rows = [
         ("last frames", truth, field),
         ("their forecast", made, field),
@@ -171,7 +166,7 @@ def curve(losses: Sequence[float]) -> Drawing:
     """Draw the training loss of every update."""
     figure = Drawing(figsize=(3.2, 1.6), dpi=80, layout="constrained")
     axes = figure.subplots()
-    axes.plot(np.arange(1, len(losses) + 1), losses, lw=0.8)
+    axes.plot(np.arange(1, len(losses) + 1), losses, lw=0.8, marker="" if len(losses) > 1 else ".")
     axes.set(xlabel="update", ylabel="loss", yscale="log")
     return figure
 
@@ -184,8 +179,7 @@ def movie(shown: Mapping[str, np.ndarray], spacing: tuple[float, float] = panels
         spacing: distance between neighboring rows, and between neighboring columns.
     """
     first = next(iter(shown.values()))
-    look: dict[str, Any] = {"cmap": FIELD_COLORS, "vmin": float(first.min()), "vmax": float(first.max())}
-    look["aspect"] = spacing[0] / spacing[1]
+    look = {**panels.field_scale(first), "aspect": spacing[0] / spacing[1]}
     figure = Drawing(figsize=(2.4 * len(shown), 2.6), layout="constrained")
     return Movie(panels.movie(figure, [(label, fields, look) for label, fields in shown.items()]))
 

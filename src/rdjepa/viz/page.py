@@ -240,6 +240,7 @@ def _curve(losses: Sequence[float], points: int = 1000) -> Any:
     plot = figure(
         title="training loss of the adaptation", width=660, height=220, y_axis_type="log", toolbar_location=None
     )
-    plot.line(kept + 1, np.asarray(losses)[kept], color="#0072B2")
+    draw = plot.line if len(kept) > 1 else plot.scatter
+    draw(kept + 1, np.asarray(losses)[kept], color="#0072B2")
     plot.xaxis.axis_label = "update"
     return plot

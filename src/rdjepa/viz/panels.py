@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rdjepa.viz.gif import gif
+from rdjepa.viz.style import ERROR_COLORS, FIELD_COLORS
 
 Row = tuple[str, np.ndarray, dict[str, Any]]  # label, images (N, H, W), and how `imshow` draws them
 SQUARE = (1.0, 1.0)  # distances between neighboring rows and columns of square cells
@@ -14,6 +15,28 @@ SQUARE = (1.0, 1.0)  # distances between neighboring rows and columns of square 
 def component_names(names: Sequence[str], count: int) -> Sequence[str]:
     """Return the names of so many components: those given if there is one for each, else u, v, w."""
     return names if len(names) == count else "uvw"[:count]
+
+
+def field_scale(shown: np.ndarray) -> dict[str, Any]:
+    """Return how `imshow` draws all of some fields alike, from their smallest finite value to the largest."""
+    values = shown[np.isfinite(shown)]
+    return _scale(FIELD_COLORS, *((float(values.min()), float(values.max())) if values.size else (0.0, 0.0)))
+
+
+def error_scale(*shown: np.ndarray, share: float = 1.0) -> dict[str, Any]:
+    """Return how `imshow` draws absolute errors alike, from 0 to the largest finite value of all.
+
+    Args:
+        shown: the errors.
+        share: of the values of each that is to have a color of its own; larger ones have the last color.
+    """
+    values = [each[np.isfinite(each)] for each in shown]
+    return _scale(ERROR_COLORS, 0.0, max((float(np.quantile(each, share)) for each in values if each.size), default=0))
+
+
+def _scale(colors: str, low: float, high: float) -> dict[str, Any]:
+    """Return a scale of colors, a wider one for a single value: a bar of colors would widen that of its image alone."""
+    return {"cmap": colors, "vmin": low, "vmax": high if high > low else low + max(1.0, abs(low))}
 
 
 def grid(figure: Any, rows: Sequence[Row], titles: Sequence[str], **font: Any) -> None:

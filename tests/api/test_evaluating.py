@@ -1,0 +1,22 @@
+"""Evaluation through the public function."""
+
+import numpy as np
+import pytest
+
+import rdjepa
+from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.errors import Note
+from rdjepa.forecasters.persistence import persistence
+
+FIELDS = np.random.default_rng(0).standard_normal((2, 9, 8, 8, 2)).astype(np.float32)
+
+
+def test_rows_of_a_function_are_told_apart_where_keys_have_the_same_regime_and_index():
+    given = [
+        Trajectory(fields, np.arange(9.0), key=Key(system, "test"))
+        for system, fields in zip(("gray-scott", "barkley"), FIELDS, strict=True)
+    ]
+    with pytest.warns(Note, match="rows number them by position"):
+        rows = rdjepa.evaluate(persistence, given, metrics=["mse"])
+    assert [(row.regime, row.trajectory) for row in rows] == [("", 0)] * 5 + [("", 1)] * 5
+    assert {row.regime for row in rdjepa.evaluate(persistence, given[:1])} == {"id"}
