@@ -161,6 +161,15 @@ def test_that_nothing_stands_beside_a_network_is_said(tiny, options, why):
 
 
 @pytest.mark.parametrize(
+    ("options", "idle"),
+    [({"augment": True}, "augment$"), ({"rehearse": [trajectory(seed=3)], "retain": 0.5}, "rehearse and retain$")],
+)
+def test_what_only_updates_make_something_of_is_said_where_there_are_none(tiny, options, idle):
+    with pytest.warns(Note, match=f"no update is made, so nothing comes of {idle}"):
+        rdjepa.adapt(pretrained(), trajectory(), steps=0, device="cpu", **options)
+
+
+@pytest.mark.parametrize(
     ("reading", "spacing"),
     [(None, [1.0, 5 / 3]), (rdjepa.Reading(spacing=(0.5, 0.6)), [1.0, 2.0]), (rdjepa.Reading(spacing=(5, 3)), None)],
 )

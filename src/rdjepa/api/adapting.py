@@ -170,6 +170,10 @@ def adapt(
     settings = dataclasses.replace(config or PROFILES.get(start.preset, AdaptConfig()), **given)
     if not continues:
         _require_training(settings, retain)
+    idle = {"augment": augment, "rehearse": rehearses, "retain": retain not in (0, AUTO)}
+    if not settings.steps and any(idle.values()):
+        named = " and ".join(name for name, given in idle.items() if given)
+        warn(f"no update is made, so nothing comes of {named}", Note)
     require_parts(start, borders, decoder, encoder)
     if isinstance(start, ForecastModel) and (refusal := why_unsavable(start)):
         warn(refusal)
