@@ -69,6 +69,16 @@ def test_what_the_hub_does_not_have_is_answered_in_one_sentence(hub):
     assert "\n" not in str(caught.value)
 
 
+def test_what_the_hub_does_not_take_is_answered_in_one_sentence(hub, saved, monkeypatch):
+    def refuse(repo_id, private, exist_ok):
+        raise OSError("401: not logged in\nand more")
+
+    monkeypatch.setattr(sys.modules["huggingface_hub"], "create_repo", refuse)
+    with pytest.raises(CheckpointError, match="401: not logged in; check name, login") as caught:
+        rdjepa.push_to_hub(saved, "owner/rd-jepa.tiny")
+    assert "\n" not in str(caught.value)
+
+
 def test_a_missing_package_is_named(monkeypatch, saved):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(CheckpointError, match=r"rdjepa\[hub\]"):

@@ -68,6 +68,8 @@ def test_figures_are_pictures_and_movies_have_every_frame(tmp_path):
     for wrong, said in ((2, "a component from 0 to 1, got 2"), (-1, "of at least 0"), (True, "a whole number")):
         with pytest.raises(ArgumentError, match=said):
             made.animate(MINE, component=wrong)
+        with pytest.raises(ArgumentError, match=said):
+            MINE.animate(wrong)
     with pytest.raises(ArgumentError, match="start to be a whole number or None, got 'last'"):
         made.plot(MINE, start="last")
 

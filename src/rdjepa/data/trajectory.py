@@ -117,9 +117,16 @@ class Trajectory:
         return inline.frames(self.fields, self.times, names=self.names, spacing=self.spacing)
 
     def animate(self, component: int = 0) -> "Movie":
-        """Play one component as a GIF that a notebook shows and `save` writes."""
+        """Play one component as a GIF that a notebook shows and `save` writes.
+
+        Raises:
+            ArgumentError: no component of this number.
+        """
         from rdjepa.viz import inline, panels
 
+        count = self.fields.shape[-1]
+        if checked(component, Number, "component") >= count:
+            raise ArgumentError(f"expected a component from 0 to {count - 1}, got {component}; name one of them")
         name = panels.component_names(self.names, self.fields.shape[-1])[component]
         return inline.movie({f"{self.key or ''} {name}".strip(): self.fields[..., component]}, self.spacing)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from rdjepa.errors import CheckpointError, first_line
 
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
+FAILURES = (OSError, ValueError, RuntimeError)  # what the hub raises derives from these
 NEEDED = ("model.safetensors", "config.json", "data.json", "README.md")
 FILES = ("model.safetensors", "config.json", "data.json", "*metrics.jsonl", "probes.json", "*.md", "*.png")
 
@@ -31,7 +32,7 @@ def fetch(repository: str) -> Path:
 
     try:
         return Path(huggingface_hub.snapshot_download(repository, allow_patterns=list(FILES)))
-    except (OSError, ValueError, RuntimeError) as error:  # what the hub raises derives from these
+    except FAILURES as error:
         raise CheckpointError(
             f"expected a directory or a checkpoint of the hub, got {repository!r} ({first_line(error)}); "
             "check name and connection"
@@ -47,7 +48,7 @@ def push(directory: Path | str, repository: str, private: bool = False) -> str:
         private: whether a new repository is private.
 
     Raises:
-        CheckpointError: huggingface_hub is not installed, or the directory lacks a file.
+        CheckpointError: huggingface_hub is not installed, the directory lacks a file, or the hub does not take it.
     """
     folder = Path(directory)
     missing = [name for name in NEEDED if not (folder / name).is_file()]
@@ -56,8 +57,14 @@ def push(directory: Path | str, repository: str, private: bool = False) -> str:
     _need_hub(f"push {folder}")
     import huggingface_hub  # an extra
 
-    huggingface_hub.create_repo(repository, private=private, exist_ok=True)
-    return str(huggingface_hub.upload_folder(repo_id=repository, folder_path=folder, allow_patterns=list(FILES)))
+    try:
+        huggingface_hub.create_repo(repository, private=private, exist_ok=True)
+        return str(huggingface_hub.upload_folder(repo_id=repository, folder_path=folder, allow_patterns=list(FILES)))
+    except FAILURES as error:
+        raise CheckpointError(
+            f"expected the hub to take {folder} as {repository!r}, got {first_line(error)}; check name, login and "
+            "connection"
+        ) from error
 
 
 def _need_hub(purpose: str) -> None:
