@@ -18,13 +18,12 @@ from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.intervals import Interval
 from rdjepa.api.adapting import AUTO, adapt, grid_of
 from rdjepa.api.support import domain_of
-from rdjepa.checks import Number, Rate, checked
+from rdjepa.checks import Rate, checked, component_among
 from rdjepa.data import readers, survey
 from rdjepa.data.inspection import Inspection
 from rdjepa.data.readers import Reading
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
-from rdjepa.errors import ArgumentError
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import Forecast, evaluate, norms_of, warn_of_vanishing
 from rdjepa.forecasters.autoregression import Autoregression
@@ -85,9 +84,7 @@ class FirstLook:
         """
         from rdjepa.viz import inline  # matplotlib
 
-        count = self.reference.shape[-1]
-        if checked(component, Number, "component") >= count:
-            raise ArgumentError(f"expected a component from 0 to {count - 1}, got {component}; name one of them")
+        component_among(component, self.reference.shape[-1])
         half = (self.before.upper - self.before.lower) / 2
         fields = (self.reference, self.before.forecast, half, self.future.forecast)
         reference, made, width, future = (each[..., component] for each in fields)
