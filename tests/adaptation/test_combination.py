@@ -12,7 +12,7 @@ from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
 from rdjepa.forecasters.combined import EVERY, Combined
-from rdjepa.forecasters.equation import Equation
+from rdjepa.forecasters.equation import Equation, Remembering
 from rdjepa.forecasters.linear import Linear
 
 PLAIN = Normalizer((0.0, 0.0), (1.0, 1.0))
@@ -79,19 +79,18 @@ def test_no_other_shares_have_a_smaller_error_where_nothing_has_seen_what_it_for
     torch.testing.assert_close(best.sum(0), torch.ones(HORIZONS, 2))
     assert (best[4] == 0).all() if count == 1 else (best[4] > 0).any()
 
+    pieces = support if count > 1 else [support[0][:10], support[0][10:]]
+    unseen = []
+    for i, fields in enumerate(pieces):
+        others = pieces[:i] + pieces[i + 1 :]
+        fits = fit(Linear, others) if count > 1 else None, Remembering.of(fit(Equation, others))
+        unseen.append((*(each[::EVERY] for each in windows(fields)), *fits))
+
     def error_of(shares):
-        total = torch.zeros(HORIZONS, 2)
-        pieces = support if count > 1 else [support[0][:10], support[0][10:]]
-        for i, fields in enumerate(pieces):
-            others = pieces[:i] + pieces[i + 1 :]
-            fits = (
-                fit(Linear, others) if count > 1 else None,
-                shares,
-                fit(Equation, others),
-            )
-            context, targets = (each[::EVERY] for each in windows(fields))
-            total += (Combined(network, *fits)(context) - targets).square().sum((0, 3, 4))
-        return total
+        return sum(
+            (Combined(network, linear, shares, equation)(context) - targets).square().sum((0, 3, 4))
+            for context, targets, linear, equation in unseen
+        )
 
     least_error = error_of(best)
     for from_, to in permutations(range(5 if count > 1 else 4), 2):
