@@ -4,10 +4,13 @@ import ast
 import importlib
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
 from importlinter.cli import lint_imports
+from packaging.specifiers import SpecifierSet
 
 import rdjepa
 
@@ -17,6 +20,15 @@ ROOT = Path(__file__).parents[1]
 def test_import_contracts_hold(monkeypatch):
     monkeypatch.chdir(ROOT)
     assert lint_imports(config_filename="pyproject.toml", no_cache=True) == 0
+
+
+def test_every_locked_package_takes_the_oldest_python_that_the_project_does():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    oldest = project["requires-python"].removeprefix(">=") + ".0"
+    locked = [line.split("==")[0] for line in (ROOT / "requirements.lock").read_text().splitlines() if "==" in line]
+    assert len(locked) > 50
+    wanted = {name: metadata(name).json.get("requires_python", "") for name in locked}
+    assert {name: each for name, each in wanted.items() if oldest not in SpecifierSet(str(each))} == {}
 
 
 def test_reports_and_simulation_need_no_torch():
