@@ -73,15 +73,14 @@ def checked(value: Any, kind: Any, name: str) -> Any:
     return found
 
 
-def component_among(component: Any, count: int) -> int:
-    """Return the number of a component of fields that have so many.
+def require_component(component: Any, count: int) -> None:
+    """Refuse what is no number of a component of fields that have so many.
 
     Raises:
         ArgumentError: they have none of this number.
     """
-    if (found := checked(component, Number, "component")) >= count:
-        raise ArgumentError(f"expected a component from 0 to {count - 1}, got {found}; name one of them")
-    return int(found)
+    if checked(component, Number, "component") >= count:
+        raise ArgumentError(f"expected a component from 0 to {count - 1}, got {component}; name one of them")
 
 
 def of_class(value: Any, kinds: type | UnionType, name: str) -> Any:

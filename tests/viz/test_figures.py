@@ -1,7 +1,6 @@
 import os
 import subprocess
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
@@ -40,13 +39,6 @@ def test_curves_need_only_some_lines_with_diagnostics(tmp_path):
         "queue": {"samples": 9, "systems": {"gray-scott": {"target_rank": 3.0}}},
     }
     assert figures.curves([line | watched for line in lines], tmp_path / "c.png").stat().st_size > older
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    found: list[Any] = []
-    monkeypatch.setattr(figures, "write", lambda figure, path: found.append(figure))
-    return found
 
 
 def test_what_was_measured_once_is_a_point(drawn, tmp_path):

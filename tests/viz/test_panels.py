@@ -20,13 +20,6 @@ def scales(figure: Any, columns: int) -> list[tuple[float, float]]:
     return [row.pop() for row in rows]
 
 
-@pytest.fixture
-def drawn(monkeypatch):
-    found: list[Any] = []
-    monkeypatch.setattr(figures, "write", lambda figure, path: found.append(figure))
-    return found
-
-
 def test_fields_that_are_the_same_everywhere_have_one_color_in_all_frames(drawn, tmp_path):
     field, error = (3.0, 6.0), (0.0, 1.0)
     assert scales(inline.forecast(STILL, STILL), 5) == [field, field, error]

@@ -12,7 +12,7 @@ from rdjepa.adaptation.context import read_context
 from rdjepa.adaptation.intervals import Calibration, Interval, scales
 from rdjepa.adaptation.novelty import Familiar, embed
 from rdjepa.adaptation.rollout import rollout, stable_frames
-from rdjepa.checks import Count, checked, component_among, of_class
+from rdjepa.checks import Count, checked, of_class, require_component
 from rdjepa.data.fields import channels_first, channels_last, measured
 from rdjepa.data.readers import OTHER_INTERVAL, Reading, interval_of
 from rdjepa.data.statistics import Normalizer
@@ -351,7 +351,7 @@ class Forecaster:
                 f"expected a trajectory (T, H, W, {count}), got shape {fields.shape}; give one, as an array or as one "
                 "of those that rdjepa.data.readers.load returns of a file"
             )
-        component_among(component, count)
+        require_component(component, count)
         length = CONTEXT + HORIZONS
         start = checked(start, int | None, "start")
         if start is None:

@@ -18,7 +18,7 @@ from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.intervals import Interval
 from rdjepa.api.adapting import AUTO, adapt, grid_of
 from rdjepa.api.support import domain_of
-from rdjepa.checks import Rate, checked, component_among
+from rdjepa.checks import Rate, checked, require_component
 from rdjepa.data import readers, survey
 from rdjepa.data.inspection import Inspection
 from rdjepa.data.readers import Reading
@@ -84,7 +84,7 @@ class FirstLook:
         """
         from rdjepa.viz import inline  # matplotlib
 
-        component_among(component, self.reference.shape[-1])
+        require_component(component, self.reference.shape[-1])
         half = (self.before.upper - self.before.lower) / 2
         fields = (self.reference, self.before.forecast, half, self.future.forecast)
         reference, made, width, future = (each[..., component] for each in fields)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rdjepa.checks import Size, checked, component_among
+from rdjepa.checks import Size, checked, require_component
 from rdjepa.data.borders import PERIODIC, UNKNOWN
 from rdjepa.data.fields import block_means
 from rdjepa.errors import ArgumentError
@@ -124,7 +124,7 @@ class Trajectory:
         """
         from rdjepa.viz import inline, panels
 
-        component_among(component, self.fields.shape[-1])
+        require_component(component, self.fields.shape[-1])
         name = panels.component_names(self.names, self.fields.shape[-1])[component]
         return inline.movie({f"{self.key or ''} {name}".strip(): self.fields[..., component]}, self.spacing)
 

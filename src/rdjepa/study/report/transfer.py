@@ -29,8 +29,9 @@ def reductions(found: Material) -> Any:
     figure: Any = canvas.Figure(figsize=(style.WIDTH, 1.4 + 0.2 * max(len(names), 4)))
     grid = figure.subplots(1, len(found.systems), sharey=True, squeeze=False)[0]
     offsets = np.linspace(-0.18, 0.18, len(found.budgets)) if len(found.budgets) > 1 else [0.0]
+    colors = (BLUE, ORANGE, GREEN, *SPARE_COLORS)
     for axes, system in zip(grid, found.systems, strict=True):
-        for k, offset, color in zip(found.budgets, offsets, (BLUE, ORANGE, GREEN), strict=False):
+        for k, offset, color in zip(found.budgets, offsets, colors, strict=False):
             part = table[(table["system"] == system) & (table["k"] == k)] if names else table
             if len(part):
                 rows = np.array([names.index(name) for name in part["forecaster"]]) + offset
