@@ -26,6 +26,10 @@ from rdjepa.io import checkpoint
 FIELDS = np.random.default_rng(0).standard_normal((4, 12, 16, 16, 2)).astype(np.float32)
 
 
+class Linearly(FNO):
+    name = "linear"  # taken by what every curve has beside the model
+
+
 def small(seed=0):
     return forecasters.build("fno", Config(width=4, layers=1, modes=4, readout=4, grid=16), seed=seed)
 
@@ -52,6 +56,14 @@ def test_a_learning_curve_of_arrays_and_its_figure(tmp_path):
     assert curve.notes[0] == "1 updates for every K; adapt takes up to 5000 by default"
     assert not curve.spans and curve.advice()
     assert curve.draw(tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_model_that_is_called_as_a_fit_beside_it_stands_in_its_place():
+    model = Linearly(small().config)
+    curve = rdjepa.learning_curve(FIELDS[:2], model=model, steps=1, draws=1)
+    usual = rdjepa.learning_curve(FIELDS[:2], model=small(), steps=1, draws=1)
+    assert curve.subject == "linear" and curve.summary("linear", 1) != usual.summary("linear", 1)
+    assert set(curve.names) == set(usual.names) - {"fno"}
 
 
 def test_a_curve_goes_on_from_its_file_unless_the_data_or_settings_changed(tmp_path, monkeypatch):
@@ -142,6 +154,16 @@ def test_a_forecaster_is_a_rival_too():
     assert rows["other"] == rdjepa.evaluate(other, FIELDS[2]) != rows["fno"]
     with pytest.warns(UserWarning, match="got 1 of 1 that it was adapted to"):
         rdjepa.compare(forecaster, FIELDS[1], {"other": other})
+
+
+def test_a_rival_of_another_stride_is_refused_unless_the_stride_is_said():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Note)
+        forecaster, slower = (rdjepa.adapt(small(), slow(40), steps=1, stride=stride) for stride in (1, 2))
+        with pytest.raises(ArgumentError, match=r"the forecaster's frame stride, 1, got 2 of 'slower'; adapt it at"):
+            rdjepa.compare(forecaster, slow(30), {"mean": persistence, "slower": slower})
+        rows = rdjepa.compare(forecaster, slow(30), {"slower": slower}, reading=rdjepa.Reading(stride=2))
+        assert rows["slower"] == rdjepa.evaluate(slower, slow(30))
 
 
 def test_a_combination_is_compared_with_its_network_and_its_equation(monkeypatch):

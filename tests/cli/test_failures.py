@@ -131,10 +131,11 @@ def test_a_signal_that_a_callback_swallows_comes_again(capsys, number, raised, b
             os.kill(os.getpid(), number)
             time.sleep(1)
 
-    hook = sys.unraisablehook
+    hook, began = sys.unraisablehook, time.monotonic()
     with Interrupts() as interrupts, pytest.raises(raised):
         Callback()
         time.sleep(10)
+    assert time.monotonic() - began < 9  # it ended the wait
     assert interrupts.status == 128 + number and sys.unraisablehook is hook
     assert signal.getsignal(number) is before
     assert not capsys.readouterr().err

@@ -59,6 +59,11 @@ def test_no_stride_is_refused():
         PretrainConfig(strides=(0,))
 
 
+def test_two_weights_of_a_system_are_refused():
+    with pytest.raises(ArgumentError, match="expected one weight of each system, got several of family"):
+        PretrainConfig(weights=(("family", 2), ("barkley", 1), ("family", 3)))
+
+
 def test_batches_are_a_function_of_seed_and_index_and_balanced_over_systems():
     data = source()
     a, b = data.batch(1, 5, 4, 16, CONFIG.targets), data.batch(1, 5, 4, 16, CONFIG.targets)
@@ -92,6 +97,22 @@ def test_windows_of_several_strides_are_drawn_equally_often_and_end_within_their
     assert set(seen) == {1, 3} and abs(seen.count(3) / len(seen) - 0.5) < 0.08
     usual, one = data.plan(3, 0, 4, 4, targets), data.plan(3, 0, 4, 4, targets, strides=(1,))
     assert torch.equal(usual.context, one.context) and torch.equal(usual.patches, one.patches)
+
+
+def test_validation_has_windows_of_the_strides_of_the_training(tiny, tmp_path, monkeypatch):
+    frames = np.random.default_rng(0).standard_normal((40, 2, 64, 64)).astype(np.float32)
+    dataset, validation = (Dataset(Frames.of({"a": [frames]}), {}, {"a/0": "sum"}) for _ in range(2))
+    plan, seen = Dataset.plan, set()
+
+    def noted(self, *given, **settings):
+        made = plan(self, *given, **settings)
+        if self is validation:
+            seen.update(made.context.diff(dim=1).flatten().tolist())
+        return made
+
+    monkeypatch.setattr(Dataset, "plan", noted)
+    pretrain("tiny", dataset, tmp_path, replace(CONFIG, strides=(1, 3)), validation=validation, stop_at=1)
+    assert seen == {1, 3}
 
 
 def test_futures_are_the_frames_at_the_queried_offsets():

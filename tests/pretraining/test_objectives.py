@@ -23,6 +23,7 @@ from rdjepa.pretraining.loss import jepa_loss
 from rdjepa.pretraining.objectives.adaptation import AdaptationOptions
 from rdjepa.pretraining.objectives.field_forecast import ForecastOptions
 from rdjepa.pretraining.objectives.masked_fields import MaskOptions, reconstruction_loss
+from rdjepa.pretraining.objectives.predictive_latent import PredictiveLatent
 from rdjepa.pretraining.objectives.variance_covariance import (
     FLOOR,
     VarianceOptions,
@@ -110,6 +111,23 @@ def test_stopped_and_resumed_run_ends_with_the_same_bits(tiny, tmp_path, name):
     }
     assert moved == set(objectives.model_class(name).kept(objectives.resolved(config).options))
     assert all(torch.equal(whole[f"jepa.encoder.{key}"], value) for key, value in model.encoder.state_dict().items())
+
+
+def test_a_run_whose_loss_leaves_a_weight_alone_is_resumed_too(tiny, tmp_path, monkeypatch):
+    begin = PredictiveLatent.__init__
+
+    def with_one_more(self, *given):
+        begin(self, *given)
+        self.unreached = torch.nn.Parameter(torch.ones(3))
+
+    monkeypatch.setattr(PredictiveLatent, "__init__", with_one_more)
+    config = replace(CONFIG, steps=2, save_every=1)
+    for run, stops in (("whole", (2,)), ("parts", (1, 2))):
+        for stop in stops:
+            pretrain("tiny", source(), tmp_path / run, config, resuming=True, stop_at=stop)
+    whole, parts = (load_tensors(saved_states(tmp_path / run)[0])[0] for run in ("whole", "parts"))
+    assert whole.keys() == parts.keys() and all(torch.equal(whole[key], parts[key]) for key in whole)
+    assert torch.equal(parts["jepa.unreached"], torch.ones(3)) and "exp_avg.unreached" not in parts
 
 
 def test_predictive_latent_is_the_plain_formula_to_the_bit(tiny):

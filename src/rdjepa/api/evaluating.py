@@ -122,8 +122,8 @@ def compare(
         Name -> rows, as those of `evaluate`.
 
     Raises:
-        ArgumentError, DataError: as for `evaluate`; or rivals without names, one with a name that is taken, or one that
-            these trajectories do not fit.
+        ArgumentError, DataError: as for `evaluate`; or rivals without names, one with a name that is taken, one of
+            another frame stride where `reading` names none, or one that these trajectories do not fit.
     """
     of_class(forecaster, Forecaster, "a forecaster")
     of_class(metrics, list | tuple, "metrics")
@@ -132,10 +132,17 @@ def compare(
     simple = {"persistence": persistence, "extrapolation": extrapolation}
     if taken := named.keys() & {*forecaster.parts(), *simple}:
         raise ArgumentError(f"expected rivals with names of their own, got {min(taken)!r}; give it another one")
+    others = {name: rival for name, rival in rivals.items() if isinstance(rival, Forecaster)}
+    at_other = [name for name, rival in others.items() if rival.stride != forecaster.stride]
+    if at_other and not (reading and reading.stride):
+        raise ArgumentError(
+            f"expected rivals of the forecaster's frame stride, {forecaster.stride}, got "
+            f"{others[at_other[0]].stride} of {at_other[0]!r}; adapt it at the same one, or say the stride at which "
+            "frames are taken for all (reading=)"
+        )
     given = _unseen(forecaster, trajectories, resample, reading)
-    for rival in rivals.values():
-        if isinstance(rival, Forecaster):
-            _require_new(rival, given)
+    for rival in others.values():
+        _require_new(rival, given)
     warn_of_vanishing(given, metrics)
     rows: dict[str, list[Row]] = {}
     for position, trajectory in enumerate(given):
@@ -271,7 +278,7 @@ def learning_curve(
     domain = domain_of(parts, reading.boundary if reading else None)
     settled = {**settings, "reading": Reading(boundary=WALLS if domain.walls else PERIODIC), "device": torch_device}
     fits: dict[str, Fit] = {name: partial(_adapted, each, settled) for name, each in models.items()}
-    for kind in (Linear, Autoregression, Equation):
+    for kind in (each for each in (Linear, Autoregression, Equation) if each.name != subject):
         fits[kind.name] = partial(_simple, kind(parts[0].fields.shape[-1]), domain, torch_device)
     unfitted: dict[str, Forecast] = {"persistence": persistence, "extrapolation": extrapolation}
     sums = [checksum(part.fields) for part in parts]

@@ -159,7 +159,7 @@ def pretrain(
             grid = PRESETS[preset].grid
             dataset = Dataset.open(data, files, limit=limit, dtype=dtype, mapped=mapped, grid=grid)
             validation = Dataset.open(data, files, "validation", dtype=dtype, grid=grid)
-        shortest = min(length for spans in dataset.frames.spans.values() for _, length in spans)
+        shortest = min(length for each in (dataset, validation) for s in each.frames.spans.values() for _, length in s)
         dataclasses.replace(PRETRAINING, stride=max(config.strides)).count(shortest)
         if begun:
             begun.check_data(dataset.checksums)

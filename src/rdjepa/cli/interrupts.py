@@ -65,8 +65,16 @@ class Interrupts:
         sent = {INTERRUPTED: KeyboardInterrupt, TERMINATED: SystemExit}
         if self.status is not None and what.exc_type is sent[self.status]:
             again, self.status = signal.Signals(self.status - 128), None
-            self._again = threading.Timer(AGAIN, signal.raise_signal, [again])
+            self._again = threading.Timer(AGAIN, _send, [again, threading.get_ident()])
             self._again.daemon = True
             self._again.start()
         else:
             self._hook(what)
+
+
+def _send(number: signal.Signals, thread: int) -> None:
+    """Send a signal to a thread, the main one, whatever that waits for."""
+    if sys.platform == "win32":  # where a thread sends signals to itself only
+        signal.raise_signal(number)
+    else:
+        signal.pthread_kill(thread, number)

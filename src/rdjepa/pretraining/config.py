@@ -61,6 +61,9 @@ class PretrainConfig:
         registry.get(self.objective)
         if not self.strides:
             raise ArgumentError("expected at least one stride of the windows, got none; give 1 for every stored frame")
+        names = [name for name, _ in self.weights]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ArgumentError(f"expected one weight of each system, got several of {twice[0]}; name it once")
         if self.ema[0] > self.ema[1]:
             raise ArgumentError(
                 f"expected the first averaging coefficient not to be above the last, got {self.ema}; exchange them"

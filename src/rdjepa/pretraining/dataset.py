@@ -187,6 +187,8 @@ class Dataset:
         frames = {"context": self.frames.take(plan.context), "futures": self.frames.take(plan.futures)}
         return Batch(**{**vars(plan), **frames})
 
-    def batch(self, seed: int, index: int, size: int, side: int, sampler: Sampler) -> Batch:
-        """Return batch number `index` of the sequence `seed`, with all samples."""
-        return self.cut(self.plan(seed, index, size, side, sampler))
+    def batch(
+        self, seed: int, index: int, size: int, side: int, sampler: Sampler, strides: Sequence[int] = (1,)
+    ) -> Batch:
+        """Return batch number `index` of the sequence `seed`, with all samples, see `plan`."""
+        return self.cut(self.plan(seed, index, size, side, sampler, strides=strides))

@@ -150,9 +150,12 @@ def _loop(
 
 
 def _held_out(validation: Dataset, training: TrainingState) -> list[Batch]:
-    """Return the fixed batches of the diagnostics."""
+    """Return the fixed batches of the diagnostics, of windows at the strides of the training."""
+    strides = training.config.strides
     return [
-        validation.batch(VALIDATION_SEED, i, VALIDATION_BATCH, training.side, training.objective).to(training.device)
+        validation.batch(VALIDATION_SEED, i, VALIDATION_BATCH, training.side, training.objective, strides).to(
+            training.device
+        )
         for i in range(VALIDATION_BATCHES)
     ]
 

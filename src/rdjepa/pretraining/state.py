@@ -151,7 +151,7 @@ class TrainingState:
         return contextlib.nullcontext()
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all weights, and both moments of every trained one, by name."""
+        """Return all weights, and both moments of every one that was trained, by name."""
         tensors = {f"{NETWORKS}{name}": value for name, value in self.objective.state_dict().items()}
         for name, parameter in zip(self.names, self.objective.trainable(), strict=True):
             state = self.optimizer.state.get(parameter, {})
@@ -198,13 +198,14 @@ class TrainingState:
             )
         weights = {k.removeprefix(NETWORKS): v for k, v in tensors.items() if k.startswith(NETWORKS)}
         self.objective.load_state_dict(weights)
-        # Before the first step, where random weights stay, there are no moments.
-        for name, parameter in zip(self.names, self.objective.trainable(), strict=True) if record["step"] else ():
-            self.optimizer.state[parameter] = {
-                "step": torch.tensor(float(record["step"]), device=self.device),
-                "exp_avg": tensors[f"exp_avg.{name}"].to(self.device),
-                "exp_avg_sq": tensors[f"exp_avg_sq.{name}"].to(self.device),
-            }
+        # None before the first step, where random weights stay, and of weights that no loss has reached.
+        for name, parameter in zip(self.names, self.objective.trainable(), strict=True):
+            if f"exp_avg.{name}" in tensors:
+                self.optimizer.state[parameter] = {
+                    "step": torch.tensor(float(record["step"]), device=self.device),
+                    "exp_avg": tensors[f"exp_avg.{name}"].to(self.device),
+                    "exp_avg_sq": tensors[f"exp_avg_sq.{name}"].to(self.device),
+                }
         self.step, self.curves = record["step"], record.get("curves", "")
 
 
