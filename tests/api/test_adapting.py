@@ -481,14 +481,14 @@ def test_evaluation_gives_a_row_per_metric_horizon_and_trajectory(forecaster):
     assert all(np.isfinite(row.value) for row in rows)
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_a_block_of_autocast_around_changes_nothing(tiny, precision):
+@pytest.mark.parametrize(("precision", "base"), [("float32", "auto"), ("bfloat16", "none")])
+def test_a_block_of_autocast_around_changes_nothing(tiny, precision, base):
     model, fields = pretrained(), trajectory()
-    config = AdaptConfig(steps=3, precision=precision, averaging=0.5)
-    usual = rdjepa.adapt(model, fields, config=config, device="cpu")
+    config = AdaptConfig(steps=2, batch=1, precision=precision, averaging=0.5)
+    usual = rdjepa.adapt(model, fields, config=config, base=base, device="cpu")
     rows = rdjepa.evaluate(usual, trajectory(seed=1))
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        inside = rdjepa.adapt(model, fields, config=config, device="cpu")
+        inside = rdjepa.adapt(model, fields, config=config, base=base, device="cpu")
         assert inside.losses == usual.losses
         for forecaster in (usual, inside):
             assert rdjepa.evaluate(forecaster, trajectory(seed=1)) == rows

@@ -181,8 +181,8 @@ def test_one_window_is_learnt(name):
     y, x = np.mgrid[0:64, 0:64] * 2 * np.pi / 64
     wave = np.stack([np.stack([np.sin(x - 0.3 * t), np.cos(y + 0.2 * t)], -1) for t in range(9)]).astype(np.float32)
     data = windows(model, tensors([wave]))
-    losses = train(model, data, AdaptConfig(steps=60, batch=1))
-    assert losses[-1] < 0.3 * losses[0]
+    losses = train(model, data, AdaptConfig(steps=40, batch=1))
+    assert losses[-1] < 0.5 * losses[0]
 
 
 @pytest.mark.parametrize("name", NAMES)
