@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from rdjepa.data.fields import block_means
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError
@@ -13,7 +12,7 @@ from rdjepa.evaluation.metrics import relative_l2
 from rdjepa.evaluation.spectra import radial_energy
 from rdjepa.viz.page import Clip, page
 
-TRAJECTORIES, WINDOWS, FRAMES, SIDE = 4, 6, 40, 64  # at most, in all and of each trajectory
+TRAJECTORIES, WINDOWS, FRAMES, POINTS = 4, 6, 40, 64**2  # at most: in all, of each trajectory, and of each frame
 Forecast = Callable[[np.ndarray], np.ndarray]
 
 
@@ -27,9 +26,9 @@ def view(
 ) -> Path:
     """Write a page that plays trajectories, beside their forecasts where there is a forecaster.
 
-    At most four trajectories are shown, evenly chosen; of each six windows, or forty frames without a forecaster; on at
-    most 64 points per side, see `thinned`. Errors and spectra are those of the fields before thinning. Components are
-    called u and v unless all have the same names; cells are shaped as those of the first.
+    At most four trajectories are shown, evenly chosen; of each six windows, or forty frames without a forecaster; on no
+    more points than 64 x 64 have, see `thinned`. Errors and spectra are those of the fields before thinning. Components
+    are called u and v unless all have the same names; cells are shaped as those of the first.
 
     Args:
         trajectories: all on one grid; of one window at least with a forecaster.
@@ -58,11 +57,12 @@ def view(
         else:
             clips += _windows(label, trajectories[i], forecast)
     height, width = trajectories[0].fields.shape[1:3]
-    n, k = _blocks(height, width)
+    rows, columns, k = _blocks(height, width)
     facts = f"{len(chosen)} of {len(trajectories)} trajectories on {height} x {width} points"
-    if (height, width) != (n, n):
-        part = "" if (height, width) == (n * k, n * k) else f" the first {n * k} rows and columns"
-        facts += f",{part} shown on {n} x {n}"
+    if k > 1:
+        whole = (height, width) == (rows * k, columns * k)
+        part = "" if whole else f" the first {rows * k} rows and {columns * k} columns"
+        facts += f",{part} shown on {rows} x {columns}"
     if forecast is not None:
         facts += f"; {len(clips)} windows of four given frames and five forecast ones"
     names = {trajectories[i].names for i in chosen}
@@ -107,15 +107,19 @@ def _windows(label: str, trajectory: Trajectory, forecast: Forecast) -> list[Cli
 
 
 def thinned(fields: np.ndarray) -> np.ndarray:
-    """Return fields (..., H, W, C) as means of blocks (..., n, n, C), on at most `SIDE` points per side.
+    """Return fields (..., H, W, C) as means of square blocks (..., n, m, C), where there are more than `POINTS` points.
 
-    They are those of the first rows and columns: of as many as the shorter side has, without what fills no block.
+    Last rows and columns that fill no block are left out.
     """
-    n, k = _blocks(*fields.shape[-3:-1])
-    return block_means(fields[..., : n * k, : n * k, :], n)
+    rows, columns, k = _blocks(*fields.shape[-3:-1])
+    whole = fields[..., : rows * k, : columns * k, :]
+    blocks = whole.reshape(*fields.shape[:-3], rows, k, columns, k, fields.shape[-1])
+    return fields if k == 1 else blocks.mean(axis=(-4, -2), dtype=np.float64).astype(np.float32)
 
 
-def _blocks(height: int, width: int) -> tuple[int, int]:
-    """Return how many blocks per side are shown, and how many points per side they have."""
-    k = -(-min(height, width) // SIDE)
-    return min(height, width) // k, k
+def _blocks(height: int, width: int) -> tuple[int, int, int]:
+    """Return how many rows and columns of blocks are shown, and how many points per side a block has."""
+    k = 1
+    while (height // k) * (width // k) > POINTS and k < min(height, width):
+        k += 1
+    return height // k, width // k, k

@@ -33,8 +33,8 @@ class Clip:
     Attributes:
         trajectory: its label.
         frames: (F,) numbers of the frames.
-        reference: (F, n, n, C).
-        forecast: (N, n, n, C) of the last N frames, or None.
+        reference: (F, H, W, C).
+        forecast: (N, H, W, C) of the last N frames, or None.
         energy, wrong: (N, bins) energy of reference and error by radial wavenumber, beside a forecast.
         l2, still: (N,) relative L2 errors of forecast and persistence, beside a forecast.
     """
@@ -114,7 +114,7 @@ def _player(clips: Sequence[Clip], names: Sequence[str], spacing: tuple[float, f
         "component": Select(title="component", value="0", options=[(str(i), each) for i, each in enumerate(called)]),
         "part": Slider(title="window", start=1, end=max(data["windows"][0], 1.5), step=1, value=1),
         "time": Slider(title="frame of the window", start=1, end=data["F"], step=1, value=1),
-        "row": Slider(title="row of the profile", start=1, end=data["n"], step=1, value=data["n"] // 2),
+        "row": Slider(title="row of the profile", start=1, end=data["rows"], step=1, value=data["rows"] // 2),
     }
     says = Div(text="")
     figures, models = _figures(clips[0], data, spacing)
@@ -136,17 +136,18 @@ def _figures(first: Clip, data: dict[str, Any], spacing: tuple[float, float]) ->
     from bokeh.models import ColorBar, ColumnDataSource, LinearColorMapper
     from bokeh.plotting import figure
 
-    n, shown = data["n"], first.reference[0, ..., 0].astype(np.float32)
+    rows, columns, shown = data["rows"], data["columns"], first.reference[0, ..., 0].astype(np.float32)
     low, high = float(data["low"][0]), float(data["high"][0])
     # frames of figures are square: room beside the field gives its cells their shape
-    room = {"x_range": (0, n * max(1, spacing[0] / spacing[1])), "y_range": (0, n * max(1, spacing[1] / spacing[0]))}
+    side = max(rows * spacing[0], columns * spacing[1])
+    room = {"x_range": (0, side / spacing[1]), "y_range": (0, side / spacing[0])}
     colors = LinearColorMapper(palette="Viridis256", low=low, high=high if high > low else low + 1)
     errors = LinearColorMapper(palette="Magma256", low=0.0, high=float(data["largest"][0]) or 1.0)
 
     def image(title: str, field: np.ndarray, mapper: Any) -> tuple[Any, Any]:
         source = ColumnDataSource({"image": [field]})
         plot = figure(title=title, width=330, height=300, toolbar_location=None, **room)
-        plot.image("image", x=0, y=0, dw=n, dh=n, source=source, color_mapper=mapper)
+        plot.image("image", x=0, y=0, dw=columns, dh=rows, source=source, color_mapper=mapper)
         plot.add_layout(ColorBar(color_mapper=mapper, width=8), "right")
         return plot, source
 
@@ -169,7 +170,7 @@ def _figures(first: Clip, data: dict[str, Any], spacing: tuple[float, float]) ->
             plot, models[name] = image(name, np.zeros_like(shown), mapper)
             images.append(plot)
     names = ["reference"] + ["forecast"] * (first.forecast is not None)
-    plot, models["profile"] = lines("profile along the row", np.arange(n) + 0.5, names)
+    plot, models["profile"] = lines("profile along the row", np.arange(columns) + 0.5, names)
     curves.append(plot)
     models |= {"spectrum": None, "horizon": None}
     if first.l2 is not None:
@@ -190,7 +191,7 @@ def encoded(clips: Sequence[Clip]) -> dict[str, Any]:
     A field is low + (high - low) byte / 255, an error largest (byte / 127.5 - 1), by clip and component.
     """
     reference = np.stack([clip.reference for clip in clips]).astype(np.float64)
-    count, frames, n, _, components = reference.shape
+    count, frames, rows, columns, components = reference.shape
     low, high = reference.min(axis=(1, 2, 3)), reference.max(axis=(1, 2, 3))
     span = np.where(high > low, high - low, 1.0)
     labels = [clip.trajectory for clip in clips]
@@ -198,7 +199,8 @@ def encoded(clips: Sequence[Clip]) -> dict[str, Any]:
         "clips": count,
         "F": frames,
         "given": frames,
-        "n": n,
+        "rows": rows,
+        "columns": columns,
         "C": components,
         "frame": np.stack([clip.frames for clip in clips]).astype(np.int32).ravel(),
         "first": [labels.index(each) for each in dict.fromkeys(labels)],
@@ -228,7 +230,7 @@ def encoded(clips: Sequence[Clip]) -> dict[str, Any]:
 
 
 def _each(values: np.ndarray) -> np.ndarray:
-    """Let values (clips, C) meet fields (clips, F, n, n, C)."""
+    """Let values (clips, C) meet fields (clips, F, H, W, C)."""
     return values[:, None, None, None, :]
 
 
