@@ -22,6 +22,7 @@ from rdjepa.evaluation.metrics import Metric
 from rdjepa.forecasters import Baseline
 from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.pde.system import Box, Coefficient, InitialCondition, Numerics, Regime, System
+from rdjepa.registry import import_class
 from rdjepa.study import collect, registry, runner
 from rdjepa.study.cell import Cell, identity
 from rdjepa.study.profiles import profile
@@ -306,6 +307,37 @@ def test_a_file_that_cannot_be_loaded_is_refused_in_one_sentence(fresh, name, te
     with pytest.raises(ArgumentError, match=sentence):
         extensions.load(fresh / name)
     assert extensions.loaded() == () and ("users" not in name or Path(name).stem not in sys.modules)
+
+
+def test_a_file_whose_loading_was_interrupted_is_loaded_again(fresh):
+    (fresh / "users_long.py").write_text("raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        extensions.load(fresh / "users_long.py")
+    (fresh / "users_long.py").write_text("done = True")
+    extensions.load(fresh / "sub" / ".." / "users_long.py")
+    extensions.load(fresh / "users_long.py")
+    assert sys.modules["users_long"].done and len(extensions.loaded()) == 1 and sys.path.count(str(fresh)) == 1
+
+
+def test_a_file_named_as_an_installed_package_is_refused(fresh):
+    (fresh / "mkdocs.py").write_text("")
+    assert "mkdocs" not in sys.modules
+    with pytest.raises(ArgumentError, match="but mkdocs is a module already; rename the file"):
+        extensions.load(fresh / "mkdocs.py")
+
+
+def test_an_error_in_a_file_beside_it_has_the_line_that_imports_that(fresh):
+    (fresh / "users_beside.py").write_text("\n\n\n\nx = (")
+    (fresh / "users_main.py").write_text("\nimport users_beside\n")
+    with pytest.raises(ArgumentError, match=r"users_main.py to run, got SyntaxError .* in line 2; correct"):
+        extensions.load(fresh / "users_main.py")
+
+
+def test_a_class_in_a_module_that_does_not_run_is_refused_in_one_sentence(fresh, monkeypatch):
+    (fresh / "users_bad.py").write_text("x = 1 / 0")
+    monkeypatch.syspath_prepend(fresh)
+    with pytest.raises(ArgumentError, match="expected to import users_bad:X, got ZeroDivisionError .* in users_bad; "):
+        import_class("users_bad:X", object)
 
 
 def test_registries_load_neither_pytorch_nor_pyplot():

@@ -102,8 +102,13 @@ def usable_path(given: str | Path, name: str) -> Path:
         ArgumentError: it is none, has a null character, or is longer than file systems allow.
     """
     path = Path(of_class(given, str | Path, name))
-    parts = [len(os.fsencode(part)) for part in path.parts]
-    if "\0" in str(path) or max(parts, default=0) > LONGEST_NAME or sum(parts) + len(parts) > LONGEST_PATH:
+    try:
+        parts = [len(os.fsencode(part)) for part in path.parts]
+    except UnicodeEncodeError:
+        parts = [LONGEST_PATH]
+    if "\0" in str(path):
+        raise ArgumentError(f"expected {name} without null characters, got {str(path)[:60]!r}; correct the path")
+    if max(parts, default=0) > LONGEST_NAME or sum(parts) + len(parts) > LONGEST_PATH:
         raise ArgumentError(
             f"expected {name} with names of at most {LONGEST_NAME} bytes, got {str(path)[:60]!r}...; correct the path"
         )

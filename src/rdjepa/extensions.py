@@ -7,7 +7,7 @@ registers them is loaded by `rdjepa --load`, also in every worker that a command
 import re
 import sys
 import traceback
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from rdjepa.errors import ArgumentError
@@ -25,7 +25,7 @@ def load(path: Path | str) -> None:
         ArgumentError: no Python file, a name that no module can have or that is another module's, or a file that does
             not run.
     """
-    found = Path(path).absolute()
+    found = Path(path).parent.resolve() / Path(path).name
     if found in _LOADED:
         return
     if not found.is_file():
@@ -34,23 +34,35 @@ def load(path: Path | str) -> None:
     spec = spec_from_file_location(name, found)
     if not name.isidentifier() or spec is None or spec.loader is None:
         raise ArgumentError(f"expected a file that can be imported, as mine.py, got {path}; give it such a name")
-    if getattr(sys.modules.get(name), "__file__", None) == str(found):  # another file imported it
+    if _is(getattr(sys.modules.get(name), "__file__", None), found):  # another file imported it
         _LOADED.append(found)
         return
-    if name in sys.modules or name in sys.stdlib_module_names:
+    if name in sys.modules or name in sys.stdlib_module_names or _elsewhere(name, found):
         raise ArgumentError(
             f"expected a file with a name of its own, got {path}, but {name} is a module already; rename the file"
         )
-    sys.path.append(str(found.parent))
+    folder = str(found.parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
     module = sys.modules[name] = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:  # sys.exit among them
         del sys.modules[name]
+        if isinstance(error, KeyboardInterrupt):
+            raise
         raise refusal(error, found) from error
     _LOADED.append(found)
+
+
+def _is(file: str | None, path: Path) -> bool:
+    return file is not None and Path(file).resolve() == path.resolve()
+
+
+def _elsewhere(name: str, path: Path) -> bool:
+    """Return whether a module of this name would be imported from another file."""
+    spec = find_spec(name)
+    return spec is not None and not _is(spec.origin, path)
 
 
 def loaded() -> tuple[Path, ...]:
@@ -60,7 +72,8 @@ def loaded() -> tuple[Path, ...]:
 
 def refusal(error: BaseException, path: Path) -> ArgumentError:
     """Return what to raise where a user's file does not run: it names the error and the line."""
-    line = error.lineno if isinstance(error, SyntaxError) else _line(error, path)
+    own = isinstance(error, SyntaxError) and error.filename == str(path)
+    line = error.lineno if isinstance(error, SyntaxError) and own else _line(error, path)
     where = f" in line {line}" if line else ""
     return ArgumentError(f"expected {path} to run, got {said(error)}{where}; correct the file")
 

@@ -9,19 +9,22 @@ import ctypes
 import os
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # parameters of mallopt
+MOST_OF_OLD = 2**25  # bytes; an older glibc refuses a larger threshold, and would keep its small one
 SETTINGS = {
-    "MALLOC_TRIM_THRESHOLD_": (TRIM_THRESHOLD, 2**31 - 1),
     "MALLOC_MMAP_THRESHOLD_": (MMAP_THRESHOLD, 2**30),
+    "MALLOC_TRIM_THRESHOLD_": (TRIM_THRESHOLD, 2**31 - 1),
 }
 
 
 def keep_freed_memory() -> None:
-    """Keep freed blocks below 1 GiB in this process and in those that it starts, where the C library is glibc.
+    """Keep freed blocks in this process and in those that it starts, where the C library is glibc.
 
-    What the environment says already is left as it is.
+    Those below 1 GiB, below 32 MiB where glibc is older. What the environment says already is left as it is.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     for variable, (parameter, size) in SETTINGS.items():
         if mallopt is not None and variable not in os.environ:
-            mallopt(parameter, size)
+            if not mallopt(parameter, size):
+                size = MOST_OF_OLD
+                mallopt(parameter, size)
             os.environ[variable] = str(size)

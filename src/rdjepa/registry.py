@@ -85,7 +85,7 @@ def import_class(path: str, base: type) -> Any:
     """Import the class that "module:Class" names.
 
     Raises:
-        ArgumentError: no such module, no such class in it, or a class that is not derived from `base`.
+        ArgumentError: no such module, one that does not run, no such class in it, or a class that is not derived from `base`.
     """
     module, _, qualified = path.partition(":")
     try:
@@ -94,6 +94,10 @@ def import_class(path: str, base: type) -> Any:
         missing = error.name or module
         raise ArgumentError(
             f"expected to import {path}, got no module {missing}; install it or put its folder on PYTHONPATH"
+        ) from error
+    except Exception as error:
+        raise ArgumentError(
+            f"expected to import {path}, got {type(error).__name__} ({error}) in {module}; correct it"
         ) from error
     for part in qualified.split("."):
         if not hasattr(found, part):

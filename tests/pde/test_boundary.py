@@ -100,7 +100,9 @@ def test_the_splitting_between_walls_is_of_second_order_in_time():
     assert np.log2(coarse / fine) == pytest.approx(2, abs=0.1)
 
 
-@pytest.mark.parametrize("arguments", [("absorbing",), ("robin",), ("robin", -1.0), ("neumann", 0.1)])
+@pytest.mark.parametrize(
+    "arguments", [("absorbing",), ("robin",), ("robin", -1.0), ("neumann", 0.1), ("robin", np.inf), ("robin", np.nan)]
+)
 def test_what_is_no_boundary_is_refused(arguments):
     with pytest.raises(ValueError, match="expected"):
         Boundary(*arguments)

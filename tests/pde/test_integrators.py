@@ -1,10 +1,13 @@
 import itertools
+import signal
+import time
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from decaying import decay
 
+from rdjepa.pde import integrators
 from rdjepa.pde.boundary import PERIODIC
 from rdjepa.pde.grid import Grid
 from rdjepa.pde.integrators import integrator
@@ -134,6 +137,25 @@ def test_a_step_commutes_with_periodic_shifts(method, laplace, order):
     rest = (ROTATING, (2e-3, 1e-3), 2.0, 0.05, 3)
     moved = advance(np.roll(state, (3, -5), (1, 2)), *rest)
     assert np.allclose(moved, np.roll(advance(state, *rest), (3, -5), (1, 2)), atol=1e-13)
+
+
+def test_an_interrupt_ends_the_steps_and_is_one(monkeypatch):
+    """The same bits come of steps that are made a few at a time."""
+    advance, state = integrator("euler", 2, rotation, PERIODIC), smooth_state(128)
+    rest = (ROTATING, (6e-3, 3e-3), 2.0, 1e-4)
+    whole = advance(state, *rest, 25)
+    monkeypatch.setattr(integrators, "AT_ONCE", 7 * 128**2)
+    assert np.array_equal(advance(state, *rest, 25), whole)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    began = time.monotonic()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            advance(state, *rest, 10**6)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - began < 20  # of some minutes
 
 
 @pytest.mark.parametrize(("method", "laplace", "order"), METHODS)

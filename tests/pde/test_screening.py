@@ -131,6 +131,7 @@ def test_reasons_are_counted_without_their_values():
         "change below its bound": 2,
         "a value is not finite": 1,
     }
+    assert screening.tally(["v>1", "", "v>1"]) == {"v>1": 2, "no reason given": 1}
     ramp = np.linspace(-1, 3, 2 * 8 * 8 * 2).reshape(2, 8, 8, 2)
     screens = screening.Within(0, -0.5, 1.1), screening.TotalVariationWithin(1e3, 1e4)
     reasons = [str(screen(ramp)) for screen in screens]

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import multiprocessing
+import os
 import re
 import signal
 import threading
@@ -159,7 +160,7 @@ def _freed_memory_kept() -> Iterator[None]:
     from dask import config
 
     name = "distributed.nanny.pre-spawn-environ"
-    kept = {variable: size for variable, (_, size) in memory.SETTINGS.items()}
+    kept = {variable: os.environ.get(variable, size) for variable, (_, size) in memory.SETTINGS.items()}
     with config.set({name: config.get(name) | kept}):
         yield
 

@@ -1,5 +1,6 @@
 """Boundary conditions of the square domain: periodic, or one of three homogeneous walls (S1.5)."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,9 +30,9 @@ class Boundary:
             raise ArgumentError(
                 f"expected a boundary periodic, neumann, robin or dirichlet, got {self.kind!r}; name one"
             )
-        if self.kappa < 0 or (self.kappa > 0) != (self.kind == "robin"):
+        if not 0 <= self.kappa < math.inf or (self.kappa > 0) != (self.kind == "robin"):
             raise ArgumentError(
-                f"expected kappa above 0 with a robin wall and 0 otherwise, got {self.kappa!r} with {self.kind}"
+                f"expected a finite kappa above 0 with a robin wall and 0 otherwise, got {self.kappa!r} with {self.kind}"
             )
 
     @property

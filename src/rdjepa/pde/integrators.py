@@ -8,6 +8,7 @@ when one process reads two of them back.
 from collections.abc import Callable
 from functools import cache
 from types import FunctionType
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -20,6 +21,7 @@ from rdjepa.pde.laplacian import STENCILS, Laplacian, Stencil, fill_periodic, fi
 
 # (state (2, H, W), coefficients, (D_u, D_v), length of the domain, dt, steps) -> state after the steps
 Advance = Callable[[np.ndarray, tuple[float, ...], tuple[float, float], float, float, int], np.ndarray]
+AT_ONCE = 2**24  # cell updates of one call of a kernel, during which no interrupt is seen
 
 
 def inlined(function: Callable) -> Callable:
@@ -130,10 +132,25 @@ def _on_padded(run: Callable, halo: int, boundary: Boundary = PERIODIC) -> Advan
         # The stencils return spacing^2 times the Laplacian, so the diffusivities are divided by spacing^2 once.
         scaled = (diffusivities[0] / spacing**2, diffusivities[1] / spacing**2)
         factor = (boundary.ghost_factor(spacing),) if boundary.walls else ()
-        u, v = run(u, v, coefficients, *scaled, *factor, dt, steps)
+        most = max(1, AT_ONCE // state[0].size)
+        for done in range(0, steps, most):
+            u, v = _called(run, u, v, coefficients, *scaled, *factor, dt, min(most, steps - done))
         return np.stack([u, v])[:, halo:-halo, halo:-halo]
 
     return advance
+
+
+def _called(run: Callable, *arguments: Any) -> Any:
+    """Call compiled code; an interrupt that arrives in it is raised as what it is, not as numba's `SystemError`."""
+    try:
+        return run(*arguments)
+    except SystemError as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, KeyboardInterrupt | SystemExit):
+            cause = cause.__cause__ or cause.__context__
+        if cause is None:
+            raise
+        raise cause from None
 
 
 def _midpoint(kinetics: Callable, halo: int) -> Callable:

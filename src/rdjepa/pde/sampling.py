@@ -10,9 +10,11 @@ import numpy as np
 def stream(*address: str | int) -> np.random.Generator:
     """Return the random generator that belongs to an address, such as (family, split, regime, index, attempt, use).
 
-    Equal addresses give equal streams in every process; different ones give independent streams.
+    Equal addresses give equal streams in every process; different ones give independent streams. A number is not equal
+    to its text, but to the same number of NumPy.
     """
-    digest = hashlib.sha256("\x1f".join(f"{type(part).__name__}:{part}" for part in address).encode()).digest()
+    parts = (f"str:{part}" if isinstance(part, str) else f"int:{int(part)}" for part in address)
+    digest = hashlib.sha256("\x1f".join(parts).encode()).digest()
     return np.random.default_rng(np.random.SeedSequence(list(np.frombuffer(digest, dtype="<u4"))))
 
 

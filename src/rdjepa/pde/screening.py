@@ -227,6 +227,7 @@ def tally(reasons: Iterable[str]) -> dict[str, int]:
     for reason in reasons:
         unmeasured = re.sub(r" in \[[^]]*\],", "", reason).split()
         kind = " ".join(word for word in unmeasured if not any(c.isdigit() for c in word))
+        kind = kind or reason or "no reason given"
         kind += {"outside": " its bounds", "below": " its bound", "above": " its bound"}.get(kind.split()[-1], "")
         found[kind] = found.get(kind, 0) + 1
     return dict(sorted(found.items(), key=lambda item: -item[1]))

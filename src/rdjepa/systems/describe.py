@@ -14,10 +14,11 @@ def describe(system: System) -> str:
         lines.append(f"  {box.name or 'drawn'}: {drawn}")
     for coefficient in () if kinds else system.coefficients:
         spans = []
-        for regime in system.regimes:
-            low, high = system.range(coefficient.name, regime)
-            spans.append(f"{regime} {low:g}" if low == high else f"{regime} [{low:g}, {high:g}]")
-        lines.append(f"  {coefficient.name:8} {'; '.join(dict.fromkeys(spans))}   {coefficient.description}")
+        for name, regime in system.regimes.items():
+            ranges = [box.ranges[coefficient.name] for box in regime.boxes]
+            shown = [f"{low:g}" if low == high else f"[{low:g}, {high:g}]" for low, high in ranges]
+            spans.append(f"{name} {' or '.join(dict.fromkeys(shown))}")
+        lines.append(f"  {coefficient.name:8} {'; '.join(spans)}   {coefficient.description}")
     lines += [
         "",
         f"side {numerics.length:g}, {numerics.stored} x {numerics.stored} points{pooled}, {numerics.boundary}",
