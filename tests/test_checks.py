@@ -15,6 +15,7 @@ import rdjepa
 from rdjepa import checks, forecasters
 from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.adaptation.saving import load_forecaster
+from rdjepa.adaptation.stream import forecast_all
 from rdjepa.data import readers
 from rdjepa.errors import ArgumentError
 from rdjepa.models.device import device_named
@@ -88,6 +89,7 @@ def test_all_profiles_are_within_their_ranges_and_mistakes_are_not():
 untyped: Any = rdjepa
 untyped_load: Any = load_forecaster
 untyped_build: Any = forecasters.build
+untyped_forecast_all: Any = forecast_all
 
 
 @pytest.mark.parametrize(
@@ -106,6 +108,11 @@ untyped_build: Any = forecasters.build
         lambda: untyped.adapt("nano", [], steps="x"),
         lambda: untyped.adapt("nano", [], config=[None]),
         lambda: untyped.adapt("nano", [], normalizer="a"),
+        lambda: untyped.adapt("nano", [], rehearse=None),
+        lambda: untyped.adapt("nano", [], rehearse=5),
+        lambda: untyped.inspect([], model=None),
+        lambda: untyped.first_look([], model=5),
+        lambda: untyped_forecast_all(print, [], "x.h5"),
         lambda: untyped.evaluate("", []),
         lambda: untyped.evaluate(print, [], metrics=True),
         lambda: device_named("cpu:7"),

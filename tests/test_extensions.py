@@ -336,7 +336,7 @@ def test_an_error_in_a_file_beside_it_has_the_line_that_imports_that(fresh):
 def test_a_class_in_a_module_that_does_not_run_is_refused_in_one_sentence(fresh, monkeypatch):
     (fresh / "users_bad.py").write_text("x = 1 / 0")
     monkeypatch.syspath_prepend(fresh)
-    with pytest.raises(ArgumentError, match="expected to import users_bad:X, got ZeroDivisionError .* in users_bad; "):
+    with pytest.raises(ArgumentError, match=r"expected to import users_bad:X, got ZeroDivisionError .* in users_bad; "):
         import_class("users_bad:X", object)
 
 

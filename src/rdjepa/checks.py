@@ -7,6 +7,7 @@ value is refused with one sentence where it is given, and not hours later where 
 import dataclasses
 import math
 import os
+import re
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, get_type_hints
@@ -90,7 +91,7 @@ def of_class(value: Any, kinds: type | UnionType, name: str) -> Any:
         ArgumentError: it is not.
     """
     if not isinstance(value, kinds):
-        wanted = getattr(kinds, "__name__", str(kinds).replace("pathlib.", "").replace(" | ", " or "))
+        wanted = getattr(kinds, "__name__", re.sub(r"(\w+\.)+", "", str(kinds)).replace(" | ", " or "))
         raise ArgumentError(f"expected {name} to be a {wanted}, got {_shown(value)}; give one")
     return value
 

@@ -85,7 +85,7 @@ def import_class(path: str, base: type) -> Any:
     """Import the class that "module:Class" names.
 
     Raises:
-        ArgumentError: no such module, one that does not run, no such class in it, or a class that is not derived from `base`.
+        ArgumentError: no such module, one that does not run, no such class in it, or one not derived from `base`.
     """
     module, _, qualified = path.partition(":")
     try:

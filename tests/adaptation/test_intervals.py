@@ -1,5 +1,7 @@
 """The coverage that split-conformal prediction promises, on data for which it promises it, and what it refuses."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -68,6 +70,32 @@ def test_windows_are_cut_into_blocks_of_time_and_space():
     assert found.scores.shape == (5, 2, 64 * intervals.QUANTILES)
     # a context of one window only, as short as it may be
     assert calibrate(lambda c: np.zeros((len(c), 5, 16, 16, 2)), UNIT, [noisy(0, 9)]).blocks == PARTS**2
+
+
+@pytest.mark.parametrize("side", [2, 3])
+def test_a_grid_of_few_points_has_fewer_parts(side):
+    found = calibrate(lambda c: np.zeros((len(c), 5, side, side, 2)), UNIT, [noisy(0, 9, side), noisy(1, 9, side)])
+    assert found.blocks == 2 * side**2
+
+
+def test_memory_is_bounded_by_one_trajectory_and_one_block_of_windows():
+    """Blocks are kept as their quantiles: other trajectories, and longer ones, take no more."""
+
+    def peak(*given):
+        tracemalloc.start()
+        calibrate(lambda c: np.zeros((len(c), 5, 48, 48, 2), np.float32), UNIT, given)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    one, many, long = noisy(0, side=48), [noisy(seed, side=48) for seed in range(4)], noisy(0, 12 * BLOCK, 48)
+    peak(one)  # what is imported on the way
+    assert peak(*many) < 1.2 * peak(one) and peak(long) < 1.5 * peak(one)
+
+
+def test_a_small_level_has_a_narrow_interval():
+    found = Calibration(np.sort(np.random.default_rng(0).random((5, 2, 800))), 8, 1)
+    assert (found.factors(1e-13) == found.scores[..., 0]).all()
 
 
 def test_a_level_that_the_blocks_cannot_give_and_one_that_is_none_are_refused():

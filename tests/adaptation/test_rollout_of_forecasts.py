@@ -1,5 +1,7 @@
 """A rollout is the repeated forecast, and what runs away is said."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -59,6 +61,15 @@ def test_a_trajectory_that_is_no_longer_finite_ends_and_the_others_go_on():
     made = rollout(powers(1e10), np.stack([CONTEXT, 0 * CONTEXT]), 15)
     assert np.isfinite(made[0, :3]).all() and np.isnan(made[0, 5:]).all()
     assert not made[1].any()
+
+
+def test_nothing_is_after_a_frame_that_is_not_finite():
+    def missing(context, h):
+        return context[:, -1:] * np.where(np.arange(5) == h, np.nan, 1.0).reshape(1, 5, 1, 1, 1)
+
+    for h in (0, 2, 4):
+        made = rollout(partial(missing, h=h), CONTEXT, 12)
+        assert np.isfinite(made[:h]).all() and np.isnan(made[h:]).all()
 
 
 def test_stable_frames_end_one_width_outside_of_the_range():

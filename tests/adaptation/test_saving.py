@@ -87,6 +87,30 @@ def test_tied_weights_are_saved_and_loaded(tmp_path):
     assert isinstance(loaded.model, Tied) and loaded.model.first.weight is loaded.model.second.weight
 
 
+class Layered(Tied):
+    """Settings that no file can hold."""
+
+    def settings(self):
+        return {"layer": self.first}
+
+
+def test_settings_that_no_file_can_hold_are_said_before_training_and_refused(tmp_path):
+    with pytest.warns(UserWarning, match="expected settings of Layered that a file can hold, got others .*Conv2d"):
+        made = rdjepa.adapt(Layered(Config(grid=16)), movie(0), steps=1, device="cpu")
+    with pytest.raises(ArgumentError, match=r"expected settings of Layered .*; return numbers, texts, lists"):
+        made.save(tmp_path / "f.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+class Summarized(Tied):
+    def latent_summary(self, *features):
+        return self.entry(features[0].flatten(1, 2)).std((2, 3))
+
+
+def test_a_summary_that_a_trained_layer_makes_is_one():
+    assert rdjepa.adapt(Summarized(Config(grid=16)), movie(0), steps=1, device="cpu").familiar is not None
+
+
 def test_numbers_of_numpy_and_torch_are_saved(tmp_path):
     of_numpy: dict[str, Any] = {"batch": np.int64(2), "weight_decay": np.float32(1e-4)}
     options: dict[str, Any] = {"seed": np.int64(3), "augment": np.True_, "retain": np.float32(0)}

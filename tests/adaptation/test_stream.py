@@ -6,6 +6,7 @@ import subprocess
 import sys
 import weakref
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -16,7 +17,7 @@ from rdjepa.adaptation import stream
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.stream import forecast_all
 from rdjepa.data.trajectory import Key, Trajectory
-from rdjepa.errors import DataError
+from rdjepa.errors import ArgumentError, DataError
 from rdjepa.forecasters.linear import Linear
 
 
@@ -97,10 +98,21 @@ def test_a_disk_that_is_full_ends_in_one_sentence_and_leaves_no_file(tmp_path, l
     [
         ([], "at least one trajectory"),
         ([trajectory(0), trajectory(1, 3)], "at least 4 frames in trajectory 1, got 3"),
+        ([trajectory(0, 1)], "at least 4 frames in trajectory 0, got 1"),
         ([trajectory(0), trajectory(1, side=6)], r"one grid, got \(6, 6, 2\) after \(8, 8, 2\)"),
     ],
 )
 def test_unfit_trajectories_leave_no_file(tmp_path, given, words):
     with pytest.raises(DataError, match=words):
         forecast_all(Counting(), given, tmp_path / "all.h5")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_arrays_and_what_is_no_path_are_refused(tmp_path):
+    arrays: Any = [trajectory(0).fields]
+    with pytest.raises(ArgumentError, match="expected trajectory 0 to be a Trajectory, got"):
+        forecast_all(Counting(), arrays, tmp_path / "all.h5")
+    number: Any = 3
+    with pytest.raises(ArgumentError, match="expected a file of forecasts to be a str or Path, got 3"):
+        forecast_all(Counting(), [trajectory(0)], number)
     assert list(tmp_path.iterdir()) == []

@@ -11,6 +11,7 @@ import torch
 import rdjepa
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import fitted
+from rdjepa.api.evaluating import _weights
 from rdjepa.data import pace
 from rdjepa.data.readers import Reading
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, OutputError
@@ -20,8 +21,10 @@ from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.fno import FNO, Config
 from rdjepa.forecasters.persistence import persistence
+from rdjepa.forecasters.scratch import Scratch
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io import checkpoint
+from rdjepa.models.rdjepa import RDJEPA
 
 FIELDS = np.random.default_rng(0).standard_normal((4, 12, 16, 16, 2)).astype(np.float32)
 
@@ -160,10 +163,50 @@ def test_a_rival_of_another_stride_is_refused_unless_the_stride_is_said():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Note)
         forecaster, slower = (rdjepa.adapt(small(), slow(40), steps=1, stride=stride) for stride in (1, 2))
-        with pytest.raises(ArgumentError, match=r"the forecaster's frame stride, 1, got 2 of 'slower'; adapt it at"):
+        with pytest.raises(ArgumentError, match=r"the forecaster's frame stride, 1, got 2 of 'slower'; adapt it to"):
             rdjepa.compare(forecaster, slow(30), {"mean": persistence, "slower": slower})
         rows = rdjepa.compare(forecaster, slow(30), {"slower": slower}, reading=rdjepa.Reading(stride=2))
         assert rows["slower"] == rdjepa.evaluate(slower, slow(30))
+
+
+def test_a_rival_of_other_components_is_refused_unless_they_are_said():
+    fields = np.random.default_rng(0).standard_normal((12, 16, 16, 3)).astype(np.float32)
+
+    def adapted(*components, names=()):
+        return rdjepa.adapt(small(), fields, steps=1, reading=Reading(components=components, names=names))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        forecaster, swapped, other = adapted(0, 1), adapted(1, 0), adapted(0, 2)
+        for rival, words in ((swapped, "1, 0"), (other, "0, 2")):
+            with pytest.raises(ArgumentError, match=rf"the forecaster's components, 0, 1, got {words} of 'rival'; "):
+                rdjepa.compare(forecaster, fields, {"rival": rival})
+        assert rdjepa.compare(forecaster, fields, {"rival": swapped}, reading=Reading(components=(0, 1)))["rival"]
+
+
+def test_a_curve_begins_anew_for_another_preset_of_the_same_weights_and_another_name(tiny):
+    """Both decide on rates and on the averaging of weights."""
+    one, two = (forecasters.build("fno", preset, seed=0) for preset in ("nano", forecasters.fno.PRESETS["nano"]))
+    assert all(map(torch.equal, one.parameters(), two.parameters())) and _weights(one) != _weights(two)
+    model = rdjepa.build("tiny", seed=0)
+    before = _weights(model)
+    model.name = "nano"
+    assert _weights(model) != before
+
+
+def test_the_control_from_scratch_has_the_architecture_of_the_model(tiny, monkeypatch):
+    model = RDJEPA(replace(tiny, without=("diffusion",), borders="periodic"), "tiny")
+    seen = []
+
+    def adapting(given, *_):
+        seen.append(given)
+        return persistence
+
+    monkeypatch.setattr("rdjepa.api.evaluating._adapted", adapting)
+    fields = np.random.default_rng(0).standard_normal((2, 9, 64, 64, 2)).astype(np.float32)
+    rdjepa.learning_curve(fields, model=model, steps=1, draws=1)
+    control = next(each for each in seen if each is not model)
+    assert isinstance(control, Scratch) and control.config == model.config and control.preset == "tiny"
 
 
 def test_a_combination_is_compared_with_its_network_and_its_equation(monkeypatch):

@@ -10,6 +10,7 @@ import rdjepa
 from rdjepa.adaptation import retention
 from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.api.support import rehearsed_fields
 from rdjepa.data.build import build
 from rdjepa.data.trajectory import Key
 from rdjepa.data.windows import FORECASTING
@@ -75,6 +76,13 @@ def test_what_is_retained_is_decided_by_the_error_without_an_update(tiny, monkey
     assert adapted(rehearse=np.stack([fields, 2 * fields])).record["rehearsed"] == 2
     with pytest.raises(ArgumentError, match="retain"):
         adapted(retain="half")
+
+
+def test_trajectories_to_rehearse_are_on_the_grid_of_the_support_in_both_directions():
+    fields = np.random.default_rng(0).standard_normal((9, 8, 16, 2)).astype(np.float32)
+    assert rehearsed_fields([fields], (8, 16))[0] is fields
+    with pytest.raises(DataError, match="to rehearse on a 16 x 16 grid, got 8 x 16"):
+        rehearsed_fields([fields], (16, 16))
 
 
 def test_what_pretraining_saw_is_rehearsed_as_it_was_seen(tiny, tmp_path, monkeypatch):

@@ -73,6 +73,10 @@ def test_the_number_of_frames_is_the_callers() -> None:
     assert len(validate(GOOD[:4], minimum_frames=4)) == 4
 
 
+def test_a_single_frame_of_two_components_has_two() -> None:
+    assert measured(np.zeros((1, 4, 4, 2), np.float32)) == 2
+
+
 def test_beside_one_component_stands_what_it_was_a_frame_earlier() -> None:
     both = with_second(GOOD[..., :1])
     assert both.shape == GOOD.shape and both.dtype == np.float32

@@ -8,7 +8,7 @@ ADDRESS = ("family", "pool", "id", 3, 0, "coefficients")
 
 def test_equal_addresses_give_equal_draws():
     assert np.array_equal(stream(*ADDRESS).random(5), stream(*ADDRESS).random(5))
-    of_numpy = [np.str_(part) if isinstance(part, str) else np.int64(part) for part in ADDRESS]
+    of_numpy: list = [np.str_(part) if isinstance(part, str) else np.int64(part) for part in ADDRESS]
     assert np.array_equal(stream(*ADDRESS).random(5), stream(*of_numpy).random(5))
 
 

@@ -18,8 +18,8 @@ is an average over points, windows and calibrations, not one for every point or 
 """
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -86,7 +86,7 @@ class Calibration:
                 f"{level:g}; calibrate on more or longer trajectories"
             )
         count = self.scores.shape[-1]
-        place = math.ceil(level / self.highest * count - 1e-9)  # 1e-9: a product that is whole but for rounding
+        place = max(1, math.ceil(level / self.highest * count - 1e-9))  # 1e-9: a product that is whole but for rounding
         return self.scores[..., place - 1]
 
 
@@ -116,8 +116,8 @@ def scales(forecast: np.ndarray, newest: np.ndarray, normalizer: Normalizer) -> 
     return np.sqrt(np.maximum(smooth, 0) + FLOOR**2) * std  # a running mean of squares may come out below zero
 
 
-def pooled(blocks: Iterable[np.ndarray], trajectories: int = 1) -> Calibration:
-    """Return the calibration of blocks of scores (n, N, H, W, C), each of which has the same weight.
+def pooled(blocks: Iterable[np.ndarray]) -> Calibration:
+    """Return the calibration of blocks of scores (n, N, H, W, C) of one trajectory, each of which has the same weight.
 
     Raises:
         DataError: there is none, or a score is not finite.
@@ -133,7 +133,7 @@ def pooled(blocks: Iterable[np.ndarray], trajectories: int = 1) -> Calibration:
     if not found:
         raise DataError("expected at least one window to calibrate on, got none; give trajectories of nine frames")
     together = np.concatenate(found, axis=-1)
-    return Calibration(np.sort(together, axis=-1), len(found), trajectories)
+    return Calibration(np.sort(together, axis=-1), len(found), 1)
 
 
 def calibrate(
@@ -144,17 +144,22 @@ def calibrate(
     Raises:
         DataError: a trajectory is shorter than a window, or there is none.
     """
-    blocks: list[np.ndarray] = []
-    count = 0
-    for fields in trajectories:
-        window = FORECASTING.stack(fields)
-        made = forecast(window.context)
-        scores = np.abs(made - window.targets) / scales(made, window.context[:, -1], normalizer)
-        for part in np.array_split(scores, max(1, len(scores) // BLOCK)):
-            for rows in np.array_split(part, PARTS, axis=2):
-                blocks.extend(np.array_split(rows, PARTS, axis=3))
-        count += 1
-    return pooled(blocks, count)
+    frames: list[int] = []
+
+    def blocks() -> Iterator[np.ndarray]:
+        for fields in trajectories:
+            frames.append(len(fields))
+            starts = FORECASTING.starts(len(fields))
+            for some in np.array_split(starts, max(1, len(starts) // BLOCK)):
+                window = FORECASTING.stack(fields, some)
+                made = forecast(window.context)
+                scores = np.abs(made - window.targets) / scales(made, window.context[:, -1], normalizer)
+                for rows in np.array_split(scores, PARTS, axis=2):
+                    # a grid of fewer points per side has fewer parts
+                    yield from (part for part in np.array_split(rows, PARTS, axis=3) if part.size)
+
+    found = pooled(blocks())
+    return replace(found, trajectories=len(frames))
 
 
 def hold_out(support: list[np.ndarray], share: float) -> tuple[list[np.ndarray], list[np.ndarray]]:

@@ -67,6 +67,7 @@ def familiar(latents: np.ndarray, counts: Sequence[int], others: np.ndarray | No
     return Familiar(latents, float(known.max() if len(known) else between.max()))
 
 
+@torch.no_grad()
 def summarize(model: ForecastModel, data: Windows) -> np.ndarray | None:
     """Return the rows (n, d) of the windows of the support; None for a forecaster without a pretrained encoder."""
     few = zip(*(part[: data.own].split(AT_ONCE) for part in data.features), strict=True)

@@ -39,7 +39,9 @@ def rollout(forecast: Callable[[np.ndarray], np.ndarray], context: np.ndarray, l
         if not going.any():
             break
         with np.errstate(over="ignore", invalid="ignore"):  # what runs away is left to run, and is said afterwards
-            block = np.asarray(forecast(latest[going]), dtype=np.float32)
+            block = np.array(forecast(latest[going]), dtype=np.float32)
+        ended = np.logical_or.accumulate(~np.isfinite(block).all(axis=(2, 3, 4)), axis=1)
+        block[:, 1:][ended[:, :-1]] = np.nan
         made[going, first : first + HORIZONS] = block[:, : length - first]
         latest = np.full((len(latest), CONTEXT, *latest.shape[2:]), np.nan, dtype=np.float32)
         latest[going] = block[:, -CONTEXT:]

@@ -21,6 +21,7 @@ from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.domain import Domain
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
+from rdjepa.io import sealed
 from rdjepa.io.kinds import is_forecaster, refuse_replacing
 from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.device import in_float32
@@ -40,7 +41,7 @@ def save(forecaster: Forecaster, path: str | Path, force: bool = False) -> Path:
         force: replace a file of another kind too.
 
     Raises:
-        ArgumentError: no other process could import the model's class; see `why_unsavable`.
+        ArgumentError: no other process could import the model's class, or no file hold its settings.
         OutputError: the file cannot be written, or would replace one of another kind.
     """
     path = Path(of_class(path, str | Path, "a forecaster's file"))
@@ -77,12 +78,19 @@ def save(forecaster: Forecaster, path: str | Path, force: bool = False) -> Path:
 
 
 def why_unsavable(model: ForecastModel) -> str:
-    """Return why another process could not load a forecaster, in one sentence; "" where it could."""
+    """Return why a forecaster cannot be written for another process, in one sentence; "" where it can."""
     kind = type(_network(model))
     if kind.__module__ in ("__main__", "__mp_main__", "builtins") or "<locals>" in kind.__qualname__:
         return (
             f"expected a forecaster whose class can be imported, got {kind.__module__}:{kind.__qualname__}, which no "
             "other process finds, so it cannot be saved; move the class into a module (a .py file) and import it"
+        )
+    try:
+        sealed.plain(model.settings())
+    except (TypeError, ValueError) as error:
+        return (
+            f"expected settings of {kind.__qualname__} that a file can hold, got others ({error}), so it cannot be "
+            "saved; return numbers, texts, lists and dictionaries of these from its `settings`"
         )
     return ""
 

@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 
 from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.checks import of_class
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError
@@ -55,22 +56,25 @@ def forecast_all(
         progress: called after each trajectory with its number twice, as their total is unknown, and its key.
 
     Raises:
+        ArgumentError: no forecaster, no path, or arrays instead of trajectories.
         DataError: no trajectory, one of fewer than four frames, of another grid than those before, or of another number
             of measured components than the forecaster takes.
         OutputError: the file cannot be written, or would replace one of another kind.
     """
+    of_class(forecaster, Forecaster, "a forecaster")
+    of_class(path, str | Path, "a file of forecasts")
     refuse_replacing(Path(path), kind="forecasts", same_kind=is_forecasts, force=force)
     with replacing(path) as part, _begun(part) as (file, disk):
         file.attrs["kind"], file.attrs["forecaster"] = FORECASTS, forecaster.model.name
         names: list[str] = []
         forecasts, whose, starts = None, _growing(file, "trajectory"), _growing(file, "start")
         for number, trajectory in enumerate(trajectories):
-            forecaster.require_fitting([trajectory])
-            fields = trajectory.fields
+            fields = of_class(trajectory, Trajectory, f"trajectory {number}").fields
             if len(fields) < CONTEXT:
                 raise DataError(
                     f"expected at least {CONTEXT} frames in trajectory {number}, got {len(fields)}; leave it out"
                 )
+            forecaster.require_fitting([trajectory])
             if forecasts is None:
                 shape = (HORIZONS, *fields.shape[1:])
                 forecasts = file.create_dataset(

@@ -130,7 +130,8 @@ def adapt(
             for systems that are the same in all directions. It helps networks that start from random weights
             (`rdjepa.adaptation.augmentation`).
         device: "auto", "cpu", "cuda", or a device of torch.
-        progress: called after every update with its number, the number of updates and the loss as a short text.
+        progress: called after every update with its number, the number of updates and the loss as a short text; once
+            with 0 where errors before any update are measured.
         observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
             weights are averaged once more, with "averaged". It is valid during the call alone, and does not know yet
             what trajectories to calibrate on will decide.
@@ -150,7 +151,7 @@ def adapt(
         CheckpointError: a missing or damaged checkpoint.
         DivergenceError: the loss is not finite.
     """
-    rehearses = callable(rehearse) or len(rehearse) > 0
+    rehearses = callable(rehearse) or len(of_class(rehearse, Sequence | np.ndarray, "trajectories to rehearse")) > 0
     _require_arguments(model, config, normalizer, reading, base, retain)
     _require_one_of_two(
         {
@@ -200,7 +201,9 @@ def adapt(
     if base == LINEAR:
         forecaster = combination.correcting(forecaster, learned)
 
-    others = rehearsed_fields(rehearse() if callable(rehearse) else rehearse, learned[0].shape[-1])
+    others = rehearsed_fields(
+        rehearse() if callable(rehearse) else rehearse, (learned[0].shape[-2], learned[0].shape[-1])
+    )
     times = [time.perf_counter()]
     data = windows(forecaster, learned, tensors(others, torch_device))
     times.append(time.perf_counter())

@@ -12,7 +12,6 @@ from uuid import uuid4
 import numpy as np
 import torch
 
-from rdjepa import forecasters
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, fitted
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.api.adapting import adapt, grid_of, require_base
@@ -37,10 +36,12 @@ from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
+from rdjepa.forecasters.scratch import Scratch
 from rdjepa.io import checkpoint, sealed
 from rdjepa.io.provenance import source_of
 from rdjepa.models.device import device_named, in_float32
-from rdjepa.models.rdjepa import PRESETS, RDJEPA
+from rdjepa.models.rdjepa import RDJEPA
+from rdjepa.models.seeds import seeded
 from rdjepa.progress import Progress
 from rdjepa.version import __version__
 
@@ -123,7 +124,8 @@ def compare(
 
     Raises:
         ArgumentError, DataError: as for `evaluate`; or rivals without names, one with a name that is taken, one of
-            another frame stride where `reading` names none, or one that these trajectories do not fit.
+            another frame stride or other components where `reading` names none, or one that these trajectories do not
+            fit.
     """
     of_class(forecaster, Forecaster, "a forecaster")
     of_class(metrics, list | tuple, "metrics")
@@ -133,13 +135,7 @@ def compare(
     if taken := named.keys() & {*forecaster.parts(), *simple}:
         raise ArgumentError(f"expected rivals with names of their own, got {min(taken)!r}; give it another one")
     others = {name: rival for name, rival in rivals.items() if isinstance(rival, Forecaster)}
-    at_other = [name for name, rival in others.items() if rival.stride != forecaster.stride]
-    if at_other and not (reading and reading.stride):
-        raise ArgumentError(
-            f"expected rivals of the forecaster's frame stride, {forecaster.stride}, got "
-            f"{others[at_other[0]].stride} of {at_other[0]!r}; adapt it at the same one, or say the stride at which "
-            "frames are taken for all (reading=)"
-        )
+    _require_read_alike(forecaster, others, reading or Reading())
     given = _unseen(forecaster, trajectories, resample, reading)
     for rival in others.values():
         _require_new(rival, given)
@@ -154,6 +150,27 @@ def compare(
         if progress is not None:
             progress(position + 1, len(given), str(trajectory.key or ""))
     return rows
+
+
+def _require_read_alike(forecaster: Forecaster, rivals: Mapping[str, Forecaster], reading: Reading) -> None:
+    """Refuse rivals that take other frames or components than the forecaster, where a reading does not say which."""
+    for name, rival in rivals.items():
+        own, others = (list(map(str, each.record.get("names", ()))) for each in (forecaster, rival))
+        reordered = own != others and sorted(own) == sorted(others)
+        for what, one, another, said in (
+            ("frame stride", forecaster.stride, rival.stride, reading.stride),
+            ("components", forecaster.components, rival.components, reading.components),
+            ("order of components", own, others if reordered else own, reading.components),
+        ):
+            if one != another and not said:
+                raise ArgumentError(
+                    f"expected rivals of the forecaster's {what}, {_listed(one)}, got {_listed(another)} of {name!r}; "
+                    "adapt it to the same, or say for all what is read (reading=)"
+                )
+
+
+def _listed(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value or "all")
 
 
 def _function(given: Forecaster | Forecast) -> Forecast:
@@ -273,8 +290,9 @@ def learning_curve(
     models = {subject: start}
     origin: dict[str, Any] = {subject: _weights(start)}
     if isinstance(start, RDJEPA):
-        origin["scratch"] = start.name if start.name in PRESETS else start.config
-        models["scratch"] = forecasters.build("scratch", origin["scratch"], seed=seed)
+        origin["scratch"] = [start.name, start.config.to_dict()]
+        with seeded(seed):
+            models["scratch"] = Scratch(RDJEPA(start.config, start.name))
     domain = domain_of(parts, reading.boundary if reading else None)
     settled = {**settings, "reading": Reading(boundary=WALLS if domain.walls else PERIODIC), "device": torch_device}
     fits: dict[str, Fit] = {name: partial(_adapted, each, settled) for name, each in models.items()}
@@ -322,10 +340,16 @@ def _simple(model: ForecastModel, domain: Domain, device: torch.device, support:
 
 
 def _weights(model: RDJEPA | ForecastModel) -> str:
-    """Return a fingerprint of what decides how a model learns: its weights, and of a forecaster code and rates too."""
+    """Return a fingerprint of what decides how a model learns: its weights, sizes and preset, of a forecaster its code
+    and rates too.
+    """
     if isinstance(model, RDJEPA) and checkpoint.untouched(model):
-        return model.fingerprint
-    found: dict[str, Any] = {name: sha256(x.cpu().numpy()).hexdigest() for name, x in model.state_dict().items()}
+        found: dict[str, Any] = {"weights": model.fingerprint}
+    else:
+        found = {name: sha256(x.cpu().numpy()).hexdigest() for name, x in model.state_dict().items()}
+    found["preset"] = model.preset
+    if isinstance(model, RDJEPA):
+        found["config"] = model.config.to_dict()
     if isinstance(model, ForecastModel):
         kind = type(model)
         found["source"] = source_of(kind) or uuid4().hex  # code that cannot be read is another every time
@@ -350,6 +374,8 @@ def inspect(
     Raises:
         DataError: the source is unknown or damaged.
         CheckpointError: a missing or damaged checkpoint.
+        ArgumentError: no model.
     """
+    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
     start = checkpoint.load(model) if isinstance(model, str | Path) else model
     return survey.inspect(source, reading, grid_of(start))

@@ -18,7 +18,7 @@ from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.intervals import Interval
 from rdjepa.api.adapting import AUTO, adapt, grid_of
 from rdjepa.api.support import domain_of
-from rdjepa.checks import Rate, checked, require_component
+from rdjepa.checks import Rate, checked, of_class, require_component
 from rdjepa.data import readers, survey
 from rdjepa.data.inspection import Inspection
 from rdjepa.data.readers import Reading
@@ -129,6 +129,7 @@ def first_look(
     """
     intervals.check_level(level)
     checked(hold_out, Rate, "the share held out")
+    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
     loaded = checkpoint.load(model) if isinstance(model, str | Path) else model
     found = survey.inspect(source, reading or Reading())
     tile = _tiles(found.grids, grid_of(loaded))

@@ -29,7 +29,7 @@ def rehearsal(
         model: what `load` takes; its `data.json` lists its data.
         count: of each system, of a family of equations as many as of all systems; all where there are fewer.
         data: data set that has them; they are simulated again, a second or two each, when None.
-        progress: called with the number of trajectories done, their total and the key of the next.
+        progress: called with the number of trajectories done, their total and the key of the latest.
 
     Returns:
         (T, H, W, 2) each.

@@ -271,13 +271,13 @@ def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list
     return support
 
 
-def rehearsed_fields(given: Sequence[np.ndarray], grid: int) -> list[np.ndarray]:
+def rehearsed_fields(given: Sequence[np.ndarray], grid: tuple[int, int]) -> list[np.ndarray]:
     """Return the standardized trajectories of other systems after checking shape, values and grid."""
     found = [validate(fields) for fields in given]
     for fields in found:
-        if fields.shape[1:3] != (grid, grid):
+        if fields.shape[1:3] != grid:
             raise DataError(
-                f"expected trajectories to rehearse on a {grid} x {grid} grid, got {fields.shape[1]} x "
+                f"expected trajectories to rehearse on a {grid[0]} x {grid[1]} grid, got {fields.shape[1]} x "
                 f"{fields.shape[2]}; take those of a model of this grid"
             )
     return found

@@ -233,7 +233,8 @@ def why_rounded(component: object, magnitude: float, spread: float) -> str:
 
 def measured(fields: np.ndarray) -> int:
     """Return how many components of (T, H, W, C) were measured: one where the second is what `with_second` makes."""
-    made = fields.shape[-1] == COMPONENTS and np.array_equal(fields[1:, ..., 1], fields[:-1, ..., 0])
+    several = len(fields) > 1 and fields.shape[-1] == COMPONENTS
+    made = several and np.array_equal(fields[1:, ..., 1], fields[:-1, ..., 0])
     return 1 if made else fields.shape[-1]
 
 

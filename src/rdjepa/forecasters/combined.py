@@ -101,7 +101,10 @@ def blending(context: Tensor, equation: Equation) -> tuple[Tensor, Tensor]:
 
 
 def _around(values: Tensor, reach: int) -> Tensor:
-    """Return the mean of (B, C, H, W) over the points up to `reach` away along each side, one side after the other."""
+    """Return the mean of (B, C, H, W) over the points up to `reach` away along each side, one side after the other.
+
+    Those beyond a border are left out, whether it is periodic or a wall.
+    """
     for kernel, padding in (((2 * reach + 1, 1), (reach, 0)), ((1, 2 * reach + 1), (0, reach))):
         values = F.avg_pool2d(values, kernel, 1, padding, count_include_pad=False)
     return values

@@ -98,21 +98,25 @@ def ended_in_own_precision(layers: nn.Sequential, x: Tensor) -> Tensor:
 
 
 def device_named(name: str | torch.device) -> torch.device:
-    """Return the device of a name such as "cpu", "cuda" or "mps"; "auto" takes a CUDA GPU when there is one.
+    """Return the device of a name such as "cpu" or "cuda"; "auto" takes a CUDA GPU when there is one.
 
     One of torch is returned after the same check.
 
     Raises:
-        ArgumentError: the device is not there.
+        ArgumentError: the device is not there, or has no numbers of 64 bits, which equations are fitted in.
     """
     name = str(of_class(name, str | torch.device, "a device"))
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        found = torch.zeros(1, device=device).device  # a device may have a valid name and still be absent
+        found = torch.zeros(
+            1, dtype=torch.float64, device=device
+        ).device  # a device may have a valid name and still be absent
     except (RuntimeError, AssertionError) as error:
         raise ArgumentError(f"expected the device auto, cpu or a GPU of this machine, got {name!r}") from error
+    except TypeError as error:
+        raise ArgumentError(f"expected a device with numbers of 64 bits, got {name!r}; name cpu") from error
     if found.type == "meta" or device.index not in (None, found.index):
         raise ArgumentError(f"expected the device auto, cpu or a GPU of this machine, got {name!r}; name one")
     return device

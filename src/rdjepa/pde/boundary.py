@@ -32,7 +32,8 @@ class Boundary:
             )
         if not 0 <= self.kappa < math.inf or (self.kappa > 0) != (self.kind == "robin"):
             raise ArgumentError(
-                f"expected a finite kappa above 0 with a robin wall and 0 otherwise, got {self.kappa!r} with {self.kind}"
+                "expected a finite kappa above 0 with a robin wall and 0 otherwise, "
+                f"got {self.kappa!r} with {self.kind}"
             )
 
     @property

@@ -6,8 +6,8 @@
 Source: Prigogine, Lefever, Symmetry breaking instabilities in dissipative systems II, J. Chem. Phys. 48 (1968).
 
 Choices that the paper leaves open are listed in SYSTEM.notes. The homogeneous oscillation needs B > 1 + A^2. The
-Turing wavelength, 2 pi (D_u D_v)^(1/4) / sqrt(A rho), is only 2.1 to 3.4 cells for nine draws in ten, so initial states are
-smooth and trajectories in which that lattice-scale pattern has grown are screened out.
+Turing wavelength, 2 pi (D_u D_v)^(1/4) / sqrt(A rho), is only 2.1 to 3.4 cells for nine draws in ten, so initial states
+are smooth and trajectories in which that lattice-scale pattern has grown are screened out.
 """
 
 from typing import Any
