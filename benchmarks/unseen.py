@@ -4,7 +4,7 @@
 
 They are neither among the sources nor held out by the paper, and no rate, rule or design was chosen on them: a test of
 what `rdjepa adapt` decides for a system that is new. One cell for each system and forecaster, one trajectory. That of
-predators and prey, with other coefficients, is also the template of `rdjepa new-system`.
+predators and prey, with another window and other initial states, is also the template of `rdjepa new-system`.
 
 Sources: C. Morris, H. Lecar, Biophys. J. 35 (1981); I. Lengyel, I. R. Epstein, Science 251 (1991);
 M. L. Rosenzweig, R. H. MacArthur, Am. Nat. 97 (1963); E. E. Sel'kov, Eur. J. Biochem. 4 (1968).

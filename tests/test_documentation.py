@@ -75,6 +75,13 @@ def test_links_lead_to_files_and_paths_exist(page):
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=NAMES[page]) for page in PAGES])
+def test_rows_of_a_table_have_as_many_cells_as_its_header(page):
+    for table in re.findall(r"(?m)(?:^\|.*\n)+", page.read_text()):
+        cells = {row: len(re.findall(r"(?<!\\)\|", re.sub(r"`[^`]*`", "", row))) for row in table.splitlines()}
+        assert len(set(cells.values())) == 1, cells
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=NAMES[page]) for page in PAGES])
 def test_commands_have_verbs_and_options_that_exist(page):
     for line in _commands(page.read_text()):
         command: Any = typer.main.get_command(app)
