@@ -144,11 +144,11 @@ def calibrate(
     Raises:
         DataError: a trajectory is shorter than a window, or there is none.
     """
-    frames: list[int] = []
+    taken: list[int] = []  # frames of each trajectory
 
     def blocks() -> Iterator[np.ndarray]:
         for fields in trajectories:
-            frames.append(len(fields))
+            taken.append(len(fields))
             starts = FORECASTING.starts(len(fields))
             for some in np.array_split(starts, max(1, len(starts) // BLOCK)):
                 window = FORECASTING.stack(fields, some)
@@ -159,7 +159,7 @@ def calibrate(
                     yield from (part for part in np.array_split(rows, PARTS, axis=3) if part.size)
 
     found = pooled(blocks())
-    return replace(found, trajectories=len(frames))
+    return replace(found, trajectories=len(taken))
 
 
 def hold_out(support: list[np.ndarray], share: float) -> tuple[list[np.ndarray], list[np.ndarray]]:

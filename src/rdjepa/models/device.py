@@ -110,9 +110,8 @@ def device_named(name: str | torch.device) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        found = torch.zeros(
-            1, dtype=torch.float64, device=device
-        ).device  # a device may have a valid name and still be absent
+        # a device may have a valid name and still be absent
+        found = torch.zeros(1, dtype=torch.float64, device=device).device
     except (RuntimeError, AssertionError) as error:
         raise ArgumentError(f"expected the device auto, cpu or a GPU of this machine, got {name!r}") from error
     except TypeError as error:
