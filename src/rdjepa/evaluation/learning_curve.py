@@ -27,7 +27,7 @@ from rdjepa.progress import Progress
 METRIC = "relative_l2"
 SPANS = 5  # at most, of a single trajectory
 LEFT_OUT = 5  # one of so many trajectories is left out, at least one
-WINDOWS = 8  # of every left-out trajectory, at even distances; neighboring ones overlap and say little more
+WINDOWS = 8  # at most, of every left-out trajectory, at even distances; neighboring ones overlap and say little more
 CERTAINTY = 0.9
 LEAST_FALL = 0.02  # of the error: a smaller fall is none, however certain
 
@@ -178,6 +178,9 @@ class LearningCurve:
         if fall > bar:
             more = f"record more {things} like these"
             return f"K is not enough yet: {trend}, beyond its bar of {bar:.0%}, and {left}; {more}."
+        if -fall > bar:
+            more = "give more updates before you record more"
+            return f"More of them make it worse: {trend}, beyond its bar of {bar:.0%}, and {left}; {more}."
         return (
             f"K = {counts[-2]} is about enough: {trend}, within its bar of {bar:.0%}, and {left}; "
             f"more {things} like these will change little, so record other conditions, or give more updates."
@@ -284,7 +287,10 @@ def measure(
 
 def _errors(forecast: Forecast, left_out: Sequence[Trajectory]) -> dict[int, float]:
     """Return horizon -> error, the mean over windows at even distances and then over trajectories."""
-    unseen = [replace(trajectory, key=None) for trajectory in left_out]  # two may have the same key
-    windows = min(FORECASTING.count(len(trajectory.fields)) for trajectory in unseen)
-    rows = evaluate(forecast, unseen, metrics=(METRIC,), stride=max(1, -(-windows // WINDOWS)))
+    rows = []
+    for place, trajectory in enumerate(left_out):
+        stride = -(-FORECASTING.count(len(trajectory.fields)) // WINDOWS)
+        # keys are left out, as two trajectories may have the same
+        found = evaluate(forecast, [replace(trajectory, key=None)], metrics=(METRIC,), stride=stride)
+        rows += [replace(row, trajectory=place) for row in found]
     return per_horizon(rows, METRIC)

@@ -45,7 +45,8 @@ def vrmse(prediction: Any, reference: Any) -> np.ndarray:
     """Return the root of the mean squared error over the spatial variance plus 1e-7, averaged over components.
 
     It is 1 for a prediction of each component's own spatial mean where the variance is far above 1e-7; elsewhere it
-    depends on the unit of the fields. Source: the metric of The Well.
+    depends on the unit of the fields. Source: the metric of The Well, whose variance is that of a sample: its values
+    are smaller by 1 in 8,000 on 64 x 64 points.
     """
     predicted, true = _pair(prediction, reference)
     error = np.square(predicted - true).mean(axis=(-3, -2))

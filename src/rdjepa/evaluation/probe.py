@@ -69,6 +69,8 @@ class ProbeConfig:
         check(self)
         if len(set(self.systems)) < len(self.systems):
             raise ArgumentError(f"expected each system once, got {', '.join(self.systems)}; name each once")
+        if self.test < 2:
+            raise ArgumentError("expected at least two test trajectories, which R^2 compares, got 1; raise test")
 
 
 @dataclass(frozen=True)

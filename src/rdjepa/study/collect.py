@@ -340,8 +340,9 @@ def _content(path: Path, checksums: Mapping[str, str | None], remedy: str) -> by
 
 
 def _curved(record: Record) -> bool:
-    """Return whether errors were measured during the adaptation of a cell."""
-    return len(record["identity"].get("curve", ())) > 1  # the last entry is the stride
+    """Return whether errors were measured during the adaptation of a cell, of which there may be fewer updates."""
+    planned = record["identity"].get("curve", ())[:-1]  # the last entry is the stride
+    return any(number <= record.get("made", record["updates"]) for number in planned)
 
 
 def _belongs(record: Record, study: str | None, profile: str | None) -> bool:

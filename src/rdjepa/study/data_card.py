@@ -1,5 +1,6 @@
 """The data card of one system: equation, ranges, numerics, counts, rejected draws, baseline error and support sets."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -89,9 +90,8 @@ def data_card(system: System, summary: Summary, sheet: str) -> str:
                 for part, n in summary.counts.items()
             ],
         )
-        + f"\n\n{made} trajectories of {drawn} draws, {summary.bytes / 2**30:.2f} GiB; "
-        f"{summary.seconds:.2f} processor seconds per draw, "
-        f"{summary.seconds * drawn / 60:.1f} core-minutes for all draws.",
+        + f"\n\n{made} trajectories of {drawn} draws, {summary.bytes / 2**30:.2f} GiB"
+        + f"{_effort(summary.seconds, drawn)}.",
         *_kinds(system, summary),
         "## Rejected draws\n\n"
         + (
@@ -129,6 +129,13 @@ def _coefficients(system: System) -> str:
         + "\n\nThey follow from numbers that are drawn uniformly, other ones for each kind of equation:\n\n"
         + pipe_table(("kind", "drawn"), drawn)
     )
+
+
+def _effort(seconds: float, drawn: int) -> str:
+    """Return the end of a sentence on what draws cost; "" where none could be simulated again."""
+    if math.isnan(seconds):
+        return ""
+    return f"; {seconds:.2f} processor seconds per draw, {seconds * drawn / 60:.1f} core-minutes for all draws"
 
 
 def _kinds(system: System, summary: Summary) -> list[str]:

@@ -1,6 +1,7 @@
 """The cells of a study, in the order in which they are computed, and the pretrainings that they start from (S3.1)."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from rdjepa import systems
@@ -34,8 +35,9 @@ def cells(
         phase: one of the study's phases; the first by default, all systems in a study without phases.
 
     Raises:
-        StudyError: an unknown study, phase, key or value, a study of an unknown system or forecaster or about one that
-            it does not compare, or seeds that select the same trajectory at K = 1.
+        StudyError: an unknown study, phase, key or value, conditions that no cell meets together, a study of an unknown
+            system or forecaster or about one that it does not compare, or seeds that select the same trajectory at
+            K = 1.
     """
     plan = registry.get(study)
     _check(plan)
@@ -58,12 +60,14 @@ def cells(
 
 
 def _check(plan: registry.Study) -> None:
-    """Refuse a study that names an unknown system or forecaster, or whose subject it does not compare."""
+    """Refuse a study that names what is unknown, or a subject, a control or systems of a phase that are not its own."""
     every = (*systems.names(), *systems.wall_names())
     for kind, chosen, known in (
         ("system", plan.systems, every),
         ("forecaster", plan.compared(), [*forecasters.names(), *changes.names()]),
         ("subject", (plan.subject,) if plan.subject else (), plan.compared()),
+        ("control", (plan.control,) if plan.control else (), plan.compared()),
+        ("system of a phase", tuple(chain.from_iterable(plan.phases.values())), plan.systems),
     ):
         unknown = [name for name in chosen if name not in known]
         if unknown:
@@ -84,7 +88,10 @@ def select(every: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
         if value not in known:
             raise StudyError(f"expected {key} among {', '.join(known)}, got {value!r}; name one of them")
         wanted.setdefault(key, set()).add(value)
-    return [cell for cell in every if all(str(getattr(cell, key)) in values for key, values in wanted.items())]
+    chosen = [cell for cell in every if all(str(getattr(cell, key)) in values for key, values in wanted.items())]
+    if wanted and not chosen:
+        raise StudyError(f"expected cells that meet {', '.join(only)} together, got none; leave one of these out")
+    return chosen
 
 
 def pretrained(cells: Iterable[Cell]) -> list[str]:

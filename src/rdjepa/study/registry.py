@@ -105,14 +105,15 @@ class Study:
         """Return whether a cell (study, system, k, support_seed, forecaster) belongs to it.
 
         Budgets, seeds and forecasters are free where the study names none; a forecaster that is not a usual one belongs
-        to studies that name it.
+        to studies that name it. What is not registered here was, where its cells were computed.
         """
         name, every = cell["forecaster"], self.forecasters is None
         apart = set(forecasters.names()) - set(forecasters.usual())
+        unknown = self.changes and name not in {*forecasters.names(), *changes.names()}
         return (
             cell["study"] == self.cells
             and cell["system"] in self.systems
-            and (name not in apart if every else name in self.compared())
+            and (name not in apart if every else name in self.compared() or unknown)
             and (self.budgets is None or cell["k"] in self.budgets)
             and (self.seeds is None or cell["support_seed"] in self.seeds)
         )
@@ -125,8 +126,10 @@ def register(study: Study) -> Study:
     """Register a study under its name, in this process.
 
     Raises:
-        StudyError: the name is taken.
+        StudyError: the name is taken, or has a slash or a comma: files are called after it.
     """
+    if not study.name or "/" in study.name or "," in study.name:
+        raise StudyError(f"expected a name without slash and comma, got {study.name!r}; give another name")
     return _REGISTERED.add(study)
 
 

@@ -145,6 +145,7 @@ class Supply:
         pools = {name: pool_keys(name, count) for name in names if not self.has_statistics(name, count)}
         jobs = [(self.acquirer, key, self.grid) for keys in pools.values() for key in keys]
         found: dict[Key, Moments] = {}
+        left = {name: len(keys) for name, keys in pools.items()}
         # More would be deleted again to keep to the limit; a cell simulates what it does not find.
         keys = [key for key in keys_of(cells, profile) if not self.acquirer.is_given(key)]
         sizes = np.cumsum([trajectory_bytes(systems.get(key.system)) for key in keys])
@@ -160,11 +161,14 @@ class Supply:
             for position, result in results:
                 if isinstance(result, Exception):
                     raise result
-                found[jobs[position][1]] = result
+                key = jobs[position][1]
+                found[key] = result
+                left[key.system] -= 1
+                if not left[key.system]:  # written at once: an interrupt loses those of one system
+                    pool = pools[key.system]
+                    self._write_statistics(key.system, count, Normalizer.of(fold(found[each] for each in pool)))
                 if progress:
-                    progress(len(found), total, str(jobs[position][1]))
-        for name, keys in pools.items():
-            self._write_statistics(name, count, Normalizer.of(fold(found[key] for key in keys)))
+                    progress(len(found), total, str(key))
         self.acquirer.make_room(sum(trajectory_bytes(systems.get(key.system)) for key in wanted), kept)
         built = build(
             self.root / "data",

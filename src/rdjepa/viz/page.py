@@ -13,6 +13,7 @@ from rdjepa.errors import ArgumentError
 from rdjepa.io.atomic import write_bytes
 from rdjepa.viz import panels
 
+CURVES = ("energy", "wrong", "l2", "still")  # of a clip with a forecast
 MARK = b"<!-- written by rdjepa -->"  # ends the file
 PLAY = """
 if (button.active) {
@@ -216,10 +217,7 @@ def encoded(clips: Sequence[Clip]) -> dict[str, Any]:
     wrong = forecast - reference[:, -forecast.shape[1] :]
     largest = np.abs(wrong).max(axis=(1, 2, 3))
     scale = np.where(largest > 0, largest, 1.0)
-    curves = {
-        name: np.stack([np.asarray(getattr(clip, name)) for clip in clips])
-        for name in ("energy", "wrong", "l2", "still")
-    }
+    curves = {name: _stacked([np.asarray(getattr(clip, name)) for clip in clips]) for name in CURVES}
     return data | {
         "given": frames - forecast.shape[1],
         "bins": curves["energy"].shape[-1],
@@ -227,6 +225,16 @@ def encoded(clips: Sequence[Clip]) -> dict[str, Any]:
         "error": np.rint((wrong / _each(scale) + 1) * 127.5).astype(np.uint8).ravel(),
         **{name: values.astype(np.float32).ravel() for name, values in curves.items()},
     }
+
+
+def _stacked(curves: Sequence[np.ndarray]) -> np.ndarray:
+    """Stack curves (N, ...) of clips; spectra (N, bins) of other cell shapes are of other lengths, and end in NaN."""
+    longest = max(curve.shape[-1] for curve in curves)
+    return np.stack([
+        np.pad(curve.astype(np.float64), [(0, 0)] * (curve.ndim - 1) + [(0, longest - curve.shape[-1])],
+               constant_values=np.nan)
+        for curve in curves
+    ])  # fmt: skip
 
 
 def _each(values: np.ndarray) -> np.ndarray:

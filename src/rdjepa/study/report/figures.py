@@ -80,17 +80,20 @@ def source_scaling(found: Material) -> Any:
     figure: Any = canvas.Figure(figsize=(style.WIDTH, 7.4))
     top, middle, bottom = figure.subfigures(3, 1, height_ratios=[1, 1.5, 0.85])
     style.letter(top, "a")
-    panels = top.subplots(1, len(found.budgets), sharex=True, sharey=True)
+    panels = top.subplots(1, len(found.budgets), sharex=True, sharey=True, squeeze=False)[0]
     for axes, k in zip(panels, found.budgets, strict=True):
         charts.by_horizon(axes, found.known, "all", k, PAPER)
         axes.set(title=f"K = {k}", xlabel="horizon h")
     panels[0].set_ylabel("relative L² error")
     charts.legend(figure, panels, loc="outside lower center")
     style.letter(middle, "b")
-    grid = middle.subplots(2, 3, sharex=True, sharey=True)
-    for axes, system in zip(grid.flat, [*found.systems, "all"], strict=True):
+    shown = [*found.systems, "all"]
+    grid = middle.subplots(-(-len(shown) // 3), 3, sharex=True, sharey=True, squeeze=False)
+    for axes, system in zip(grid.flat, shown, strict=False):
         charts.by_budget(axes, found.known, system, found.budgets, PAPER)
         axes.set_title(label("system", system))
+    for axes in grid.flat[len(shown) :]:
+        axes.set_axis_off()
     for axes in grid[:, 0]:
         axes.set_ylabel("error at h = 5")
     for axes in grid[-1]:
@@ -115,8 +118,9 @@ def transfer_fields(found: Material, forecasters: Sequence[str] = PAPER[:2]) -> 
     top, bottom = figure.subfigures(2, 1, height_ratios=[1.25, 1])
     style.letter(top, "a")
     style.letter(bottom, "b")
-    panels = bottom.subplots(1, len(found.systems))
-    for strip, axes, system in zip(top.subfigures(1, len(found.systems)), panels, found.systems, strict=True):
+    panels = bottom.subplots(1, len(found.systems), squeeze=False)[0]
+    strips = top.subfigures(1, len(found.systems), squeeze=False)[0]
+    for strip, axes, system in zip(strips, panels, found.systems, strict=True):
         examples = {name: found.find(system, k, name) for name in forecasters}
         computed = [name for name in forecasters if found.has(system, k, name)]
         row = field_panels.horizon_strip(strip, examples, computed, label("system", system))

@@ -52,7 +52,8 @@ def table(found: pd.DataFrame) -> Sheet:
             for column in columns
         }
         for name in names:
-            texts = tuple(_text(known.get((name, *column)), lowest[column] == name) for column in columns)
+            several = len(names) > 1
+            texts = tuple(_text(known.get((name, *column)), several and lowest[column] == name) for column in columns)
             rows.append(((label("system", str(system)), str(k), label("forecaster", name)), texts))
     caption = (
         "Relative L² error on the way, times 100, mean over horizons, mean ± sample deviation over the support "

@@ -76,9 +76,10 @@ class Material:
         return cls(systems, axis(plan, values, "k"), forecasters, subject, known, spectra, examples, few, against)
 
     def find(self, system: str, k: int, forecaster: str) -> Mapping[str, np.ndarray] | None:
-        """Return the example fields of the first support selection of a setting, if there are any."""
+        """Return the example fields of the first support selection of a setting that has some, if there is one."""
         result = self.known.get((system, k, forecaster, "relative_l2", "mean", "all"))
-        return self.examples(result["runs"].split()[0]) if result else None
+        runs = result["runs"].split() if result else []
+        return next((fields for run in runs if (fields := self.examples(run)) is not None), None)
 
     def has(self, system: str, k: int, forecaster: str) -> bool:
         """Return whether a setting has results, with or without example fields."""

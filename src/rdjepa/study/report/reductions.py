@@ -72,7 +72,10 @@ def sheet(found: pd.DataFrame, metric: str, caption: str) -> Sheet:
     rows = []
     for group, name in chosen[["group", "forecaster"]].drop_duplicates().itertuples(index=False):
         places = [(name, system, k) for system, k in columns]
-        texts = tuple(_text(lines.loc[place]) if place in lines.index else Text(MISSING) for place in places)
+        texts = tuple(
+            _text(lines.loc[place], int(chosen["supports"].max())) if place in lines.index else Text(MISSING)
+            for place in places
+        )
         rows.append(((changes.GROUPS[group], label("forecaster", name)), texts))
     heads = tuple((label("system", system), label("k", k)) for system, k in columns)
     return Sheet(caption, ("", "Change"), heads, tuple(rows))
@@ -86,8 +89,8 @@ def spread(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
         metric: which rows to take.
 
     Returns:
-        `SPREAD`, for every system and K with at least two pretrainings under the same supports: the mean error; the
-        sample deviation between pretrainings of means over supports; the root mean square over pretrainings of the
+        `SPREAD`, for every system and K with two pretrainings or more, over the supports that all have: the mean error;
+        the sample deviation between pretrainings of means over supports; the root mean square over pretrainings of the
         sample deviation between supports (NaN for one support). Errors in the metric's units.
     """
     seeds = [changes.REFERENCE, *(name for name in changes.names() if changes.group(name) == "seeds")]
@@ -114,8 +117,12 @@ def spread_sheet(found: pd.DataFrame, caption: str) -> Sheet:
     return Sheet(caption, (heading("system"), heading("k")), columns, tuple(rows))
 
 
-def _text(line: pd.Series) -> Text:
-    """Return a reduction with its interval in percent, bold where the whole interval is above zero."""
+def _text(line: pd.Series, supports: int) -> Text:
+    """Return a reduction with its interval in percent, bold where the whole interval is above zero.
+
+    The number of support selections follows where others in the table have more.
+    """
     value, low, high = (f"{100 * line[name]:.1f}".replace("-", "−") for name in ("reduction", "low", "high"))
     shown = MISSING if np.isnan(line["low"]) else f"{low}, {high}"
-    return Text(f"{value} [{shown}]", bool(line["low"] > 0))
+    fewer = f" ({line['supports']})" if line["supports"] < supports else ""
+    return Text(f"{value} [{shown}]{fewer}", bool(line["low"] > 0))

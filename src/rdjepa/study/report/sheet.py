@@ -10,7 +10,8 @@ from rdjepa.io.markdown import pipe_table
 MISSING = "—"
 _LATEX = str.maketrans(
     {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "²": "$^2$", "¹": "$^1$", "–": "--", "—": "---", "±": r"$\pm$"}
-    | {"×": r"$\times$", "<": "$<$", ">": "$>$", "−": "$-$"}
+    | {"×": r"$\times$", "<": "$<$", ">": "$>$", "−": "$-$", "$": r"\$", "{": r"\{", "}": r"\}"}
+    | {"^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "\\": r"\textbackslash{}"}
 )
 
 

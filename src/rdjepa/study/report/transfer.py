@@ -86,7 +86,8 @@ def equations(found: Material) -> Any:
 
 def _points(system: str) -> dict[str, int]:
     """Return what is plotted for a system: name -> number of source equations, from the control with none."""
-    counted = [name for name in changes.names() if (changes.get(name).sources or 0) > 0]
+    of_group = [name for name in changes.names() if changes.group(name) == "equations"]
+    counted = [name for name in of_group if (changes.get(name).sources or 0) > 0]
     found = {name: len(changes.get(name).equations(system)) for name in counted if changes.get(name).applies(system)}
     every = {
         changes.REFERENCE: len(changes.get(changes.REFERENCE).equations(system)),
