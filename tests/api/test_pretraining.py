@@ -19,6 +19,7 @@ from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.pretraining import config as profiles
 from rdjepa.pretraining.config import PretrainConfig
+from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.objectives.field_forecast import ForecastOptions
 from rdjepa.study import leaks
 from rdjepa.systems import get
@@ -189,6 +190,9 @@ def test_pretraining_on_a_family_takes_statistics_of_each_equation_and_as_many_a
         ({"steps": float("nan")}, "steps to be a whole number or None, got nan"),
         ({"engine": "graphs"}, "engine to be a .*Engine or None, got 'graphs'"),
         ({"systems": "barkley"}, "systems to be a list or tuple or None, got 'barkley'"),
+        ({"without": "tubes"}, "without to be a list or tuple or set or frozenset, got 'tubes'"),
+        ({"without": None}, "without to be a list"),
+        ({"engine": Engine(accumulate=3)}, "3"),
         ({"trajectories": 0}, "the trajectories of gray-scott to be a whole number of at least 1, got 0"),
         ({"trajectories": {"heat": 1}}, "got some of heat; name its system"),
         ({"config": PretrainConfig(weights=(("heat", 2),))}, "got one of heat; name its system"),
@@ -221,6 +225,17 @@ def test_a_preset_or_a_path_of_another_type_is_refused(preset, data, out, words)
 def test_unknown_no_and_repeated_systems_are_refused_before_anything_is_read(tmp_path, systems, words):
     with pytest.raises(ArgumentError, match=words):
         rdjepa.pretrain("nano", tmp_path, tmp_path / "run", systems=systems)
+
+
+def test_a_used_directory_is_refused_before_any_data_are_read(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "data.json").write_text("{}")
+    with pytest.raises(ArgumentError, match="resume it or choose another"):
+        rdjepa.pretrain("nano", tmp_path / "none", tmp_path / "run")
+    (tmp_path / "run" / "data.json").rename(tmp_path / "run" / "metrics.jsonl")
+    with pytest.raises(ArgumentError, match=r"with metrics\.jsonl but without data\.json"):
+        rdjepa.pretrain("nano", tmp_path / "none", tmp_path / "run", resume=True)
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["metrics.jsonl"]
 
 
 def test_the_recorded_check_is_of_trained_systems(monkeypatch, tiny):

@@ -137,6 +137,10 @@ def curve(errors, trivial, draws=3, noise=0.0):
         ),
         (curve({1: 0.4, 2: 0.398}, {"persistence": 1.0}), "K = 1 is about enough"),
         (curve({1: 0.4, 2: 0.35}, {"persistence": 1.0}, noise=0.3), "K = 1 is about enough"),
+        (
+            curve({1: 0.4, 2: 0.5}, {"persistence": 1.0}),
+            "More of them make it worse: from K = 1 to K = 2",
+        ),
         (curve({1: 0.4, 2: 0.2}, {"persistence": 0.1}), "not below that of persistence, 0.1: give more updates"),
         (curve({1: 0.4, 2: 0.2}, {"persistence": 0.3, "extrapolation": 0.1}), "--base linear"),
         (curve({1: 0.4}, {"persistence": 1.0}), "record at least one more trajectory"),

@@ -9,7 +9,7 @@ from rdjepa.cli import main as cli
 from rdjepa.data import manifest, store
 from rdjepa.data.identity import identity
 from rdjepa.data.trajectory import Key, Trajectory
-from rdjepa.errors import DataError
+from rdjepa.errors import ArgumentError, DataError
 from rdjepa.evaluation.probe import FEATURES, LEADS, PATCH_LEADS, ProbeConfig, probe
 from rdjepa.evaluation.probe_table import probe_markdown
 from rdjepa.models.rdjepa import build
@@ -40,6 +40,11 @@ def base(tmp_path):
                     store.write(tmp_path / "data", wave(system, split, regime, index))
     manifest._write_recipes(tmp_path / "data", {name: identity(get(name)) for name in PLACE})
     return tmp_path / "data"
+
+
+def test_a_single_test_trajectory_is_refused():
+    with pytest.raises(ArgumentError, match="at least two test trajectories"):
+        ProbeConfig(test=1)
 
 
 def test_data_of_another_equation_are_refused(tiny, base):

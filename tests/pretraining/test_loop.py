@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,13 +14,15 @@ import pytest
 import torch
 from noise import CONFIG, source
 
-from rdjepa.errors import ArgumentError, CheckpointError, DataError, OutputError
+from rdjepa.errors import ArgumentError, CheckpointError, DataError, DivergenceError, OutputError
 from rdjepa.io.tensors import load_tensors
 from rdjepa.pretraining import run_directory
 from rdjepa.pretraining.config import PROFILES, PretrainConfig, scaled
 from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.frames import Frames
-from rdjepa.pretraining.loop import pretrain
+from rdjepa.pretraining.loop import _measure, pretrain
+from rdjepa.pretraining.monitor import QUEUE
+from rdjepa.pretraining.objectives.predictive_latent import PredictiveLatent
 from rdjepa.pretraining.state import TrainingState, saved_states, state_name
 from rdjepa.pretraining.targets import TargetConfig
 
@@ -151,6 +154,52 @@ def test_a_run_with_other_field_statistics_is_not_resumed(tiny, tmp_path):
     others.normalizers["a/0"] = others.normalizers.pop("a")
     with pytest.raises(ArgumentError, match=r"expected the field statistics that .* start a new run"):
         pretrain("tiny", others, tmp_path, CONFIG, resuming=True)
+
+
+@pytest.mark.parametrize("name", ["model", "metrics.jsonl", "state"])
+def test_a_part_of_a_run_alone_is_neither_overwritten_nor_gone_on_from(tiny, tmp_path, name):
+    if name == "metrics.jsonl":
+        (tmp_path / name).write_text('{"step": 5}\n')
+    else:
+        (tmp_path / name).mkdir()
+    for resuming in (False, True):
+        with pytest.raises(ArgumentError, match=rf"got .* with {name} but without data\.json; choose another"):
+            pretrain("tiny", source(), tmp_path, CONFIG, resuming=resuming)
+    assert not (tmp_path / "data.json").exists()
+    assert name != "metrics.jsonl" or (tmp_path / name).read_text() == '{"step": 5}\n'
+
+
+def test_a_finished_run_without_its_states_does_not_start_over(tiny, tmp_path):
+    pretrain("tiny", source(), tmp_path, CONFIG, stop_at=2)
+    (tmp_path / "model").mkdir()
+    lines = (tmp_path / "metrics.jsonl").read_bytes()
+    shutil.rmtree(tmp_path / "state")
+    with pytest.raises(ArgumentError, match="with model but without states; "):
+        pretrain("tiny", source(), tmp_path, CONFIG, resuming=True)
+    assert (tmp_path / "metrics.jsonl").read_bytes() == lines
+
+
+def test_metrics_that_are_not_finite_end_the_run_where_they_are_written(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(PredictiveLatent, "watch", lambda self: {"ratio": float("nan")})
+    with pytest.raises(DivergenceError, match="expected finite metrics at step 1, got one that is not; "):
+        pretrain("tiny", source(), tmp_path, CONFIG)
+
+
+def test_latents_that_collapse_in_training_alone_are_told(tiny):
+    training = TrainingState("tiny", CONFIG, torch.device("cpu"))
+    training.step = CONFIG.warmup
+    training.queue.push(torch.ones(QUEUE, 64, 8), ["a"] * QUEUE)
+    healthy = {"target_std": 0.9, "target_rank": 60.0, "target_cosine": 0.2, "skill_mean": 0.8}
+    training.objective.diagnose = lambda held_out: healthy  # type: ignore[assignment]
+    warnings = _measure(training, {}, [source().batch(0, 0, 2, 16, CONFIG.targets)])["warnings"]
+    assert warnings and all(each.startswith("in training, targets") for each in warnings)
+    training.queue.kept.pop()
+    assert "warnings" not in _measure(training, {}, [source().batch(0, 0, 2, 16, CONFIG.targets)])
+
+
+def test_a_shorter_profile_keeps_a_run_without_warm_up():
+    assert scaled(PretrainConfig(steps=100, warmup=0), 50).warmup == 0
+    assert scaled(PretrainConfig(steps=1000, warmup=10), 5).warmup == 1
 
 
 def test_damaged_newest_state_gives_way_to_the_one_before(tiny, tmp_path):

@@ -1,12 +1,20 @@
+import pytest
+
+from rdjepa.errors import ArgumentError
 from rdjepa.io.checkpoint import Sources
 from rdjepa.models.rdjepa import build
-from rdjepa.pretraining.start import Start
+from rdjepa.pretraining.start import Start, check_start
 
 
 def sources(statistics, **trajectories):
     """Data of a run: system -> statistics, and system -> number of pool trajectories."""
     keys = {f"{name}/pool/id/{i:05d}": "0" * 64 for name, count in trajectories.items() for i in range(count)}
     return Sources(dict.fromkeys(trajectories, statistics), keys)
+
+
+def test_a_model_with_random_weights_is_nothing_to_start_from(tiny):
+    with pytest.raises(ArgumentError, match="with pretrained networks to start from, got one with random weights"):
+        check_start(build("tiny", seed=5), tiny, "predictive-latent")
 
 
 def test_statistics_of_fewer_trajectories_than_both_runs_saw_are_known_as_such(tiny):

@@ -23,6 +23,17 @@ def test_a_missing_package_is_named(monkeypatch, tmp_path):
         Board(tmp_path)
 
 
+def test_a_resumed_run_shows_no_step_twice(tmp_path):
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    for steps in ((1, 2, 3), (2,)):
+        with Board(tmp_path) as board:
+            for step in steps:
+                board.write({"step": step, "loss": 0.5})
+    assert [event.step for event in EventAccumulator(str(tmp_path)).Reload().Scalars("loss")] == [1, 2]
+
+
 def test_lines_can_be_read_back(tmp_path):
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

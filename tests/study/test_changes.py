@@ -9,7 +9,7 @@ from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.forecasters.scratch import Scratch
 from rdjepa.pretraining import objectives
 from rdjepa.pretraining.parts import PARTS
-from rdjepa.study import changes, contenders, pretrainings, runner
+from rdjepa.study import changes, contenders, pretrainings, registry, runner
 from rdjepa.study import fingerprints as prints
 from rdjepa.study.cell import Cell, identity
 from rdjepa.study.changes import Change
@@ -62,6 +62,19 @@ def test_a_number_of_equations_that_is_no_change_has_no_cell():
     choice = {c.forecaster for c in runner.cells("ablation")}
     final = {c.forecaster for c in runner.cells("ablation", phase="final")}
     assert final - choice == {"four-equations"} and final == {"scratch", *changes.names()}
+
+
+@pytest.mark.parametrize("name", ["", "two/tubes", "a,b"])
+def test_a_name_that_tables_would_split_is_refused(registrations, name):
+    with pytest.raises(StudyError, match="expected a name without slash and comma"):
+        changes.register(Change(name, "Another", "parts"))
+    with pytest.raises(StudyError, match="expected a name without slash and comma"):
+        registry.register(registry.Study(name, "Another", ("barkley",)))
+
+
+def test_conditions_that_no_cell_meets_together_are_refused():
+    with pytest.raises(StudyError, match="that meet group=objectives, change=scratch together, got none; leave one"):
+        runner.cells("ablation", ["group=objectives", "change=scratch"])
 
 
 def test_each_pretraining_is_computed_once():

@@ -6,6 +6,7 @@ import os
 import shutil
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -73,6 +74,16 @@ def test_a_curve_has_the_errors_of_last_and_averaged_weights_and_ends_with_those
         assert len(part) == 2 * 5 and part.eq(final.reindex(part.index)).all()
 
 
+def test_a_cell_that_was_shortened_before_the_first_measurement_has_no_curve(finished):
+    record: Any = dict(next(each for each in collect.read_records(finished) if each["identity"].get("curve")))
+    record |= {"identity": {**record["identity"], "curve": [200, 4]}, "updates": 2_000, "made": 2_000}
+    assert collect._curved(record)
+    record["made"] = 100
+    assert not collect._curved(record)
+    del record["made"]  # records of early versions have none
+    assert collect._curved(record)
+
+
 def test_the_scratch_study_is_a_view_of_the_held_out_cells(registrations, finished):
     scratch = registry.get("scratch")
     assert scratch.forecasters == ("rd-jepa", "scratch") and scratch.cells == "heldout"
@@ -89,6 +100,9 @@ def test_a_study_that_names_no_forecasters_has_every_one_but_those_that_keep_a_p
     for name in (*heldout.compared(), "of-another-session"):
         assert heldout.has(cell | {"forecaster": name})
     assert not heldout.has(cell | {"forecaster": "rd-jepa-decoder"})
+    ablation = registry.get("ablation")
+    assert ablation.has(cell | {"study": "ablation", "forecaster": "of-another-session"})
+    assert not ablation.has(cell | {"study": "ablation", "forecaster": "fno"})
     assert decoder.has(cell | {"forecaster": "rd-jepa-decoder"}) and not decoder.has(cell | {"forecaster": "fno"})
 
 

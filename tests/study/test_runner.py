@@ -88,6 +88,14 @@ def test_a_study_of_wrong_types_is_refused_when_it_is_defined(changes, words):
     [
         ({"systems": ("barkly",)}, "every system of the study mine among gray-scott, .*, got 'barkly'; correct"),
         ({"forecasters": ("fna",)}, "every forecaster of the study mine among rd-jepa, .*, got 'fna'; correct"),
+        (
+            {"forecasters": ("fno",), "control": "scrach"},
+            "every control of the study mine among fno, got 'scrach'; corr",
+        ),
+        (
+            {"phases": {"a": ("barkley",)}, "systems": ("lambda-omega",)},
+            "every system of a phase of the study mine among lambda-omega, got 'barkley'; correct",
+        ),
         ({"forecasters": ("fno",), "subject": "lno"}, "every subject of the study mine among fno, got 'lno'; correct"),
     ],
 )

@@ -16,6 +16,7 @@ from rdjepa.data.trajectory import Key
 from rdjepa.errors import DataError
 from rdjepa.io import sealed
 from rdjepa.io.checkpoint import Sources
+from rdjepa.study import supply as supplying
 from rdjepa.study.fingerprints import recipe_fingerprint
 from rdjepa.study.supply import Supply, keys_of, pool_keys
 from rdjepa.systems import get, register
@@ -32,6 +33,22 @@ def test_statistics_are_those_of_the_first_pool_trajectories(tmp_path, brief, tw
         supply.normalizer("lambda-omega", 4)
     # trajectories that only the statistics needed are not kept
     assert set(store.keys(tmp_path / "data")) == set(keys_of(two_cells, brief))
+
+
+def test_an_interrupt_loses_the_statistics_of_one_system_alone(tmp_path, brief, two_cells, monkeypatch):
+    cells = [two_cells[0], replace(two_cells[0], system="schnakenberg")]
+    take = supplying.moments
+
+    def interrupted(acquirer, key, grid):
+        if key.system == "schnakenberg":
+            raise KeyboardInterrupt
+        return take(acquirer, key, grid)
+
+    monkeypatch.setattr(supplying, "moments", interrupted)
+    supply = Supply(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        supply.prepare(cells, brief)
+    assert supply.has_statistics("lambda-omega", 1) and not supply.has_statistics("schnakenberg", 1)
 
 
 def test_statistics_are_those_of_the_pretraining_where_it_saw_the_same_pool(tmp_path):

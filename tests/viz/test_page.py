@@ -150,6 +150,12 @@ def test_the_page_knows_names_of_components_and_the_shape_of_cells(tmp_path):
     assert shown(wide)[1] == [16, 16] and shown(replace(wide, spacing=(4.0, 1.0)))[1] == [32, 8]
 
 
+def test_trajectories_of_other_cells_have_spectra_of_other_lengths(tmp_path):
+    given = trajectory(frames=9)
+    path = view([given, replace(given, spacing=(1.0, 2.0))], tmp_path / "v.html", drift, title="t")
+    assert is_page(path)
+
+
 def test_what_cannot_be_shown_is_refused_and_nothing_written(tmp_path, monkeypatch):
     for given, words in (
         ([], "at least one trajectory"),

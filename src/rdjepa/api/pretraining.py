@@ -31,7 +31,7 @@ from rdjepa.pretraining.diagnostics import diagnose
 from rdjepa.pretraining.engine import Engine, explain_out_of_memory, fastest
 from rdjepa.pretraining.frames import Frames
 from rdjepa.pretraining.loop import pretrain as _pretrain
-from rdjepa.pretraining.run_directory import read_metrics
+from rdjepa.pretraining.run_directory import read_metrics, require_free
 from rdjepa.pretraining.start import Start, check_start
 from rdjepa.pretraining.targets import TargetConfig
 from rdjepa.pretraining.tensorboard import Board
@@ -121,6 +121,7 @@ def pretrain(
         raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}; name one of them")
     if torch.is_inference_mode_enabled():
         raise ArgumentError("expected gradients to train with, got torch.inference_mode; call pretrain outside of it")
+    of_class(without, list | tuple | set | frozenset, "without")
     steps, stop_at = checked(steps, Count | None, "steps"), checked(stop_at, Count | None, "stop_at")
     of_class(config, profiles.PretrainConfig | None, "config")
     of_class(engine, Engine | None, "engine")
@@ -149,6 +150,10 @@ def pretrain(
     started = time.perf_counter()
     with processes.joined(torch_device) as ranks, explain_out_of_memory():
         torch_device = ranks.device(torch_device)
+        ranks.parts(config.batch, engine.accumulate)  # what can be refused without data is
+        if ranks.leads:
+            require_free(run, resume)
+        board = Board(run / "tensorboard" if tensorboard and ranks.leads else None)
         rounded = config.precision == "bfloat16" and not objectives.model_class(config.objective).exact
         dtype = torch.bfloat16 if rounded else torch.float32
         mapped = run / "frames" if engine.frames == "mapped" else None
@@ -166,7 +171,7 @@ def pretrain(
         # Only training data: validation is read for diagnostics, a few batches in all.
         if engine.frames == "device":
             dataset = Dataset(dataset.frames.to(torch_device), dataset.normalizers, dataset.checksums)
-        with Board(run / "tensorboard" if tensorboard and ranks.leads else None) as board:
+        with board:
             model = _pretrain(
                 preset,
                 dataset,
@@ -196,7 +201,7 @@ def _systems(given: Sequence[str]) -> dict[str, str]:
     files = {get(each).name: each for each in given}
     if not files or len(files) < len(given):
         raise ArgumentError(
-            f"expected at least one system and each once, got {', '.join(given) or 'none'}; name each once"
+            f"expected at least one system and each once, got {', '.join(map(str, given)) or 'none'}; name each once"
         )
     return files
 

@@ -49,6 +49,11 @@ class Replayed:
         """Run both passes."""
         if self.plain or given[0].device.type != "cuda":
             return self._passes(given)
+        with torch.cuda.device(given[0].device):
+            return self._replayed(given)
+
+    def _replayed(self, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Replay both passes on the current device, which is that of the tensors."""
         kind = tuple((x.shape, x.dtype) for x in given)
         if kind not in self.captured:
             reason = None
@@ -83,7 +88,8 @@ class Replayed:
         self._forget()
         stream, pool = torch.cuda.current_stream(), torch.cuda.graph_pool_handle()
         try:
-            with torch.cuda.graph(graph, pool, capture_error_mode="thread_local"):  # others prepare batches meanwhile
+            # on a stream of this device, while others prepare batches
+            with torch.cuda.graph(graph, pool, beside, capture_error_mode="thread_local"):
                 made = self._passes(own)
         except RuntimeError:  # before torch 2.12 the stream of the capture stays, and its pool open to later captures
             torch.cuda.set_stream(stream)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rdjepa.checks import BelowOne, Count, NotNegative, Number, Precision, Rate, Seed, check
+from rdjepa.checks import BelowOne, Count, Few, NotNegative, Number, Precision, Rate, Seed, check
 from rdjepa.errors import ArgumentError
 from rdjepa.pretraining.objectives import registry
 from rdjepa.pretraining.targets import TargetConfig
@@ -51,7 +51,7 @@ class PretrainConfig:
     diagnose_every: Count = 1_000
     targets: TargetConfig = field(default_factory=TargetConfig)
     objective: str = registry.DEFAULT
-    weights: tuple[tuple[str, Count], ...] = ()
+    weights: tuple[tuple[str, Few], ...] = ()
     strides: tuple[Count, ...] = (1,)
     options: Any = None
 
@@ -88,4 +88,5 @@ PROFILES = {
 
 def scaled(config: PretrainConfig, steps: int) -> PretrainConfig:
     """Return the same profile over another number of steps; warm-up keeps its share, schedules end with the run."""
-    return replace(config, steps=steps, warmup=max(1, round(config.warmup * steps / config.steps)))
+    warmup = min(config.warmup, max(1, round(config.warmup * steps / config.steps)))
+    return replace(config, steps=steps, warmup=warmup)

@@ -120,7 +120,10 @@ def read_frames(
     records = {key: store.get_record(data, key) for each in keys.values() for key in each}
     stored = next(iter(records.values())).shape[1:]
     for key, record in records.items():
-        PRETRAINING.count(record.shape[0])
+        try:
+            PRETRAINING.count(record.shape[0])
+        except DataError as error:
+            raise DataError(f"{error}; it is {key}") from None
         if record.shape[1:] != stored:
             raise DataError(
                 f"expected trajectories on one grid {stored}, got {record.shape[1:]} in {key}; resample them"

@@ -16,7 +16,7 @@ from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch, Dataset
 from rdjepa.pretraining.diagnostics import signs_of_collapse
 from rdjepa.pretraining.engine import Engine, explain_out_of_memory
-from rdjepa.pretraining.monitor import gradient_norms, short_line
+from rdjepa.pretraining.monitor import QUEUE, gradient_norms, short_line
 from rdjepa.pretraining.prefetch import Prefetcher
 from rdjepa.pretraining.processes import Ranks
 from rdjepa.pretraining.state import TrainingState, resume, saved_states, state_name
@@ -188,8 +188,11 @@ def _measure(training: TrainingState, norms: Mapping, held_out: list[Batch] | No
             measured = objective.diagnose(held_out)
     queue = training.queue.measure()
     found |= measured | {"queue": queue}
-    # All signs of collapse are normal in the first steps, so there is no warning during warm-up.
-    signs = signs_of_collapse(queue | measured) if training.step >= config.warmup else []
+    if training.step < config.warmup:  # when all signs of collapse are normal
+        return found
+    signs = signs_of_collapse(measured)
+    if not measured or queue["samples"] == QUEUE:  # fewer, as after a resume, span fewer directions
+        signs += [f"in training, {sign}" for sign in signs_of_collapse(queue)]
     return found | ({"warnings": signs} if signs else {})
 
 

@@ -11,9 +11,10 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from rdjepa.errors import ArgumentError, DataError
+from rdjepa.errors import ArgumentError, DataError, DivergenceError
 from rdjepa.io import checkpoint, sealed
 from rdjepa.io.atomic import write_bytes, writing
+from rdjepa.io.checkpoint import METRICS
 from rdjepa.pretraining.dataset import Dataset
 
 
@@ -21,10 +22,18 @@ def append(path: Path, record: Mapping) -> None:
     """Append one record as a line of JSON.
 
     Raises:
+        DivergenceError: a number of it is not finite, which no reader of JSON takes.
         OutputError: the disk is full, or the path cannot be written.
     """
+    try:
+        line = json.dumps(record, allow_nan=False)
+    except ValueError as error:
+        raise DivergenceError(
+            f"expected finite metrics at step {record['step']}, got one that is not; correct what the objective "
+            "measures, or start a new run with a lower peak learning rate"
+        ) from error
     with writing(path), path.open("a") as file:
-        file.write(json.dumps(record) + "\n")
+        file.write(line + "\n")
         file.flush()
         os.fsync(file.fileno())  # a state that is saved later counts on these lines
 
@@ -48,14 +57,34 @@ def alone(run: Path) -> Iterator[None]:
         lock.release()
 
 
+def require_free(run: Path, resuming: bool) -> None:
+    """Refuse a directory in which a run would start over, or overwrite what another wrote.
+
+    Raises:
+        ArgumentError: a run that is not to be resumed, one that has a model and no states, or a part of one alone.
+    """
+    begun = (run / checkpoint.DATA).exists()
+    if begun and not resuming:
+        raise ArgumentError(f"expected an empty run directory, got a run at {run}; resume it or choose another")
+    there = [name for name in ("model", METRICS, "state") if (run / name).exists()]
+    if (there and not begun) or ("model" in there and not any((run / "state").glob("step-*.safetensors"))):
+        raise ArgumentError(
+            f"expected an empty directory, or a run with its states, got {run} with {there[0]} but without "
+            f"{'states' if begun else checkpoint.DATA}; choose another directory, or move that away"
+        )
+
+
 def claim(run: Path, dataset: Dataset, resuming: bool) -> None:
-    """Record the data of a new run, or check that a resumed run gets the same data."""
+    """Record the data of a new run, or check that a resumed run gets the same data.
+
+    Raises:
+        ArgumentError: a directory that is not free for it, or other data.
+    """
+    require_free(run, resuming)
     normalizers = {name: n.to_dict() for name, n in dataset.normalizers.items()}
     record = checkpoint.Sources(normalizers, dataset.checksums, list(dataset.frames.spans))
     path = run / checkpoint.DATA
     if path.exists():
-        if not resuming:
-            raise ArgumentError(f"expected an empty run directory, got a run at {run}; resume it or choose another")
         there = sealed.read(path, checkpoint.Sources, "choose another directory")
         if there.systems != record.systems:
             raise ArgumentError(

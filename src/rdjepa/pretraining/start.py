@@ -91,8 +91,8 @@ def check_start(start: RDJEPA | None, sizes: ModelConfig, objective: str) -> Non
     Sizes of a decoder are compared only where it is pretrained; a fresh one has those of the run.
 
     Raises:
-        ArgumentError: no start, one of other sizes, one that lacks a pretrained network, or one that nothing is done
-            with.
+        ArgumentError: no start, one of other sizes, one that lacks a pretrained network or has none, or one with which
+            nothing is done.
     """
     continues = objectives.get(objective).continues
     if start and not objectives.get(objective).trained:
@@ -105,6 +105,10 @@ def check_start(start: RDJEPA | None, sizes: ModelConfig, objective: str) -> Non
                 f"expected a pretrained model to start the objective {objective} from, got none; give one with --start"
             )
         return
+    if not start.pretrained:
+        raise ArgumentError(
+            "expected a model with pretrained networks to start from, got one with random weights; leave it out"
+        )
     if continues and not {"encoder", "predictor"} <= set(start.pretrained):
         raise ArgumentError(
             f"expected a model with pretrained encoder and predictor to start the objective {objective} from, got "

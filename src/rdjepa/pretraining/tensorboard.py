@@ -4,7 +4,7 @@ import importlib.util
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from rdjepa.errors import ArgumentError
 
@@ -20,20 +20,19 @@ class Board:
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self.writer: Any = None
-        if folder is None:
-            return
-        if importlib.util.find_spec("tensorboard") is None:
+        self.folder, self.writer = folder, cast(Any, None)
+        if folder is not None and importlib.util.find_spec("tensorboard") is None:
             raise ArgumentError(
                 "expected the package tensorboard, got none; install it with: pip install rdjepa[tensorboard]"
             )
-        from torch.utils.tensorboard import SummaryWriter  # an extra, and slow to import
-
-        self.writer = SummaryWriter(str(folder))
 
     def write(self, line: Mapping) -> None:
-        """Add one line of metrics."""
-        if self.writer is not None:
+        """Add one line of metrics; those of an earlier run from its step on are shown no longer."""
+        if self.folder is not None:
+            if self.writer is None:
+                from torch.utils.tensorboard import SummaryWriter  # an extra, and slow to import
+
+                self.writer = SummaryWriter(str(self.folder), purge_step=line["step"])
             for name, value in scalars({key: value for key, value in line.items() if key != "step"}):
                 self.writer.add_scalar(name, value, line["step"])
 

@@ -2,6 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rdjepa.study import changes
+from rdjepa.study.changes import Change
 from rdjepa.study.report import reductions, summary, write
 from rdjepa.study.report.material import Material
 from rdjepa.study.report.reductions import against_control, spread
@@ -92,11 +94,20 @@ def test_the_spread_between_pretrainings_is_told_from_that_between_supports():
     assert fewer["error"] == pytest.approx(2.5) and set(fewer["runs"].split()) == {"reference0", "seed-20"}
 
 
-def test_points_of_the_figure_are_numbers_of_equations_seen():
+def test_a_reduction_of_fewer_selections_says_so():
+    errors = {"scratch": CONTROL, "family": 0.5 * CONTROL, "reference": 0.5 * CONTROL[:1]}
+    sheet = reductions.sheet(against_control(rows(errors), "scratch", ("mse",)), "mse", "caption")
+    reference, family = (texts[0].text for _, texts in sheet.rows)
+    assert reference.endswith("] (1)") and family.endswith("]")
+
+
+def test_points_of_the_figure_are_numbers_of_equations_seen(registrations):
     assert _points("barkley") == {
         **{"scratch": 0, "one-equation": 1, "two-equations": 2, "three-equations": 3, "four-equations": 4},
         **{"reference": 5, "sources-and-family": 6},
     }
+    changes.register(Change("two-without-tubes", "Two, no tubes", "parts", sources=2, without=("tubes",)))
+    assert "two-without-tubes" not in _points("barkley")
     left_out = _points("brusselator")
     assert left_out["reference"] == 4 and "four-equations" not in left_out
 

@@ -55,6 +55,13 @@ def test_latex_escapes_and_marks():
     assert text.count("Gray--Scott") == 1 and text.count(r"\midrule") == 2
 
 
+def test_titles_of_users_break_no_table():
+    sheet = Sheet("caption", ("PDE",), (("u^2 | v",),), ((("{a}~$b$ \\ c",), (Text("1"),)),))
+    assert r"\{a\}\textasciitilde{}\$b\$ \textbackslash{} c & 1" in latex(sheet, "x")
+    assert r"u\textasciicircum{}2 | v" in latex(sheet, "x")
+    assert markdown(sheet).splitlines()[2] == r"| PDE | u^2 \| v |"
+
+
 def test_markdown_has_a_cell_for_every_column():
     lines = markdown(SHEET).splitlines()
     assert lines[0] == SHEET.caption

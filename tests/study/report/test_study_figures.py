@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -36,6 +38,14 @@ def test_figures_of_a_study_that_has_hardly_begun_say_what_is_missing(heldout):
         drawn = figure.draw(made)
         texts = [text.get_text() for axes in drawn.get_axes() for text in axes.texts]
         assert figure.name == "all-forecasters" or "not computed" in texts
+
+
+@pytest.mark.parametrize("draw", [transfer_fields, transfer_errors, source_scaling])
+def test_figures_of_one_system_and_one_budget_can_be_drawn(heldout, made_example, draw):
+    rows, _, energies = heldout
+    made = Material.of(summary.run_values(summary.prepare(rows)), energies, made_example, "heldout")
+    one = replace(made, systems=made.systems[:1], budgets=made.budgets[:1])
+    assert any(axes.lines or axes.images for axes in draw(one).get_axes())
 
 
 def test_lines_are_the_means_and_their_deviations(heldout, made_example):
