@@ -130,6 +130,26 @@ def test_a_missing_value_that_xarray_wrote_to_zarr_as_text_is_a_number(tmp_path,
         load(tmp_path / "a.zarr")
 
 
+@pytest.mark.parametrize("missing", [-999.5, 0.0])
+def test_the_fill_value_of_what_xarray_wrote_to_zarr_2_is_a_missing_one(tmp_path, dataset, missing):
+    dataset = dataset.assign_coords(y=list("abcdef"))  # whose fill value is no number
+    encoding = {name: {"_FillValue": missing} for name in "uv"}
+    dataset.to_zarr(tmp_path / "a.zarr", zarr_format=2, consolidated=False, encoding=encoding)
+    check(tmp_path / "a.zarr", ONE[None], 0.5, 2.0)
+    dataset["u"][3] = np.nan
+    dataset.to_zarr(tmp_path / "b.zarr", zarr_format=2, consolidated=False, encoding=encoding)
+    assert "_FillValue" not in zarr.open(tmp_path / "b.zarr")["u"].attrs
+    with pytest.raises(DataError, match="got 48 values that are NaN"):
+        load(tmp_path / "b.zarr")
+
+
+def test_the_fill_value_of_other_stores_of_zarr_2_is_a_number_as_any(tmp_path):
+    fields = np.where(ONE < 0, 0, ONE)
+    zarr.save_array(tmp_path / "a.zarr", fields, zarr_format=2)
+    assert zarr.open(tmp_path / "a.zarr").fill_value == 0
+    check(tmp_path / "a.zarr", fields[None])
+
+
 def test_xarray_objects_in_any_order_of_dimensions(dataset):
     check(dataset, ONE[None], 0.5, 2.0)
     check(dataset.transpose("x", "time", "y"), ONE[None], 0.5, 2.0)

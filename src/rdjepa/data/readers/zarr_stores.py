@@ -18,6 +18,7 @@ from rdjepa.data.readers.recording import DAMAGED, Recording, damaged
 from rdjepa.errors import DataError, Note, RdjepaError, warn
 
 METADATA = ("zarr.json", ".zgroup", ".zarray")
+DIMENSIONS = "_ARRAY_DIMENSIONS"  # the attribute in which xarray names the axes of version 2
 SPARSEST = 100  # an array with fewer of its pieces is taken for damaged
 
 
@@ -70,7 +71,7 @@ def _arrays(group: Any, kind: type, above: str = "") -> dict[str, Any]:
 
 def _dimensions(array: Any) -> list[str]:
     """Return the names of the axes; empty where the store does not tell all of them."""
-    names = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS") or []
+    names = getattr(array.metadata, "dimension_names", None) or array.attrs.get(DIMENSIONS) or []
     known = [str(name) for name in names if name is not None]
     return known if len(known) == array.ndim else []
 
@@ -78,9 +79,13 @@ def _dimensions(array: Any) -> list[str]:
 def _numbers(array: Any) -> dict[str, Any]:
     """Return the attributes of an array; missing values that were written as text are numbers again.
 
-    JSON has no NaN: Zarr writes its name, and xarray the bytes of any number in base 64. Another text stays one.
+    JSON has no NaN: Zarr writes its name, and xarray the bytes of any number in base 64. Another text stays one. In
+    version 2 xarray keeps the missing value as the fill value of the array, and takes any fill value for one.
     """
     found = dict(array.attrs)
+    of_xarray = array.metadata.zarr_format == 2 and DIMENSIONS in found
+    if of_xarray and array.dtype.kind in "fiu" and array.fill_value is not None:
+        found.setdefault("_FillValue", array.fill_value)
     for name in MISSING:
         if isinstance(text := found.get(name), str):
             with contextlib.suppress(ValueError, struct.error):
