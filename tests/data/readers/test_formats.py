@@ -1,5 +1,6 @@
 """Every format, written by the library that owns it, is read back equal."""
 
+import contextlib
 import struct
 import warnings
 from pathlib import Path
@@ -245,6 +246,19 @@ def test_py_pde(tmp_path):
     assert squeezed.spacing == (3 / 4, 2 / 4)
 
 
+def test_a_label_of_a_vector_of_py_pde_is_no_name_of_its_components(tmp_path):
+    pde = pytest.importorskip("pde")
+    grid = pde.CartesianGrid([[0, 2], [0, 3]], [8, 6])
+    fields = [pde.VectorField(grid, frame.transpose(2, 1, 0), label="flow") for frame in ONE]
+    with contextlib.closing(pde.FileStorage(tmp_path / "a.hdf5")) as storage:
+        storage.start_writing(fields[0])
+        for number, each in enumerate(fields):
+            storage.append(each, time=number * 0.5)
+        storage.end_writing()
+    check(tmp_path / "a.hdf5", ONE[None], 0.5, 2.0)
+    assert load(tmp_path / "a.hdf5")[0].names == ()
+
+
 def test_distances_between_points_are_those_of_the_coordinates(tmp_path, dataset):
     assert load(dataset)[0].spacing == (1.0, 1.0)  # the rows have none
     oblong = dataset.assign_coords(y=10 - 0.75 * np.arange(6))
@@ -300,6 +314,15 @@ def test_components_whose_paths_end_alike_are_told_apart_in_every_source(tmp_pat
     assert load(tmp_path)[1].names == ("u/values", "v/values")
     check(tmp_path, expected[..., ::-1], reading=Reading(field="v/values,u/values"))
     check(tmp_path, expected, reading=Reading(names=("values", "values")))  # as forecasters of before remember them
+
+
+def test_names_that_are_not_one_for_each_component_say_nothing(dataset):
+    given = Trajectory(ONE, np.arange(10.0), names=("u",))
+    check(given, ONE[None])
+    assert [each.name for each in inspect(given).components] == ["0", "1"]
+    single = load(dataset["u"].expand_dims(component=["u"], axis=-1))  # the second component is the frame before
+    check(single, with_second(ONE[..., :1])[None], 0.5, 2.0)
+    assert load(single)[0].names == ("u",) and load([*single, given])[0].names == ("u",)
 
 
 def test_names_that_are_the_same_do_not_choose_components():

@@ -229,13 +229,14 @@ def _read_py_pde(path: Path, file: h5py.File, reading: Reading) -> Iterator[Reco
     labels = [_json(path, part["label"], str | None) for part in parts if "label" in part]
     bounds = checked(grid.get("bounds", [(0.0, 1.0)] * 2), list[tuple[float, float]], f"bounds in {path}")
     sides = [float(high) - float(low) for low, high in bounds]  # of x and of y
+    components = data.shape[1] if data.ndim == 4 else 1  # a vector is one part of several
     yield Recording.of(
         "py-pde file",
         str(path),
         [data],
         reading,
         layout="tcxy" if data.ndim == 4 else "txy",
-        names=tuple(map(str, labels)) if all(labels) and len(labels) == len(parts) else (),
+        names=tuple(map(str, labels)) if all(labels) and len(labels) == len(parts) == components else (),
         times=np.asarray(file["times"], dtype=np.float64),
         length=sides[0] if grid else None,
         boundary=None if "periodic" not in grid else "periodic" if all(grid["periodic"]) else "walls",

@@ -9,7 +9,7 @@ import numpy as np
 
 from rdjepa.checks import usable_path
 from rdjepa.data.borders import UNKNOWN
-from rdjepa.data.fields import require_axes
+from rdjepa.data.fields import measured, require_axes
 from rdjepa.data.readers import hdf5, matlab, named, numpy_files, pictures, zarr_stores
 from rdjepa.data.readers.catalog import natural
 from rdjepa.data.readers.reading import Reading
@@ -89,13 +89,18 @@ def describe(source: Any) -> str:
 def _of_trajectory(trajectory: Trajectory) -> Recording:
     fields = np.asanyarray(trajectory.fields)  # which keeps a mask
     require_axes(fields)
+    names = trajectory.names
+    if len(names) == measured(fields) == 1:
+        fields = fields[..., :1]  # the second was made of it
+    elif len(names) != fields.shape[-1]:
+        names = ()  # as everywhere, those that are not one for each say nothing
     return Recording(
         "trajectory",
         "a trajectory in memory",
         [fields],
         "tyxc",
         "as a trajectory has them",
-        trajectory.names,
+        names,
         times=np.asarray(trajectory.times),
         length=trajectory.length,
         boundary=None if trajectory.boundary == UNKNOWN else trajectory.boundary,
