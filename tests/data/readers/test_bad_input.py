@@ -17,6 +17,7 @@ import scipy.io
 from PIL import Image
 
 from rdjepa.data.readers import Reading, load
+from rdjepa.data.readers.sizes import available_memory
 from rdjepa.data.survey import inspect
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import Note, RdjepaError
@@ -372,6 +373,19 @@ def test_more_than_fits_into_memory_is_refused_before_it_is_read(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         load(FIELDS)
+
+
+def test_the_limit_of_a_container_counts_and_what_it_would_give_back(tmp_path, monkeypatch):
+    monkeypatch.setattr("rdjepa.data.readers.sizes.GROUP", tmp_path)
+    machine = available_memory()
+    for name, text in {"current": "2500", "stat": "anon 2000\ninactive_file 400\n", "max": "4000"}.items():
+        assert abs(available_memory() - machine) < machine / 2
+        (tmp_path / f"memory.{name}").write_text(text)
+    assert available_memory() == 4000 - 2500 + 400
+    with pytest.raises(RdjepaError, match=r"expected fields that fit into the 1.86 KiB of free memory, got 3.75 KiB"):
+        load(FIELDS)
+    (tmp_path / "memory.max").write_text("max\n")
+    load(FIELDS)
 
 
 def test_objects_beside_the_fields_are_left_alone(tmp_path):

@@ -2,6 +2,7 @@
 
 import contextlib
 import struct
+import tracemalloc
 import warnings
 from pathlib import Path
 from typing import Any, get_args
@@ -594,6 +595,18 @@ def test_only_what_is_asked_for_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr("rdjepa.data.readers.recording.CHUNK", 4 * ONE[0].nbytes)
     np.save(tmp_path / "a.npy", MANY)
     assert np.array_equal(load(tmp_path / "a.npy", limit=1)[0].fields, MANY[0]) and read == [0, 0, 0]
+
+
+def test_reading_in_pieces_takes_little_more_memory_than_what_is_read(tmp_path, monkeypatch):
+    fields = np.random.default_rng(0).normal(size=(64, 32, 32, 2)).astype(np.float32)
+    np.save(tmp_path / "a.npy", fields)
+    load(tmp_path / "a.npy")  # imports
+    monkeypatch.setattr("rdjepa.data.readers.recording.CHUNK", 4 * fields[0].nbytes)
+    tracemalloc.start()
+    (found,) = load(tmp_path / "a.npy")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert np.array_equal(found.fields, fields) and peak < 1.5 * fields.nbytes
 
 
 def test_a_missing_package_is_named_with_its_extra(tmp_path, dataset, monkeypatch):

@@ -16,6 +16,7 @@ from rdjepa.data.readers.recording import Recording
 from rdjepa.data.readers.registry import KNOWN, describe, recordings
 from rdjepa.data.readers.sizes import require_memory
 from rdjepa.data.regrid import Regridding, has_walls
+from rdjepa.data.statistics import Moments, fold
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError, Note, warn
@@ -202,7 +203,7 @@ def _trajectory(
     require_memory(recording.frames * side[0] * side[1] * COMPONENTS * 4, recording.place)
     whole = recording.whole(index) if recording.whole else None
     source = recording if whole is None else replace(recording, arrays=[np.asanyarray(whole.fields)], axes="tyxc")
-    pieces, way = [], None
+    fields, done, way = np.empty(0, np.float32), 0, None
     for chunk in source.chunks(index if whole is None else 0, components):
         piece = checks.single(chunk)
         if grid is not None and recording.grid != side:
@@ -211,16 +212,23 @@ def _trajectory(
                 way = Regridding(recording.grid, grid, has_walls(known, reading.boundary))
                 _say_aspect(recording.grid, notes)
             last, piece = piece[-1], way.there(piece)
-        pieces.append(piece)
+        if not done:  # one piece is not copied, several are put into their place
+            fields = piece if len(piece) == source.frames else np.empty((source.frames, *piece.shape[1:]), np.float32)
+        if fields is not piece:
+            fields[done : done + len(piece)] = piece
+        done += len(piece)
     if way is not None:
         notes.losses.setdefault(way.method(), []).append(way.loss(last))
     # a copy, since a view would keep the frames that are left out
-    fields = np.ascontiguousarray(strided(pieces[0] if len(pieces) == 1 else np.concatenate(pieces), reading.step))
+    fields = np.ascontiguousarray(strided(fields, reading.step))
     if fields.shape[-1] == 1:
         fields = checks.with_second(fields)
     checks.require_change(fields)
-    for component, each in enumerate(np.moveaxis(fields, -1, 0)):
-        if sentence := checks.why_rounded(component, float(abs(each).max()), float(each.std(dtype=np.float64))):
+    magnitude = np.maximum(-fields.min((0, 1, 2)), fields.max((0, 1, 2)))
+    singles = (Moments.of(fields[each : each + 1]) for each in range(len(fields)))
+    spread = fold(singles).std  # of all at once it would take as much memory as the fields
+    for component, (largest, own) in enumerate(zip(magnitude.tolist(), spread.tolist(), strict=True)):
+        if sentence := checks.why_rounded(component, largest, own):
             notes.say(sentence)
     told: dict[str, Any] = {"names": _names(recording, components)} if recording.names else {}
     distances = reading.spacing or recording.spacing or (whole.spacing if whole else (1.0, 1.0))
