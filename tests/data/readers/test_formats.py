@@ -226,11 +226,13 @@ def test_matlab_7_3_has_its_axes_reversed(tmp_path):
     check(tmp_path / "a.mat", MANY, 0.1)
 
 
-def test_py_pde(tmp_path):
+@pytest.mark.parametrize("reserved", [None, 20])
+@pytest.mark.parametrize("compression", [True, False])
+def test_py_pde(tmp_path, reserved, compression):
     pde = pytest.importorskip("pde")
     grid = pde.CartesianGrid([[0, 2], [0, 3]], [8, 6], periodic=[True, False])
     fields = [pde.FieldCollection([pde.ScalarField(grid, frame[..., c].T) for c in (0, 1)]) for frame in ONE]
-    storage = pde.FileStorage(tmp_path / "a.hdf5")
+    storage = pde.FileStorage(tmp_path / "a.hdf5", max_length=reserved, compression=compression)
     storage.start_writing(fields[0])
     for number, each in enumerate(fields):
         storage.append(each, time=number * 0.5)
@@ -245,6 +247,11 @@ def test_py_pde(tmp_path):
     )
     (squeezed,) = load(tmp_path / "a.hdf5", grid=4)
     assert squeezed.spacing == (3 / 4, 2 / 4)
+    with h5py.File(tmp_path / "a.hdf5", "r+") as file:  # one more than was written, where frames are pieces
+        file.attrs["data_length"] = "11"
+    if reserved and compression:
+        with pytest.raises(DataError, match="expected a file that holds the array it declares"):
+            load(tmp_path / "a.hdf5")
 
 
 def test_a_label_of_a_vector_of_py_pde_is_no_name_of_its_components(tmp_path):
