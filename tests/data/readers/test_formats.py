@@ -6,6 +6,7 @@ import tracemalloc
 import warnings
 from pathlib import Path
 from typing import Any, get_args
+from unittest import mock
 
 import h5py
 import numpy as np
@@ -561,10 +562,14 @@ def test_an_ome_tiff_with_other_pages_than_it_says_is_refused(tmp_path, sizes, i
         load(tmp_path / "a.ome.tif")
 
 
-def test_the_pages_of_a_tiff_are_frames(tmp_path):
+@pytest.mark.parametrize("compression", [None, "tiff_lzw"])
+def test_the_pages_of_a_tiff_are_frames_and_read_in_one_go(tmp_path, monkeypatch, compression):
     first, *others = [Image.fromarray(frame[..., 0]) for frame in PICTURES]
-    first.save(tmp_path / "a.tif", save_all=True, append_images=others)
+    first.save(tmp_path / "a.tif", save_all=True, append_images=others, compression=compression)
+    opened = mock.Mock(wraps=Image.open)
+    monkeypatch.setattr(Image, "open", opened)
     check(tmp_path / "a.tif", with_second(PICTURES[..., :1].astype(np.float32))[None])
+    assert opened.call_count == 3  # for the pages that there are, for the kind of their numbers, and for these
 
 
 def test_a_folder_may_mix_formats(tmp_path, dataset):
