@@ -296,6 +296,16 @@ def test_a_trajectory_comes_back_from_xarray_with_its_cells_and_names():
         assert found.names == ("predator", "prey")
 
 
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [*((kind, kind) for kind in ("periodic", "neumann", "walls")), ("unknown", "unknown"), ("half open", "unknown")],
+)
+def test_a_boundary_comes_back_from_netcdf_where_it_is_a_known_one(tmp_path, given, found):
+    Trajectory(ONE, np.arange(10.0), boundary=given).to_xarray().to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    assert load(tmp_path / "a.nc")[0].boundary == found
+    assert inspect(tmp_path / "a.nc").boundary == (None if found == "unknown" else found)
+
+
 def test_any_hdf5_by_the_names_of_its_arrays(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         for number, name in enumerate(("c1", "c2")):
