@@ -108,7 +108,7 @@ def _trajectories(
     reading = of_class(reading, Reading | None, "reading") or AS_FOUND
     for recording in recordings(source, reading):
         components = chosen(recording, reading)
-        reading = reading if reading.names else replace(reading, names=_names(recording, components))
+        reading = remembering(reading, recording, components)
         require_shape(recording, minimum_frames, reading.step)
         for sentence in remarks(recording, reading, components):
             notes.say(sentence)
@@ -135,6 +135,11 @@ def chosen(recording: Recording, reading: Reading) -> tuple[int, ...]:
             "say the order of axes with --axes"
         )
     return tuple(range(recording.components)) if found is None else found
+
+
+def remembering(reading: Reading, recording: Recording, components: tuple[int, ...]) -> Reading:
+    """Return what is said of sources after a recording: components of the same names, those of the first with some."""
+    return reading if reading.names else replace(reading, names=_names(recording, components))
 
 
 def _names(recording: Recording, components: tuple[int, ...]) -> tuple[str, ...]:
