@@ -405,13 +405,15 @@ def test_a_file_that_another_program_has_locked_is_one_sentence(tmp_path):
     assert load(tmp_path / "a.h5")
 
 
-def test_a_file_without_permission_is_one_sentence(tmp_path, monkeypatch):
-    path = tmp_path / "a.npy"
-    np.save(path, FIELDS)
+@pytest.mark.parametrize(("method", "name"), [("open", "a.npy"), ("iterdir", "."), ("is_file", "a.npy")])
+def test_what_may_not_be_read_is_one_sentence(tmp_path, monkeypatch, method, name):
+    path = tmp_path / name
+    np.save(tmp_path / "a.npy", FIELDS)
 
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(RdjepaError, match=r"expected a file that can be read, got .*a.npy \(permission denied\)"):
-        load(path)
+    monkeypatch.setattr(Path, method, refuse)
+    for read in (load, inspect):
+        with pytest.raises(RdjepaError, match=r"a file or directory that can be read, got .* \(permission denied\)"):
+            read(path)
