@@ -1,6 +1,7 @@
 """Every format, written by the library that owns it, is read back equal."""
 
 import contextlib
+import json
 import struct
 import tracemalloc
 import warnings
@@ -570,6 +571,22 @@ def test_an_ome_tiff_with_other_pages_than_it_says_is_refused(tmp_path, sizes, i
     save_ome(tmp_path / "a.ome.tif", pages, f'DimensionOrder="XYCZT" {sizes}', inside, images)
     with pytest.raises(DataError, match=words):
         load(tmp_path / "a.ome.tif")
+
+
+@pytest.mark.parametrize(
+    ("shape", "fits"),
+    [((24, 16, 16), True), ((24, 1, 16, 16), True), ((12, 2, 16, 16), False), ((2, 12, 16, 16), False)],
+)
+def test_pages_of_which_tifffile_says_that_they_are_no_frames_are_refused(tmp_path, shape, fits):
+    pages = np.moveaxis(PICTURES, -1, 1).reshape(24, 16, 16)
+    first, *others = map(Image.fromarray, pages)
+    text = json.dumps({"axes": None, "shape": shape})
+    first.save(tmp_path / "a.tif", save_all=True, append_images=others, tiffinfo={270: text})
+    if fits:
+        check(tmp_path / "a.tif", with_second(pages[..., None].astype(np.float32))[None])
+        return
+    with pytest.raises(DataError, match=rf"expected pages that are frames, got 24 pages of an array \({shape[0]}, "):
+        load(tmp_path / "a.tif")
 
 
 @pytest.mark.parametrize("compression", [None, "tiff_lzw"])
