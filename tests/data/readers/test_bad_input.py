@@ -394,6 +394,32 @@ def test_objects_beside_the_fields_are_left_alone(tmp_path):
     assert np.array_equal(found.fields, FIELDS)
 
 
+def test_what_was_never_written_or_is_said_in_words_beside_the_fields_is_left_alone(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["fields"] = FIELDS
+        file.create_dataset("later", (5, 6, 7), "f4")
+        file["counts"] = np.arange(3)
+        file["counts"].attrs["missing_value"] = "none"
+    with h5py.File(tmp_path / "a.mat", "w", userblock_size=512) as file:
+        file["fields"] = np.ascontiguousarray(FIELDS.T)
+        file.create_dataset("later", (5, 6, 7), "f4")
+    with (tmp_path / "a.mat").open("r+b") as file:
+        file.write(b"MATLAB 7.3 MAT-file".ljust(512))
+    group = zarr.open_group(tmp_path / "a.zarr", mode="w", zarr_format=2)
+    group.create_array("fields", data=FIELDS)
+    group.create_array("later", shape=(500, 60, 70), chunks=(1, 60, 70), dtype="f4")
+    group.create_array("counts", data=np.arange(3)).attrs["missing_value"] = "none"
+    for name in ("a.h5", "a.mat", "a.zarr"):
+        for reading in (None, Reading(field="fields")):
+            assert np.array_equal(load(tmp_path / name, reading=reading)[0].fields, FIELDS)
+        with pytest.raises(RdjepaError, match=r"declared and 0 bytes stored|got 0 of 500 pieces stored"):
+            load(tmp_path / name, reading=Reading(field="later", axes="t y x"))
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        file.create_dataset("x", (8,), "f4")
+    with pytest.raises(RdjepaError, match=r"got 32 bytes declared and 0 bytes stored in .*/x"):
+        load(tmp_path / "a.h5")
+
+
 def test_a_file_that_another_program_has_locked_is_one_sentence(tmp_path):
     fcntl = pytest.importorskip("fcntl")
     with h5py.File(tmp_path / "a.h5", "w") as file:

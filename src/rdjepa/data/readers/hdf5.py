@@ -46,16 +46,15 @@ def read(path: Path, reading: Reading) -> Iterator[Recording]:
             if known:
                 yield from known[0].read(path, file, reading)
             else:
-                found = {name: unpacked(each, each.attrs, f"{path}:{name}") for name, each in arrays(file).items()}
-                yield catalog.recording("HDF5 file", str(path), found, reading)
+                yield catalog.recording("HDF5 file", str(path), _arrays(file), reading, accept=_accepted)
     except RdjepaError:
         raise
     except DAMAGED as error:
         raise damaged("HDF5 file", str(path), error) from error
 
 
-def arrays(file: h5py.File) -> dict[str, h5py.Dataset]:
-    """Return every array of numbers in a file by its path, after comparing its size with what is stored."""
+def _arrays(file: h5py.File) -> dict[str, h5py.Dataset]:
+    """Return every array of numbers in a file by its path."""
     found: dict[str, h5py.Dataset] = {}
 
     def visit(name: str, item: Any) -> None:
@@ -63,7 +62,11 @@ def arrays(file: h5py.File) -> dict[str, h5py.Dataset]:
             found[name] = item
 
     file.visititems(visit)
-    return {name: held(array) for name, array in found.items()}
+    return found
+
+
+def _accepted(name: str, array: Any) -> Lazy:
+    return unpacked(held(array), array.attrs, f"{array.file.filename}:{name}")
 
 
 def held(array: h5py.Dataset, source: h5py.File | None = None, entries: int | None = None) -> h5py.Dataset:

@@ -7,6 +7,7 @@ import math
 import struct
 import zipfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from rdjepa.data.readers import catalog
 from rdjepa.data.readers.extras import needed
 from rdjepa.data.readers.packed import MISSING, unpacked
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Recording, damaged
+from rdjepa.data.readers.recording import DAMAGED, Lazy, Recording, damaged
 from rdjepa.errors import DataError, Note, RdjepaError, warn
 
 METADATA = ("zarr.json", ".zgroup", ".zarray")
@@ -43,14 +44,10 @@ def read(path: Path, reading: Reading) -> Iterator[Recording]:
         store = zarr.storage.LocalStore(path, read_only=True) if path.is_dir() else zarr.storage.ZipStore(path)
         root = zarr.open(store, mode="r")
         found = {"values": root} if isinstance(root, zarr.Array) else _arrays(root, zarr.Array)
-        for array in found.values():
-            _refuse_pickles(array, path)
-            _say_missing(array, path)
         named = {name: _dimensions(array) for name, array in found.items()}
         fields = [name for name, array in found.items() if array.ndim >= 3]
         dimensions = named if fields and all(named[name] for name in fields) else None
-        values = {name: unpacked(array, _numbers(array), f"{path}:{name}") for name, array in found.items()}
-        yield catalog.recording("Zarr store", str(path), values, reading, dimensions)
+        yield catalog.recording("Zarr store", str(path), found, reading, dimensions, partial(_accepted, path))
     except RdjepaError:
         raise
     except (*DAMAGED, *_errors(zarr)) as error:
@@ -93,6 +90,12 @@ def _numbers(array: Any) -> dict[str, Any]:
             with contextlib.suppress(ValueError):
                 found[name] = float(text)
     return found
+
+
+def _accepted(path: Path, name: str, array: Any) -> Lazy:
+    _refuse_pickles(array, path)
+    _say_missing(array, path)
+    return unpacked(array, _numbers(array), f"{path}:{name}")
 
 
 def _refuse_pickles(array: Any, path: Path) -> None:
