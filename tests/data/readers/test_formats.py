@@ -648,6 +648,19 @@ def test_reading_in_pieces_takes_little_more_memory_than_what_is_read(tmp_path, 
     assert np.array_equal(found.fields, fields) and peak < 1.5 * fields.nbytes
 
 
+def test_walls_that_only_later_frames_show_are_seen_in_a_file_as_in_an_array(tmp_path, monkeypatch):
+    monkeypatch.setattr("rdjepa.data.readers.recording.CHUNK", 2 * 32 * 32 * 2 * 8)
+    y, x = np.meshgrid(*[np.linspace(-1, 1, 32)] * 2, indexing="ij")
+    spot, slope = np.exp(-20 * (x**2 + y**2)), 0.5 * (x + y)
+    frames = [np.stack([spot + growth * slope, spot - growth * slope], -1) for growth in np.linspace(0, 1, 12)]
+    np.save(tmp_path / "a.npy", frames)
+    (whole,), (pieces,) = load(np.array(frames), grid=24), load(tmp_path / "a.npy", grid=24)
+    assert (whole.boundary, pieces.boundary) == ("walls", "walls")
+    np.testing.assert_allclose(pieces.fields, whole.fields, atol=1e-6)
+    (said,) = load(tmp_path / "a.npy", grid=24, reading=Reading(boundary="periodic"))
+    assert said.boundary == "periodic"
+
+
 def test_a_missing_package_is_named_with_its_extra(tmp_path, dataset, monkeypatch):
     import sys
 

@@ -23,6 +23,7 @@ from rdjepa.errors import DataError, Note, warn
 
 AS_FOUND = Reading()
 OTHER_INTERVAL = 0.05  # a frame interval that differs by more, as a share, is another one
+SPREAD = 16  # frames by whose borders the boundary of what is read in pieces is judged
 Sliced = TypeVar("Sliced", bound=Any)
 
 
@@ -213,7 +214,10 @@ def _trajectory(
         piece = checks.single(chunk)
         if grid is not None and recording.grid != side:
             if way is None:
-                known = Trajectory(piece, np.empty(0), **recording.properties(index))
+                said = reading.boundary or recording.boundary
+                parted = said is None and len(piece) < source.frames
+                seen = _spread(source, index, components) if parted else piece
+                known = Trajectory(seen, np.empty(0), **recording.properties(index))
                 way = Regridding(recording.grid, grid, has_walls(known, reading.boundary))
                 _say_aspect(recording.grid, notes)
             last, piece = piece[-1], way.there(piece)
@@ -241,6 +245,13 @@ def _trajectory(
     if way is not None and way.walls and recording.boundary is None:  # whatever is left to be seen of them
         told["boundary"] = WALLS
     return _complete(recording, index, reading, whole, fields, told)
+
+
+def _spread(recording: Recording, index: int, components: tuple[int, ...]) -> np.ndarray:
+    """Read a few frames (t, H, W, C) at even distances, the first and the last among them, 0 for what is not finite."""
+    numbers = np.linspace(0, recording.frames - 1, min(SPREAD, recording.frames)).astype(int).tolist()
+    frames = np.concatenate([recording.read(index, number, number + 1, components) for number in numbers])
+    return np.nan_to_num(frames.astype(np.float64), posinf=0.0, neginf=0.0)
 
 
 def times_of(recording: Recording, index: int, reading: Reading) -> np.ndarray:
