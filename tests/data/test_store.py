@@ -31,6 +31,11 @@ def test_round_trip_keeps_every_bit(tmp_path: Path, make: Make) -> None:
         assert getattr(back, name) == getattr(trajectory, name), name
 
 
+def test_what_a_file_has_no_place_for_comes_back_as_nothing_was_said(tmp_path: Path, make: Make) -> None:
+    back = store.read(store.write(tmp_path, make(names=("predator", "prey"), timed=False, spacing=(0.5, 0.5))))
+    assert (back.names, back.timed, back.spacing) == ((), True, (1.0, 1.0))
+
+
 def test_the_same_trajectory_gives_the_same_file(tmp_path: Path, make: Make) -> None:
     first, second = (store.write(tmp_path / name, make()).read_bytes() for name in "ab")
     assert first == second
@@ -195,6 +200,9 @@ def test_a_missing_or_foreign_file_is_refused(tmp_path: Path) -> None:
         ({"fields": np.zeros((12, 6, 8, 3), np.float32)}, "expected float32 fields"),
         ({"fields": np.full((12, 6, 8, 2), np.nan, np.float32)}, "expected finite fields"),
         ({"times": np.zeros(11)}, "expected one time per frame"),
+        ({"coefficients": {"feed": np.nan, "kill": 1.0}}, "expected finite coefficients and a finite length, got feed"),
+        ({"length": np.inf}, "expected finite coefficients and a finite length, got length = inf"),
+        ({"spacing": (0.5, 1.0)}, "got distances of 0.5 between rows and 1 between columns"),
         ({"coefficients": {"n_trajectories": 1.0}}, "expected coefficient names of their own"),
     ],
 )

@@ -1,12 +1,14 @@
+import warnings
+
 import numpy as np
 import pytest
 
 from rdjepa import systems
 from rdjepa.api.support import read_support
 from rdjepa.data import pace, store, survey
-from rdjepa.data.readers import Reading
+from rdjepa.data.readers import Reading, load
 from rdjepa.data.survey import inspect
-from rdjepa.errors import DataError
+from rdjepa.errors import DataError, Note
 from rdjepa.io import sealed
 
 RNG = np.random.default_rng(0)
@@ -102,6 +104,23 @@ def test_recordings_with_other_numbers_of_components_are_not_mixed():
     found = inspect([FIELDS[0], three])
     assert found.components == alone.components and (found.looked, found.total) == (12, 24)
     assert found.plan.startswith("would refuse: expected 2 components, got 3")
+
+
+@pytest.mark.parametrize("second", [["u", "v", "w"], ["v", "u"], ["w", "v", "u"], ["a", "b"]])
+def test_components_of_later_sources_are_those_of_the_first_by_name_as_reading_takes_them(second):
+    xarray = pytest.importorskip("xarray", reason="the extra `formats` is not installed")
+    wide = np.concatenate([FIELDS[1], 100 * FIELDS[2]], -1)[..., : len(second)]
+    given = [
+        xarray.DataArray(fields, dims=("time", "y", "x", "component"), coords={"component": names})
+        for fields, names in ((FIELDS[0], ["u", "v"]), (wide, second))
+    ]
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always", Note)
+        read = np.stack([each.fields for each in load(given)])
+    found = inspect(given)
+    assert [str(note.message) for note in notes] == list(found.remarks)
+    assert found.usable and [each.name for each in found.components] == ["u", "v"]
+    np.testing.assert_allclose([each.std for each in found.components], read.std((0, 1, 2, 3), np.float64), rtol=1e-6)
 
 
 def test_broken_constant_and_repeated_frames_are_counted():

@@ -120,3 +120,14 @@ def test_through_a_link_the_file_that_it_stands_for_is_written(tmp_path):
     for content in (b"one", b"two"):
         write_bytes(tmp_path / "link", content)
         assert (tmp_path / "link").is_symlink() and (tmp_path / "folder" / "file").read_bytes() == content
+
+
+def test_a_pipe_is_refused_and_stays_one_by_itself_and_through_a_link(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(
+            OutputError, match=f"expected a file's name, got the device or pipe .*{name}; choose another"
+        ):
+            write_bytes(tmp_path / name, b"new")
+        assert (tmp_path / name).is_fifo() and len(list(tmp_path.iterdir())) == 2

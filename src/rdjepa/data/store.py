@@ -5,6 +5,7 @@
 `rdjepa.data.well` defines the content of a file. A file appears under its name only when it is whole.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,6 +48,8 @@ def path_of(data: Path | str, key: Key) -> Path:
 
 def write(out: Path | str, trajectory: Trajectory) -> Path:
     """Store a trajectory under its key, replacing an older file, and return the path.
+
+    All but two attributes come back: components have no names in a file, and all times count as those of the frames.
 
     The file is written under another name in the same folder, flushed to the disk and then renamed, so that a process
     killed at any moment leaves the old file or none.
@@ -228,3 +231,11 @@ def _refuse_unfit(trajectory: Trajectory) -> None:
         raise DataError(f"expected one time per frame, got {np.shape(times)} for {len(fields)} frames; give each one")
     if not (np.isfinite(fields).all() and np.isfinite(times).all()):
         raise DataError(f"expected finite fields and times, got NaN or infinity in {trajectory.key}; screen it first")
+    numbers = {**trajectory.coefficients, "length": trajectory.length}
+    if unfit := [f"{name} = {value}" for name, value in numbers.items() if not np.isfinite(value)]:
+        raise DataError(f"expected finite coefficients and a finite length, got {', '.join(unfit)}; correct them")
+    if not math.isclose(*trajectory.spacing):
+        raise DataError(
+            "expected cells as wide as they are high, got distances of {:g} between rows and {:g} between columns; "
+            "resample the fields, or keep them as NetCDF (to_xarray)".format(*trajectory.spacing)
+        )

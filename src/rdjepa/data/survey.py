@@ -11,8 +11,9 @@ import numpy as np
 from rdjepa.checks import of_class
 from rdjepa.data import fields as checks
 from rdjepa.data.borders import PERIODIC, UNKNOWN, WALLS, borders
+from rdjepa.data.fields import COMPONENTS
 from rdjepa.data.inspection import Component, Inspection
-from rdjepa.data.readers.loading import AS_FOUND, chosen, doubts, remarks, require_shape, strided, times_of
+from rdjepa.data.readers.loading import AS_FOUND, chosen, doubts, remarks, remembering, require_shape, strided, times_of
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import CHUNK, Recording
 from rdjepa.data.readers.registry import KNOWN, describe, recordings
@@ -65,6 +66,8 @@ def inspect(source: Any, reading: Reading | None = None, grid: int | None = None
                     found.contents.append(content.digest())
         number += recording.count
         found.plan(recording, reading, grid)
+        if len(components) <= COMPONENTS:  # others would be refused
+            reading = remembering(reading, recording, components)
     return found.result(describe(source), sum(count * frames for count, frames, _ in sizes))
 
 

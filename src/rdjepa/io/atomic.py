@@ -34,7 +34,7 @@ def write_bytes(path: Path | str, content: bytes | memoryview) -> Path:
     """Write a file atomically and return its path; missing folders are created.
 
     Raises:
-        OutputError: the disk is full, or the path cannot be written; an existing file is unchanged.
+        OutputError: the disk is full, or the path cannot be written or is a device or pipe; what is there stays.
     """
     with replacing(path) as temporary, temporary.open("wb") as file:
         file.write(content)
@@ -64,6 +64,8 @@ def replacing(path: Path | str) -> Iterator[Path]:
     path, temporary = Path(path), None
     try:
         with writing(path):
+            if path.exists() and not path.is_file() and not path.is_dir():
+                raise OutputError(f"expected a file's name, got the device or pipe {path}; choose another path")
             if path.is_symlink():  # the file that it stands for is replaced, not the link
                 path = Path(os.path.realpath(path))
                 if path.is_symlink():

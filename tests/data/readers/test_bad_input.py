@@ -17,6 +17,7 @@ import scipy.io
 from PIL import Image
 
 from rdjepa.data.readers import Reading, load
+from rdjepa.data.readers.sizes import available_memory
 from rdjepa.data.survey import inspect
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import Note, RdjepaError
@@ -374,10 +375,49 @@ def test_more_than_fits_into_memory_is_refused_before_it_is_read(monkeypatch):
         load(FIELDS)
 
 
+def test_the_limit_of_a_container_counts_and_what_it_would_give_back(tmp_path, monkeypatch):
+    monkeypatch.setattr("rdjepa.data.readers.sizes.GROUP", tmp_path)
+    machine = available_memory()
+    for name, text in {"current": "2500", "stat": "anon 2000\ninactive_file 400\n", "max": "4000"}.items():
+        assert abs(available_memory() - machine) < machine / 2
+        (tmp_path / f"memory.{name}").write_text(text)
+    assert available_memory() == 4000 - 2500 + 400
+    with pytest.raises(RdjepaError, match=r"expected fields that fit into the 1.86 KiB of free memory, got 3.75 KiB"):
+        load(FIELDS)
+    (tmp_path / "memory.max").write_text("max\n")
+    load(FIELDS)
+
+
 def test_objects_beside_the_fields_are_left_alone(tmp_path):
     save(tmp_path / "a.npz", FIELDS, notes=np.array([Evil()]), x=np.array([Evil()] * 8), meta=np.array({"a": 1}))
     (found,) = load(tmp_path / "a.npz")
     assert np.array_equal(found.fields, FIELDS)
+
+
+def test_what_was_never_written_or_is_said_in_words_beside_the_fields_is_left_alone(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["fields"] = FIELDS
+        file.create_dataset("later", (5, 6, 7), "f4")
+        file["counts"] = np.arange(3)
+        file["counts"].attrs["missing_value"] = "none"
+    with h5py.File(tmp_path / "a.mat", "w", userblock_size=512) as file:
+        file["fields"] = np.ascontiguousarray(FIELDS.T)
+        file.create_dataset("later", (5, 6, 7), "f4")
+    with (tmp_path / "a.mat").open("r+b") as file:
+        file.write(b"MATLAB 7.3 MAT-file".ljust(512))
+    group = zarr.open_group(tmp_path / "a.zarr", mode="w", zarr_format=2)
+    group.create_array("fields", data=FIELDS)
+    group.create_array("later", shape=(500, 60, 70), chunks=(1, 60, 70), dtype="f4")
+    group.create_array("counts", data=np.arange(3)).attrs["missing_value"] = "none"
+    for name in ("a.h5", "a.mat", "a.zarr"):
+        for reading in (None, Reading(field="fields")):
+            assert np.array_equal(load(tmp_path / name, reading=reading)[0].fields, FIELDS)
+        with pytest.raises(RdjepaError, match=r"declared and 0 bytes stored|got 0 of 500 pieces stored"):
+            load(tmp_path / name, reading=Reading(field="later", axes="t y x"))
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        file.create_dataset("x", (8,), "f4")
+    with pytest.raises(RdjepaError, match=r"got 32 bytes declared and 0 bytes stored in .*/x"):
+        load(tmp_path / "a.h5")
 
 
 def test_a_file_that_another_program_has_locked_is_one_sentence(tmp_path):
@@ -391,13 +431,15 @@ def test_a_file_that_another_program_has_locked_is_one_sentence(tmp_path):
     assert load(tmp_path / "a.h5")
 
 
-def test_a_file_without_permission_is_one_sentence(tmp_path, monkeypatch):
-    path = tmp_path / "a.npy"
-    np.save(path, FIELDS)
+@pytest.mark.parametrize(("method", "name"), [("open", "a.npy"), ("iterdir", "."), ("is_file", "a.npy")])
+def test_what_may_not_be_read_is_one_sentence(tmp_path, monkeypatch, method, name):
+    path = tmp_path / name
+    np.save(tmp_path / "a.npy", FIELDS)
 
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(RdjepaError, match=r"expected a file that can be read, got .*a.npy \(permission denied\)"):
-        load(path)
+    monkeypatch.setattr(Path, method, refuse)
+    for read in (load, inspect):
+        with pytest.raises(RdjepaError, match=r"a file or directory that can be read, got .* \(permission denied\)"):
+            read(path)

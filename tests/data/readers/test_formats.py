@@ -1,9 +1,13 @@
 """Every format, written by the library that owns it, is read back equal."""
 
+import contextlib
+import json
 import struct
+import tracemalloc
 import warnings
 from pathlib import Path
 from typing import Any, get_args
+from unittest import mock
 
 import h5py
 import numpy as np
@@ -130,6 +134,26 @@ def test_a_missing_value_that_xarray_wrote_to_zarr_as_text_is_a_number(tmp_path,
         load(tmp_path / "a.zarr")
 
 
+@pytest.mark.parametrize("missing", [-999.5, 0.0])
+def test_the_fill_value_of_what_xarray_wrote_to_zarr_2_is_a_missing_one(tmp_path, dataset, missing):
+    dataset = dataset.assign_coords(y=list("abcdef"))  # whose fill value is no number
+    encoding = {name: {"_FillValue": missing} for name in "uv"}
+    dataset.to_zarr(tmp_path / "a.zarr", zarr_format=2, consolidated=False, encoding=encoding)
+    check(tmp_path / "a.zarr", ONE[None], 0.5, 2.0)
+    dataset["u"][3] = np.nan
+    dataset.to_zarr(tmp_path / "b.zarr", zarr_format=2, consolidated=False, encoding=encoding)
+    assert "_FillValue" not in zarr.open(tmp_path / "b.zarr")["u"].attrs
+    with pytest.raises(DataError, match="got 48 values that are NaN"):
+        load(tmp_path / "b.zarr")
+
+
+def test_the_fill_value_of_other_stores_of_zarr_2_is_a_number_as_any(tmp_path):
+    fields = np.where(ONE < 0, 0, ONE)
+    zarr.save_array(tmp_path / "a.zarr", fields, zarr_format=2)
+    assert zarr.open(tmp_path / "a.zarr").fill_value == 0
+    check(tmp_path / "a.zarr", fields[None])
+
+
 def test_xarray_objects_in_any_order_of_dimensions(dataset):
     check(dataset, ONE[None], 0.5, 2.0)
     check(dataset.transpose("x", "time", "y"), ONE[None], 0.5, 2.0)
@@ -204,11 +228,13 @@ def test_matlab_7_3_has_its_axes_reversed(tmp_path):
     check(tmp_path / "a.mat", MANY, 0.1)
 
 
-def test_py_pde(tmp_path):
+@pytest.mark.parametrize("reserved", [None, 20])
+@pytest.mark.parametrize("compression", [True, False])
+def test_py_pde(tmp_path, reserved, compression):
     pde = pytest.importorskip("pde")
     grid = pde.CartesianGrid([[0, 2], [0, 3]], [8, 6], periodic=[True, False])
     fields = [pde.FieldCollection([pde.ScalarField(grid, frame[..., c].T) for c in (0, 1)]) for frame in ONE]
-    storage = pde.FileStorage(tmp_path / "a.hdf5")
+    storage = pde.FileStorage(tmp_path / "a.hdf5", max_length=reserved, compression=compression)
     storage.start_writing(fields[0])
     for number, each in enumerate(fields):
         storage.append(each, time=number * 0.5)
@@ -223,6 +249,24 @@ def test_py_pde(tmp_path):
     )
     (squeezed,) = load(tmp_path / "a.hdf5", grid=4)
     assert squeezed.spacing == (3 / 4, 2 / 4)
+    with h5py.File(tmp_path / "a.hdf5", "r+") as file:  # one more than was written, where frames are pieces
+        file.attrs["data_length"] = "11"
+    if reserved and compression:
+        with pytest.raises(DataError, match="expected a file that holds the array it declares"):
+            load(tmp_path / "a.hdf5")
+
+
+def test_a_label_of_a_vector_of_py_pde_is_no_name_of_its_components(tmp_path):
+    pde = pytest.importorskip("pde")
+    grid = pde.CartesianGrid([[0, 2], [0, 3]], [8, 6])
+    fields = [pde.VectorField(grid, frame.transpose(2, 1, 0), label="flow") for frame in ONE]
+    with contextlib.closing(pde.FileStorage(tmp_path / "a.hdf5")) as storage:
+        storage.start_writing(fields[0])
+        for number, each in enumerate(fields):
+            storage.append(each, time=number * 0.5)
+        storage.end_writing()
+    check(tmp_path / "a.hdf5", ONE[None], 0.5, 2.0)
+    assert load(tmp_path / "a.hdf5")[0].names == ()
 
 
 def test_distances_between_points_are_those_of_the_coordinates(tmp_path, dataset):
@@ -253,6 +297,16 @@ def test_a_trajectory_comes_back_from_xarray_with_its_cells_and_names():
         assert found.names == ("predator", "prey")
 
 
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [*((kind, kind) for kind in ("periodic", "neumann", "walls")), ("unknown", "unknown"), ("half open", "unknown")],
+)
+def test_a_boundary_comes_back_from_netcdf_where_it_is_a_known_one(tmp_path, given, found):
+    Trajectory(ONE, np.arange(10.0), boundary=given).to_xarray().to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    assert load(tmp_path / "a.nc")[0].boundary == found
+    assert inspect(tmp_path / "a.nc").boundary == (None if found == "unknown" else found)
+
+
 def test_any_hdf5_by_the_names_of_its_arrays(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         for number, name in enumerate(("c1", "c2")):
@@ -280,6 +334,15 @@ def test_components_whose_paths_end_alike_are_told_apart_in_every_source(tmp_pat
     assert load(tmp_path)[1].names == ("u/values", "v/values")
     check(tmp_path, expected[..., ::-1], reading=Reading(field="v/values,u/values"))
     check(tmp_path, expected, reading=Reading(names=("values", "values")))  # as forecasters of before remember them
+
+
+def test_names_that_are_not_one_for_each_component_say_nothing(dataset):
+    given = Trajectory(ONE, np.arange(10.0), names=("u",))
+    check(given, ONE[None])
+    assert [each.name for each in inspect(given).components] == ["0", "1"]
+    single = load(dataset["u"].expand_dims(component=["u"], axis=-1))  # the second component is the frame before
+    check(single, with_second(ONE[..., :1])[None], 0.5, 2.0)
+    assert load(single)[0].names == ("u",) and load([*single, given])[0].names == ("u",)
 
 
 def test_names_that_are_the_same_do_not_choose_components():
@@ -510,10 +573,30 @@ def test_an_ome_tiff_with_other_pages_than_it_says_is_refused(tmp_path, sizes, i
         load(tmp_path / "a.ome.tif")
 
 
-def test_the_pages_of_a_tiff_are_frames(tmp_path):
+@pytest.mark.parametrize(
+    ("shape", "fits"),
+    [((24, 16, 16), True), ((24, 1, 16, 16), True), ((12, 2, 16, 16), False), ((2, 12, 16, 16), False)],
+)
+def test_pages_of_which_tifffile_says_that_they_are_no_frames_are_refused(tmp_path, shape, fits):
+    pages = np.moveaxis(PICTURES, -1, 1).reshape(24, 16, 16)
+    first, *others = map(Image.fromarray, pages)
+    text = json.dumps({"axes": None, "shape": shape})
+    first.save(tmp_path / "a.tif", save_all=True, append_images=others, tiffinfo={270: text})
+    if fits:
+        check(tmp_path / "a.tif", with_second(pages[..., None].astype(np.float32))[None])
+        return
+    with pytest.raises(DataError, match=rf"expected pages that are frames, got 24 pages of an array \({shape[0]}, "):
+        load(tmp_path / "a.tif")
+
+
+@pytest.mark.parametrize("compression", [None, "tiff_lzw"])
+def test_the_pages_of_a_tiff_are_frames_and_read_in_one_go(tmp_path, monkeypatch, compression):
     first, *others = [Image.fromarray(frame[..., 0]) for frame in PICTURES]
-    first.save(tmp_path / "a.tif", save_all=True, append_images=others)
+    first.save(tmp_path / "a.tif", save_all=True, append_images=others, compression=compression)
+    opened = mock.Mock(wraps=Image.open)
+    monkeypatch.setattr(Image, "open", opened)
     check(tmp_path / "a.tif", with_second(PICTURES[..., :1].astype(np.float32))[None])
+    assert opened.call_count == 3  # for the pages that there are, for the kind of their numbers, and for these
 
 
 def test_a_folder_may_mix_formats(tmp_path, dataset):
@@ -551,6 +634,31 @@ def test_only_what_is_asked_for_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr("rdjepa.data.readers.recording.CHUNK", 4 * ONE[0].nbytes)
     np.save(tmp_path / "a.npy", MANY)
     assert np.array_equal(load(tmp_path / "a.npy", limit=1)[0].fields, MANY[0]) and read == [0, 0, 0]
+
+
+def test_reading_in_pieces_takes_little_more_memory_than_what_is_read(tmp_path, monkeypatch):
+    fields = np.random.default_rng(0).normal(size=(64, 32, 32, 2)).astype(np.float32)
+    np.save(tmp_path / "a.npy", fields)
+    load(tmp_path / "a.npy")  # imports
+    monkeypatch.setattr("rdjepa.data.readers.recording.CHUNK", 4 * fields[0].nbytes)
+    tracemalloc.start()
+    (found,) = load(tmp_path / "a.npy")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert np.array_equal(found.fields, fields) and peak < 1.5 * fields.nbytes
+
+
+def test_walls_that_only_later_frames_show_are_seen_in_a_file_as_in_an_array(tmp_path, monkeypatch):
+    monkeypatch.setattr("rdjepa.data.readers.recording.CHUNK", 2 * 32 * 32 * 2 * 8)
+    y, x = np.meshgrid(*[np.linspace(-1, 1, 32)] * 2, indexing="ij")
+    spot, slope = np.exp(-20 * (x**2 + y**2)), 0.5 * (x + y)
+    frames = [np.stack([spot + growth * slope, spot - growth * slope], -1) for growth in np.linspace(0, 1, 12)]
+    np.save(tmp_path / "a.npy", frames)
+    (whole,), (pieces,) = load(np.array(frames), grid=24), load(tmp_path / "a.npy", grid=24)
+    assert (whole.boundary, pieces.boundary) == ("walls", "walls")
+    np.testing.assert_allclose(pieces.fields, whole.fields, atol=1e-6)
+    (said,) = load(tmp_path / "a.npy", grid=24, reading=Reading(boundary="periodic"))
+    assert said.boundary == "periodic"
 
 
 def test_a_missing_package_is_named_with_its_extra(tmp_path, dataset, monkeypatch):

@@ -1,7 +1,8 @@
 """The choice of fields, times and coordinates among the named arrays of a file with several."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -15,6 +16,7 @@ from rdjepa.errors import DataError
 FORECAST, CONTEXT = "forecast", "context"  # the names in a forecast of ours
 FIELDS = ("fields", FORECAST)  # the names that are taken before all others: ours, in a store and of a forecast
 TIMES = ("times", "time", "t")
+Beside = Mapping[str, Callable[[], Lazy]]  # arrays that may be read, by name
 
 
 def natural(name: str) -> list[Any]:
@@ -28,6 +30,7 @@ def recording(
     arrays: Mapping[str, Lazy],
     reading: Reading,
     dimensions: Mapping[str, Sequence[str]] | None = None,
+    accept: Callable[[str, Lazy], Lazy] = lambda _, array: array,
 ) -> Recording:
     """Choose the fields among named arrays; return them as a recording, with times, length and spacing where found.
 
@@ -37,17 +40,22 @@ def recording(
         arrays: name, or path in the file -> array.
         reading: what the user says.
         dimensions: name -> names of the axes, where the file tells.
+        accept: checks an array that is read, by its name, and returns it, unpacked where it is packed; what lies beside
+            may be damaged.
 
     Raises:
-        DataError: the choice is not clear, what was chosen is not there, or the coordinates of its grid are uneven.
+        DataError: the choice is not clear, what was chosen is not there or damaged, or the coordinates of its grid are
+            uneven.
     """
     names = _chosen(arrays, reading, place) if reading.field is not None else _found(arrays, place, dimensions)
-    chosen, own = [arrays[name] for name in names], None
+    chosen, own = [accept(name, arrays[name]) for name in names], None
     if dimensions is not None:
         own = dimensions[names[0]]
-        chosen = [_ordered(arrays[name], dimensions[name], chosen[0], own, reading, place) for name in names]
+        together = zip(names, chosen, strict=True)
+        chosen = [_ordered(each, dimensions[name], chosen[0], own, reading, place) for name, each in together]
     found = Recording.of(kind, place, chosen, reading, dimensions=own)
-    beside = {name: arrays[name] for name in arrays if len(arrays[name].shape) in (1, 2) and name not in names}
+    lines = [name for name in arrays if len(arrays[name].shape) in (1, 2) and name not in names]
+    beside = {name: partial(accept, name, arrays[name]) for name in lines}
     folder = names[0].rpartition("/")[0]
     known: dict[str, Any] = {"length": None, "times": None, "remarks": ()}
     for name in TIMES:
@@ -88,7 +96,7 @@ def in_seconds(values: np.ndarray) -> np.ndarray:
 
 
 def _along_axes(
-    found: Recording, dimensions: Sequence[str], beside: Mapping[str, Lazy], folder: str, reading: Reading
+    found: Recording, dimensions: Sequence[str], beside: Beside, folder: str, reading: Reading
 ) -> dict[str, Any]:
     """Return times, length and spacing, where arrays are called as the dimensions of the fields are.
 
@@ -151,14 +159,14 @@ def _counted(dimensions: Sequence[str], array: Lazy) -> list[str]:
     return [name if points > 1 else "" for name, points in zip(dimensions, array.shape, strict=False)]
 
 
-def _beside(arrays: Mapping[str, Lazy], folder: str, name: str) -> Lazy | None:
+def _beside(arrays: Beside, folder: str, name: str) -> Lazy | None:
     """Return the array of a name in a folder, in the folder above, or at the root; capitals count for letters alone."""
     places = [f"{place}/{name}".lstrip("/") for place in (folder, folder.rpartition("/")[0], "")]
     found = next((arrays[key] for key in places if key in arrays), None)
-    if found is not None or len(name) == 1:  # t is a time, T may be a temperature
-        return found
-    small = {key.lower(): array for key, array in arrays.items()}
-    return next((small[key.lower()] for key in places if key.lower() in small), None)
+    if found is None and len(name) > 1:  # t is a time, T may be a temperature
+        small = {key.lower(): array for key, array in arrays.items()}
+        found = next((small[key.lower()] for key in places if key.lower() in small), None)
+    return None if found is None else found()
 
 
 def _found(arrays: Mapping[str, Lazy], place: str, dimensions: Mapping[str, Sequence[str]] | None) -> list[str]:

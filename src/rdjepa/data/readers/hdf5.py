@@ -8,13 +8,13 @@ from typing import Any
 import h5py
 import numpy as np
 
-from rdjepa.checks import checked
+from rdjepa.checks import Index, checked
 from rdjepa.data import store, well
 from rdjepa.data.borders import UNKNOWN
 from rdjepa.data.readers import catalog
 from rdjepa.data.readers.packed import unpacked
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Recording, cell_sides, damaged, domain_length, require_even
+from rdjepa.data.readers.recording import DAMAGED, Lazy, Recording, cell_sides, damaged, domain_length, require_even
 from rdjepa.data.readers.sizes import require_held
 from rdjepa.errors import DataError, Note, RdjepaError, warn
 from rdjepa.io import sealed
@@ -46,16 +46,15 @@ def read(path: Path, reading: Reading) -> Iterator[Recording]:
             if known:
                 yield from known[0].read(path, file, reading)
             else:
-                found = {name: unpacked(each, each.attrs, f"{path}:{name}") for name, each in arrays(file).items()}
-                yield catalog.recording("HDF5 file", str(path), found, reading)
+                yield catalog.recording("HDF5 file", str(path), _arrays(file), reading, accept=_accepted)
     except RdjepaError:
         raise
     except DAMAGED as error:
         raise damaged("HDF5 file", str(path), error) from error
 
 
-def arrays(file: h5py.File) -> dict[str, h5py.Dataset]:
-    """Return every array of numbers in a file by its path, after comparing its size with what is stored."""
+def _arrays(file: h5py.File) -> dict[str, h5py.Dataset]:
+    """Return every array of numbers in a file by its path."""
     found: dict[str, h5py.Dataset] = {}
 
     def visit(name: str, item: Any) -> None:
@@ -63,11 +62,20 @@ def arrays(file: h5py.File) -> dict[str, h5py.Dataset]:
             found[name] = item
 
     file.visititems(visit)
-    return {name: held(array) for name, array in found.items()}
+    return found
 
 
-def held(array: h5py.Dataset, source: h5py.File | None = None) -> h5py.Dataset:
+def _accepted(name: str, array: Any) -> Lazy:
+    return unpacked(held(array), array.attrs, f"{array.file.filename}:{name}")
+
+
+def held(array: h5py.Dataset, source: h5py.File | None = None, entries: int | None = None) -> h5py.Dataset:
     """Return a dataset whose values are all in its file, and that file the one that was opened, if it is given.
+
+    Args:
+        array: the dataset.
+        source: the file that was opened.
+        entries: how many along the first axis were written, where the file says so; all when None.
 
     Raises:
         DataError: it declares more than was written, or takes values from another file.
@@ -78,7 +86,8 @@ def held(array: h5py.Dataset, source: h5py.File | None = None) -> h5py.Dataset:
     if array.chunks is None:
         require_held(int(array.size) * array.dtype.itemsize, array.id.get_storage_size(), place)
     elif array.size:
-        expected = int(np.prod([-(-n // c) for n, c in zip(array.shape, array.chunks, strict=True)], dtype=object))
+        shape = array.shape if entries is None else (entries, *array.shape[1:])
+        expected = int(np.prod([-(-n // c) for n, c in zip(shape, array.chunks, strict=True)], dtype=object))
         piece = int(np.prod(array.chunks, dtype=object)) * array.dtype.itemsize
         require_held(expected * piece, array.id.get_num_chunks() * piece, place)
     return array
@@ -220,8 +229,10 @@ def _read_pdebench(path: Path, file: h5py.File, reading: Reading) -> Iterator[Re
 
 
 def _read_py_pde(path: Path, file: h5py.File, reading: Reading) -> Iterator[Recording]:
-    """Read a FileStorage of py-pde: `data` (t, [field,] x, y) and `times`."""
-    data = held(file["data"], file)
+    """Read a FileStorage of py-pde: `data` (t, [field,] x, y) and `times`, of which the first may be written only."""
+    said = _json(path, file.attrs.get("data_length", "null"), Index | None)
+    written = len(file["data"]) if said is None else min(said, len(file["data"]))
+    data = _First(held(file["data"], file, written), written)
     about = _json(path, file.attrs["field_attributes"], dict[str, Any])
     given = _json(path, about.get("fields", "[]"), list[Any])
     parts = [_json(path, each, dict[str, Any]) if isinstance(each, str) else each for each in given] or [about]
@@ -229,19 +240,31 @@ def _read_py_pde(path: Path, file: h5py.File, reading: Reading) -> Iterator[Reco
     labels = [_json(path, part["label"], str | None) for part in parts if "label" in part]
     bounds = checked(grid.get("bounds", [(0.0, 1.0)] * 2), list[tuple[float, float]], f"bounds in {path}")
     sides = [float(high) - float(low) for low, high in bounds]  # of x and of y
+    components = data.shape[1] if len(data.shape) == 4 else 1  # a vector is one part of several
     yield Recording.of(
         "py-pde file",
         str(path),
         [data],
         reading,
-        layout="tcxy" if data.ndim == 4 else "txy",
-        names=tuple(map(str, labels)) if all(labels) and len(labels) == len(parts) else (),
-        times=np.asarray(file["times"], dtype=np.float64),
+        layout="tcxy" if len(data.shape) == 4 else "txy",
+        names=tuple(map(str, labels)) if all(labels) and len(labels) == len(parts) == components else (),
+        times=np.asarray(file["times"][:written], dtype=np.float64),
         length=sides[0] if grid else None,
         boundary=None if "periodic" not in grid else "periodic" if all(grid["periodic"]) else "walls",
         remarks=_mixed(path, grid.get("periodic", ()), reading),
         spacing=(sides[1] / data.shape[-1], sides[0] / data.shape[-2]) if grid and len(sides) == 2 else None,
     )
+
+
+class _First:
+    """An array without all but the first entries along its first axis."""
+
+    def __init__(self, array: Lazy, entries: int) -> None:
+        self.array, self.dtype, self.shape = array, array.dtype, (entries, *array.shape[1:])
+
+    def __getitem__(self, index: tuple[int | slice, ...]) -> Any:
+        first, *others = index
+        return self.array[slice(*first.indices(self.shape[0])) if isinstance(first, slice) else first, *others]
 
 
 def _json(path: Path, text: str, kind: Any) -> Any:

@@ -16,12 +16,14 @@ from rdjepa.data.readers.recording import Recording
 from rdjepa.data.readers.registry import KNOWN, describe, recordings
 from rdjepa.data.readers.sizes import require_memory
 from rdjepa.data.regrid import Regridding, has_walls
+from rdjepa.data.statistics import Moments, fold
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError, Note, warn
 
 AS_FOUND = Reading()
 OTHER_INTERVAL = 0.05  # a frame interval that differs by more, as a share, is another one
+SPREAD = 16  # frames by whose borders the boundary of what is read in pieces is judged
 Sliced = TypeVar("Sliced", bound=Any)
 
 
@@ -107,7 +109,7 @@ def _trajectories(
     reading = of_class(reading, Reading | None, "reading") or AS_FOUND
     for recording in recordings(source, reading):
         components = chosen(recording, reading)
-        reading = reading if reading.names else replace(reading, names=_names(recording, components))
+        reading = remembering(reading, recording, components)
         require_shape(recording, minimum_frames, reading.step)
         for sentence in remarks(recording, reading, components):
             notes.say(sentence)
@@ -134,6 +136,11 @@ def chosen(recording: Recording, reading: Reading) -> tuple[int, ...]:
             "say the order of axes with --axes"
         )
     return tuple(range(recording.components)) if found is None else found
+
+
+def remembering(reading: Reading, recording: Recording, components: tuple[int, ...]) -> Reading:
+    """Return what is said of sources after a recording: components of the same names, those of the first with some."""
+    return reading if reading.names else replace(reading, names=_names(recording, components))
 
 
 def _names(recording: Recording, components: tuple[int, ...]) -> tuple[str, ...]:
@@ -202,25 +209,35 @@ def _trajectory(
     require_memory(recording.frames * side[0] * side[1] * COMPONENTS * 4, recording.place)
     whole = recording.whole(index) if recording.whole else None
     source = recording if whole is None else replace(recording, arrays=[np.asanyarray(whole.fields)], axes="tyxc")
-    pieces, way = [], None
+    fields, done, way = np.empty(0, np.float32), 0, None
     for chunk in source.chunks(index if whole is None else 0, components):
         piece = checks.single(chunk)
         if grid is not None and recording.grid != side:
             if way is None:
-                known = Trajectory(piece, np.empty(0), **recording.properties(index))
+                said = reading.boundary or recording.boundary
+                parted = said is None and len(piece) < source.frames
+                seen = _spread(source, index, components) if parted else piece
+                known = Trajectory(seen, np.empty(0), **recording.properties(index))
                 way = Regridding(recording.grid, grid, has_walls(known, reading.boundary))
                 _say_aspect(recording.grid, notes)
             last, piece = piece[-1], way.there(piece)
-        pieces.append(piece)
+        if not done:  # one piece is not copied, several are put into their place
+            fields = piece if len(piece) == source.frames else np.empty((source.frames, *piece.shape[1:]), np.float32)
+        if fields is not piece:
+            fields[done : done + len(piece)] = piece
+        done += len(piece)
     if way is not None:
         notes.losses.setdefault(way.method(), []).append(way.loss(last))
     # a copy, since a view would keep the frames that are left out
-    fields = np.ascontiguousarray(strided(pieces[0] if len(pieces) == 1 else np.concatenate(pieces), reading.step))
+    fields = np.ascontiguousarray(strided(fields, reading.step))
     if fields.shape[-1] == 1:
         fields = checks.with_second(fields)
     checks.require_change(fields)
-    for component, each in enumerate(np.moveaxis(fields, -1, 0)):
-        if sentence := checks.why_rounded(component, float(abs(each).max()), float(each.std(dtype=np.float64))):
+    magnitude = np.maximum(-fields.min((0, 1, 2)), fields.max((0, 1, 2)))
+    singles = (Moments.of(fields[each : each + 1]) for each in range(len(fields)))
+    spread = fold(singles).std  # of all at once it would take as much memory as the fields
+    for component, (largest, own) in enumerate(zip(magnitude.tolist(), spread.tolist(), strict=True)):
+        if sentence := checks.why_rounded(component, largest, own):
             notes.say(sentence)
     told: dict[str, Any] = {"names": _names(recording, components)} if recording.names else {}
     distances = reading.spacing or recording.spacing or (whole.spacing if whole else (1.0, 1.0))
@@ -228,6 +245,13 @@ def _trajectory(
     if way is not None and way.walls and recording.boundary is None:  # whatever is left to be seen of them
         told["boundary"] = WALLS
     return _complete(recording, index, reading, whole, fields, told)
+
+
+def _spread(recording: Recording, index: int, components: tuple[int, ...]) -> np.ndarray:
+    """Read a few frames (t, H, W, C) at even distances, the first and the last among them, 0 for what is not finite."""
+    numbers = np.linspace(0, recording.frames - 1, min(SPREAD, recording.frames)).astype(int).tolist()
+    frames = np.concatenate([recording.read(index, number, number + 1, components) for number in numbers])
+    return np.nan_to_num(frames.astype(np.float64), posinf=0.0, neginf=0.0)
 
 
 def times_of(recording: Recording, index: int, reading: Reading) -> np.ndarray:

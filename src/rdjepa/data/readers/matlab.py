@@ -43,15 +43,20 @@ def read_7_3(path: Path, reading: Reading) -> Iterator[Recording]:
     try:
         with h5py.File(path, "r") as file:
             arrays = {
-                name: _Reversed(held(item))
+                name: _Reversed(item)
                 for name, item in file.items()
                 if isinstance(item, h5py.Dataset) and item.shape and "MATLAB_empty" not in item.attrs
             }
-            yield catalog.recording("MATLAB file", str(path), arrays, reading)
+            yield catalog.recording("MATLAB file", str(path), arrays, reading, accept=_accepted)
     except RdjepaError:
         raise
     except DAMAGED as error:
         raise damaged("MATLAB file", str(path), error) from error
+
+
+def _accepted(_: str, array: Any) -> "_Reversed":
+    held(array.dataset)
+    return array
 
 
 class _Variable:

@@ -3,17 +3,20 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import h5py
 import numpy as np
 
+from rdjepa.data.borders import WALLS
 from rdjepa.data.readers import catalog
 from rdjepa.data.readers.extras import needed
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import DAMAGED, Recording, damaged
 from rdjepa.errors import RdjepaError
+from rdjepa.pde.boundary import Kind
 
+BOUNDARIES = (*get_args(Kind), WALLS)
 NETCDF_STARTS = (b"CDF\x01", b"CDF\x02")
 
 
@@ -44,7 +47,7 @@ def read_object(source: Any, reading: Reading, kind: str = "xarray object", plac
     arrays: dict[str, Any] = {str(name): _Values(variable) for name, variable in variables.items() if variable.ndim}
     dimensions = {str(name): [str(each) for each in variable.dims] for name, variable in variables.items()}
     found = catalog.recording(kind, place or f"an {kind}", arrays, reading, dimensions)
-    yield _with_labels(found, variables, dimensions)
+    yield _described(found, variables, dimensions)
 
 
 def read_netcdf(path: Path, reading: Reading) -> Iterator[Recording]:
@@ -75,9 +78,13 @@ class _Values:
         return catalog.in_seconds(np.asarray(self.variable[index].values))
 
 
-def _with_labels(found: Recording, variables: Mapping[str, Any], dimensions: Mapping[str, list[str]]) -> Recording:
-    """Return the recording with the names that the coordinate of its components gives, where it has one."""
+def _described(found: Recording, variables: Mapping[str, Any], dimensions: Mapping[str, list[str]]) -> Recording:
+    """Return the recording with the boundary that its attribute says, and the names that the coordinate of its
+    components gives, where it has one.
+    """
     name = next(n for n, v in variables.items() if v.variable is getattr(found.arrays[0], "variable", None))
+    if (said := str(variables[name].attrs.get("boundary"))) in BOUNDARIES:  # as `Trajectory.to_xarray` writes it
+        found = replace(found, boundary=said)
     own = dict(zip(found.axes, dimensions[str(name)], strict=True))
     labels = variables.get(own.get("c", ""))
     if labels is None or labels.ndim != 1:

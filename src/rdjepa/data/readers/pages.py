@@ -2,17 +2,19 @@
 
 ImageJ says so in lines `name=number`, and has all pages of a frame before those of the next. OME-TIFF says so in XML
 (docs.openmicroscopy.org/ome-model, elements Pixels and TiffData), of which a few attributes matter here; they are
-looked up as text, so nothing in the file is expanded or followed. Without either, every page is a frame.
+looked up as text, so nothing in the file is expanded or followed. tifffile says the shape of the array that it saved
+in JSON, which tells whether every page is a frame; without any of these it is one.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rdjepa.errors import DataError
 
 IMAGEJ, OME = "ImageJ=", re.compile(r"<(?:\w+:)?OME\b")
-HEAD = 4096  # characters in which the root of the XML is found, after a comment
+SHAPE = re.compile(r'"shape": *\[([\d, ]*)\]')
+HEAD = 4096  # characters in which the root of the XML is found, after a comment, or the shape
 _NUMBER = re.compile(r"\d{1,9}")
 
 
@@ -22,11 +24,22 @@ def components(description: str, pages: int, path: Path) -> list[list[int]]:
     Raises:
         DataError: the description speaks of slices, of several images, or of other pages than there are.
     """
+    if description.startswith("{") and (found := SHAPE.search(description[:HEAD])):
+        _require_frames([int(each) for each in _NUMBER.findall(found[1])], pages, path)
     if description.startswith(IMAGEJ):
         return _of_imagej(description, pages, path)
     if OME.search(description[:HEAD]):
         return _of_ome(description, pages, path)
     return [list(range(pages))]
+
+
+def _require_frames(shape: Sequence[int], pages: int, path: Path) -> None:
+    """Refuse pages of an array (T, C, H, W) and the like, whose axes tifffile counts but does not name."""
+    if len(shape) > 3 and shape[0] != pages:
+        raise DataError(
+            f"expected pages that are frames, got {pages} pages of an array {tuple(shape)} in {path}; save it as .npy, "
+            "or for ImageJ with its channels and frames"
+        )
 
 
 def _of_imagej(description: str, pages: int, path: Path) -> list[list[int]]:

@@ -5,6 +5,8 @@ The last number in the name of a file is that of its frame; names that differ in
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ CHANNELS = {"L": 1, "I;16": 1, "I;16B": 1, "I": 1, "F": 1, "LA": 2, "RGB": 3, "R
 
 
 class Pictures:
-    """Pictures as an array (T, H, W) or (T, H, W, C); each is opened when it is indexed.
+    """Pictures as an array (T, H, W) or (T, H, W, C); a file is opened when it is indexed, once for all its pages.
 
     Attributes:
         shape: of the array.
@@ -35,18 +37,19 @@ class Pictures:
 
     def __init__(self, frames: Sequence[tuple[Path, int | None]]) -> None:
         self.frames = frames
-        first = _open(*frames[0])
+        path, page = frames[0]
+        (first,) = _open(path, [page])
         self.shape = (len(frames), *first.shape)
         self.dtype = first.dtype
 
     def __getitem__(self, index: Any) -> np.ndarray:
         """Read the pictures that a tuple, of a slice of frames first, stands for."""
         frames = np.asarray(self.frames, dtype=object)[index[0]]
-        pictures = [self._same(*each) for each in frames]
+        files = groupby(frames, key=itemgetter(0))
+        pictures = [self._same(path, each) for path, own in files for each in _open(path, [page for _, page in own])]
         return np.stack(pictures)[(slice(None), *index[1:])] if pictures else np.empty((0, *self.shape[1:]), self.dtype)
 
-    def _same(self, path: Path, page: int | None) -> np.ndarray:
-        picture = _open(path, page)
+    def _same(self, path: Path, picture: np.ndarray) -> np.ndarray:
         if picture.shape != self.shape[1:] or picture.dtype != self.dtype:
             raise DataError(
                 f"expected pictures of one size and kind, {self.shape[1:]} {self.dtype}, got {picture.shape} "
@@ -121,8 +124,8 @@ def _recording(
     yield Recording.of(kind, place, arrays, reading, layout=layout, names=names, remarks=remarks)
 
 
-def _open(path: Path, page: int | None) -> np.ndarray:
-    """Return a page of a picture, or its only one, as (H, W) or (H, W, C).
+def _open(path: Path, pages: Sequence[int | None]) -> list[np.ndarray]:
+    """Return pages of a picture, None for its only one, as (H, W) or (H, W, C).
 
     Raises:
         DataError: it is damaged, has several pages and none was chosen, has a palette, or colors that a program chose,
@@ -130,28 +133,32 @@ def _open(path: Path, page: int | None) -> np.ndarray:
     """
     try:
         with Image.open(path) as picture:
-            if page is None and (pages := int(getattr(picture, "n_frames", 1))) > 1:
-                raise DataError(
-                    f"expected one picture in each file of a folder, got {pages} pages in {path}; give that file itself"
-                )
-            if page:
-                picture.seek(page)
-            if picture.mode not in CHANNELS:
-                raise DataError(
-                    f"expected pictures in shades of gray or with two channels, got mode {picture.mode} in {path}; "
-                    "save the numbers instead of a palette"
-                )
-            if _loses_numbers(picture):
-                raise DataError(
-                    "expected several channels in a picture as gray with alpha, RGB or RGBA of 8 bits, got others in "
-                    f"{path}, of which digits or channels would be lost; save each component as its own gray picture, "
-                    "which may have 16 bits, or all as .npy"
-                )
-            return _signed(np.asarray(picture), getattr(picture, "tag_v2", {}))
+            return [_page(picture, path, page) for page in pages]
     except DataError:
         raise
     except (*DAMAGED, BOMB) as error:
         raise _unreadable("picture", path, error) from error
+
+
+def _page(picture: ImageFile.ImageFile, path: Path, page: int | None) -> np.ndarray:
+    if page is None and (pages := int(getattr(picture, "n_frames", 1))) > 1:
+        raise DataError(
+            f"expected one picture in each file of a folder, got {pages} pages in {path}; give that file itself"
+        )
+    if page is not None:
+        picture.seek(page)  # fast forward only: what lies before is looked through once
+    if picture.mode not in CHANNELS:
+        raise DataError(
+            f"expected pictures in shades of gray or with two channels, got mode {picture.mode} in {path}; "
+            "save the numbers instead of a palette"
+        )
+    if _loses_numbers(picture):
+        raise DataError(
+            "expected several channels in a picture as gray with alpha, RGB or RGBA of 8 bits, got others in "
+            f"{path}, of which digits or channels would be lost; save each component as its own gray picture, "
+            "which may have 16 bits, or all as .npy"
+        )
+    return _signed(np.asarray(picture), getattr(picture, "tag_v2", {}))
 
 
 def _signed(values: np.ndarray, tags: Mapping[int, Any]) -> np.ndarray:

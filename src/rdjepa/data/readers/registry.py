@@ -1,6 +1,7 @@
 """All formats, and how the one of a source is found: by its content, never by its name."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 
 from rdjepa.checks import usable_path
 from rdjepa.data.borders import UNKNOWN
-from rdjepa.data.fields import require_axes
+from rdjepa.data.fields import measured, require_axes
 from rdjepa.data.readers import hdf5, matlab, named, numpy_files, pictures, zarr_stores
 from rdjepa.data.readers.catalog import natural
 from rdjepa.data.readers.reading import Reading
@@ -89,13 +90,18 @@ def describe(source: Any) -> str:
 def _of_trajectory(trajectory: Trajectory) -> Recording:
     fields = np.asanyarray(trajectory.fields)  # which keeps a mask
     require_axes(fields)
+    names = trajectory.names
+    if len(names) == measured(fields) == 1:
+        fields = fields[..., :1]  # the second was made of it
+    elif len(names) != fields.shape[-1]:
+        names = ()  # as everywhere, those that are not one for each say nothing
     return Recording(
         "trajectory",
         "a trajectory in memory",
         [fields],
         "tyxc",
         "as a trajectory has them",
-        trajectory.names,
+        names,
         times=np.asarray(trajectory.times),
         length=trajectory.length,
         boundary=None if trajectory.boundary == UNKNOWN else trajectory.boundary,
@@ -104,7 +110,9 @@ def _of_trajectory(trajectory: Trajectory) -> Recording:
 
 
 def _of_path(path: Path, reading: Reading) -> Iterator[Recording]:
-    if not usable_path(path, "a file or directory").is_file() and not path.is_dir():
+    with _permitted(path):
+        there = usable_path(path, "a file or directory").is_file() or path.is_dir()
+    if not there:
         raise DataError(f"expected a file or directory, got nothing at {path}; correct the path")
     start = _start(path)
     found = _format(path, start)
@@ -120,7 +128,8 @@ def _of_path(path: Path, reading: Reading) -> Iterator[Recording]:
 
 def _of_directory(path: Path, reading: Reading) -> Iterator[Recording]:
     """Read the data files directly in a directory; folders below may hold other splits and are not read."""
-    listed = sorted(path.iterdir(), key=lambda item: (natural(item.name), item.name))
+    with _permitted(path):
+        listed = sorted(path.iterdir(), key=lambda item: (natural(item.name), item.name))
     visible = [item for item in listed if not item.name.startswith(".")]
     files = [item for item in visible if _format(item, _start(item)) is not None]
     images = [item for item in visible if _start(item).startswith(pictures.PICTURE_STARTS)]
@@ -173,13 +182,24 @@ def _start(path: Path) -> bytes:
     Raises:
         DataError: the file may not be read.
     """
-    if not path.is_file():
-        return b""
-    try:
+    with _permitted(path):
+        if not path.is_file():
+            return b""
         with path.open("rb") as file:
             return file.read(16)
+
+
+@contextmanager
+def _permitted(path: Path) -> Iterator[None]:
+    """Turn the error of a file or directory that may not be read, or not even be looked for, into one sentence.
+
+    Raises:
+        DataError: there is one.
+    """
+    try:
+        yield
     except OSError as error:
         reason = (error.strerror or "an error of the system").lower()
         raise DataError(
-            f"expected a file that can be read, got {path} ({reason}); choose another, or mend it"
+            f"expected a file or directory that can be read, got {path} ({reason}); choose another, or mend it"
         ) from error

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rdjepa.errors import DataError, InsufficientMemoryError
 
+GROUP = Path("/sys/fs/cgroup")  # of version 2, as a container sees its own
 DENSEST = 1032  # deflate, the compression of npz, MATLAB and most HDF5 files, shrinks nothing further
 
 
@@ -38,12 +39,27 @@ def require_held(declared: int, held: int, place: str, densest: int = 1) -> None
 
 def available_memory() -> int:
     """Return the bytes that may still be taken; all of the machine's where the system does not tell."""
+    free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     table = Path("/proc/meminfo")
     if table.is_file():
         for line in table.read_text().splitlines():
             if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+                free = int(line.split()[1]) * 1024
+    left = _left_to_the_group()
+    return free if left is None else min(free, left)
+
+
+def _left_to_the_group() -> int | None:
+    """Return the bytes that the control group of this process may still take, as of a container; None without a limit.
+
+    Those of files that it read count as taken, but are given back when they are needed.
+    """
+    try:
+        limit, taken = (int((GROUP / name).read_text()) for name in ("memory.max", "memory.current"))
+        shares = dict(line.split() for line in (GROUP / "memory.stat").read_text().splitlines())
+        return max(0, limit - taken + int(shares["inactive_file"]))
+    except (OSError, ValueError, KeyError):  # no such group, or the limit "max"
+        return None
 
 
 def require_memory(size: int, place: str) -> None:

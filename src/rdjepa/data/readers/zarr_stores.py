@@ -7,6 +7,7 @@ import math
 import struct
 import zipfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from rdjepa.data.readers import catalog
 from rdjepa.data.readers.extras import needed
 from rdjepa.data.readers.packed import MISSING, unpacked
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Recording, damaged
+from rdjepa.data.readers.recording import DAMAGED, Lazy, Recording, damaged
 from rdjepa.errors import DataError, Note, RdjepaError, warn
 
 METADATA = ("zarr.json", ".zgroup", ".zarray")
+DIMENSIONS = "_ARRAY_DIMENSIONS"  # the attribute in which xarray names the axes of version 2
 SPARSEST = 100  # an array with fewer of its pieces is taken for damaged
 
 
@@ -42,14 +44,10 @@ def read(path: Path, reading: Reading) -> Iterator[Recording]:
         store = zarr.storage.LocalStore(path, read_only=True) if path.is_dir() else zarr.storage.ZipStore(path)
         root = zarr.open(store, mode="r")
         found = {"values": root} if isinstance(root, zarr.Array) else _arrays(root, zarr.Array)
-        for array in found.values():
-            _refuse_pickles(array, path)
-            _say_missing(array, path)
         named = {name: _dimensions(array) for name, array in found.items()}
         fields = [name for name, array in found.items() if array.ndim >= 3]
         dimensions = named if fields and all(named[name] for name in fields) else None
-        values = {name: unpacked(array, _numbers(array), f"{path}:{name}") for name, array in found.items()}
-        yield catalog.recording("Zarr store", str(path), values, reading, dimensions)
+        yield catalog.recording("Zarr store", str(path), found, reading, dimensions, partial(_accepted, path))
     except RdjepaError:
         raise
     except (*DAMAGED, *_errors(zarr)) as error:
@@ -70,7 +68,7 @@ def _arrays(group: Any, kind: type, above: str = "") -> dict[str, Any]:
 
 def _dimensions(array: Any) -> list[str]:
     """Return the names of the axes; empty where the store does not tell all of them."""
-    names = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS") or []
+    names = getattr(array.metadata, "dimension_names", None) or array.attrs.get(DIMENSIONS) or []
     known = [str(name) for name in names if name is not None]
     return known if len(known) == array.ndim else []
 
@@ -78,9 +76,13 @@ def _dimensions(array: Any) -> list[str]:
 def _numbers(array: Any) -> dict[str, Any]:
     """Return the attributes of an array; missing values that were written as text are numbers again.
 
-    JSON has no NaN: Zarr writes its name, and xarray the bytes of any number in base 64. Another text stays one.
+    JSON has no NaN: Zarr writes its name, and xarray the bytes of any number in base 64. Another text stays one. In
+    version 2 xarray keeps the missing value as the fill value of the array, and takes any fill value for one.
     """
     found = dict(array.attrs)
+    of_xarray = array.metadata.zarr_format == 2 and DIMENSIONS in found
+    if of_xarray and array.dtype.kind in "fiu" and array.fill_value is not None:
+        found.setdefault("_FillValue", array.fill_value)
     for name in MISSING:
         if isinstance(text := found.get(name), str):
             with contextlib.suppress(ValueError, struct.error):
@@ -88,6 +90,12 @@ def _numbers(array: Any) -> dict[str, Any]:
             with contextlib.suppress(ValueError):
                 found[name] = float(text)
     return found
+
+
+def _accepted(path: Path, name: str, array: Any) -> Lazy:
+    _refuse_pickles(array, path)
+    _say_missing(array, path)
+    return unpacked(array, _numbers(array), f"{path}:{name}")
 
 
 def _refuse_pickles(array: Any, path: Path) -> None:
