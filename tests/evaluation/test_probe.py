@@ -50,7 +50,7 @@ def test_a_single_test_trajectory_is_refused():
 def test_data_of_another_equation_are_refused(tiny, base):
     manifest._write_recipes(base, {"gray-scott": identity(get("gray-scott")) | {"revision": 0}})
     with pytest.raises(DataError, match=r"for gray-scott\.revision; choose another directory"):
-        probe(build("tiny", seed=0), base, ProbeConfig(systems=("gray-scott",), train=1, test=1))
+        probe(build("tiny", seed=0), base, ProbeConfig(systems=("gray-scott",), train=1, test=2))
 
 
 def test_probe_covers_systems_regimes_and_features_and_reads_what_is_there(tiny, base):

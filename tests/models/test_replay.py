@@ -1,3 +1,5 @@
+from contextlib import nullcontext
+
 import pytest
 import torch
 from torch import nn
@@ -56,6 +58,7 @@ def test_a_failure_without_a_message_is_computed_plainly_too(monkeypatch):
 
     monkeypatch.setattr(both, "_capture", fail)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "device", lambda _: nullcontext())
     monkeypatch.setattr(both, "_passes", lambda given: (given[0].sum(),))
     with FakeTensorMode(), pytest.warns(UserWarning, match="CUDA graph failed"):
         both(torch.empty(2, 3, device="cuda"))
