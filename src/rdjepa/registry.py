@@ -47,8 +47,11 @@ class Registry(Generic[Entry]):
         """Add an entry and return it.
 
         Raises:
-            RdjepaError: of the class `error`: its name is taken.
+            RdjepaError: of the class `error`: its name is taken, empty, or has a slash or a comma ("/" separates two
+                forecasters in tables and names of folders, "," values on the command line).
         """
+        if not entry.name or "/" in entry.name or "," in entry.name:
+            raise self._error(f"expected a name without slash and comma, got {entry.name!r}; give another name")
         if entry.name in self.entries:
             raise self._error(f"expected a name of its own, got {entry.name!r}, which is taken; give another name")
         self.entries[entry.name] = entry

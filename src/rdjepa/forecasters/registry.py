@@ -6,7 +6,6 @@ Nothing here imports a network, so that reports can ask for names and titles wit
 import zlib
 from dataclasses import dataclass
 
-from rdjepa.errors import ArgumentError
 from rdjepa.registry import Registry, path_of
 
 LAST = 1_000  # place of an entry without one
@@ -73,10 +72,8 @@ def register(baseline: Baseline) -> Baseline:
     """Make a forecaster known by its name, for the time of this process.
 
     Raises:
-        ArgumentError: the name is taken, or has a slash or a comma ("/" separates two forecasters in tables).
+        ArgumentError: the name is taken, or none, see `rdjepa.registry`.
     """
-    if not baseline.name or "/" in baseline.name or "," in baseline.name:
-        raise ArgumentError(f"expected a name without slash and comma, got {baseline.name!r}; give another name")
     return _REGISTERED.add(baseline)
 
 

@@ -4,7 +4,7 @@ import importlib.util
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from rdjepa.errors import ArgumentError
 
@@ -20,7 +20,8 @@ class Board:
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self.folder, self.writer = folder, cast(Any, None)
+        self.folder = folder
+        self.writer: Any = None
         if folder is not None and importlib.util.find_spec("tensorboard") is None:
             raise ArgumentError(
                 "expected the package tensorboard, got none; install it with: pip install rdjepa[tensorboard]"

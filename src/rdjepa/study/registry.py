@@ -126,10 +126,8 @@ def register(study: Study) -> Study:
     """Register a study under its name, in this process.
 
     Raises:
-        StudyError: the name is taken, or has a slash or a comma: files are called after it.
+        StudyError: the name is taken, or none, see `rdjepa.registry`.
     """
-    if not study.name or "/" in study.name or "," in study.name:
-        raise StudyError(f"expected a name without slash and comma, got {study.name!r}; give another name")
     return _REGISTERED.add(study)
 
 
