@@ -14,3 +14,9 @@ def test_every_box_has_its_range():
     outside = systems.get("schnakenberg").regimes["coeff-ood"].boxes
     shown = {f"[{box.ranges['rho'][0]:g}, {box.ranges['rho'][1]:g}]" for box in outside}
     assert len(shown) > 1 and all(each in rates.split("coeff-ood")[1] for each in shown)
+
+
+def test_every_screen_has_its_thresholds():
+    for name in systems.names():
+        text = describe(systems.get(name))
+        assert all(f"screen: {screen}" in text for screen in systems.get(name).screens)

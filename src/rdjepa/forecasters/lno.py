@@ -1,14 +1,15 @@
 """Laplace neural operator: one pole-residue layer with steady and transient parts (S3.2).
 
 Source: Cao, Goswami, Karniadakis, Laplace neural operator for solving differential equations, Nature Machine
-Intelligence 6 (2024), and the authors' script for reaction-diffusion in two dimensions, whose width, poles and readout
-the paper uses. The authors' evaluation builds tensors over (H, W, width, width, poles, poles), 5 GB each; the fractions
-factorize over the two directions, so this one holds (width, width, H, W) at most; a test compares the two.
+Intelligence 6 (2024), and the authors' script for reaction-diffusion in two dimensions, whose width and poles the paper
+uses; the readout is theirs too. The authors' evaluation builds tensors over (H, W, width, width, poles, poles), 5 GB
+each; the fractions factorize over the two directions, so this one holds (width, width, H, W) at most; a test compares
+the two.
 
-Kept from the authors: coordinates as input; instance normalization without parameters before and after the layer; poles
-with positive real part at the start and unconstrained later, so the axes run over [0, 1]; and the transient part, which
-contracts the first index of the poles with the output of the residue sum, so that channels are mixed twice. Always in
-float32: near a pole the terms reach 1e6, and the rest takes little time.
+Kept from the authors: coordinates as input (here without the end point); instance normalization without parameters
+before and after the layer; poles with positive real part at the start and unconstrained later, so the axes run over
+[0, 1]; and the transient part, which contracts the first index of the poles with the output of the residue sum, so that
+channels are mixed twice. Always in float32: near a pole the terms reach 1e6, and the rest takes little time.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Riesz neural operator: identity and Riesz transforms, mixed, before a low-mode spectral convolution (S3.2).
 
 Source: Liu, Yang, Chen, Riesz Neural Operator, ICLR 2026, of which no code is public; the settings are the paper's. The
-published count of 172,232 parameters at one field in and out (complex ones counted once) fixes two blocks of modes,
+published count, 172k parameters at one field in and out (complex ones counted once), fixes two blocks of modes,
 three mixing scalars, one pointwise bypass and a readout of 128; a test counts them. Choices: the multiplier is that
 of the Riesz transform, -i k_j / |k|, for which the two transforms together conserve the energy of a field of zero mean;
 the mixing scalars start at 1; instance normalization before and after, and a sine in the head, as in the related

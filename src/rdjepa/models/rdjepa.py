@@ -22,7 +22,7 @@ REVISION = 2
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Sizes of the three networks; the defaults are the paper's (Table S3).
+    """Sizes of the three networks; the defaults are the paper's (S2.1 to S2.6).
 
     Attributes:
         width: latent width d of encoder and predictor, a multiple of four and of the heads.

@@ -163,10 +163,8 @@ def _ranges(system: System) -> list[tuple[str, ...]]:
     for coefficient in system.coefficients:
         spans = []
         for regime in system.regimes:
-            low, high = system.range(coefficient.name, regime)
-            boxes = {tuple(box.ranges[coefficient.name]) for box in system.regime(regime).boxes}
-            count = f" in {len(boxes)} boxes" if len(boxes) > 1 else ""
-            spans.append(f"{low:g}" if low == high else f"{low:g} to {high:g}{count}")
+            boxes = dict.fromkeys(tuple(box.ranges[coefficient.name]) for box in system.regime(regime).boxes)
+            spans.append(" or ".join(f"{low:g}" if low == high else f"{low:g} to {high:g}" for low, high in boxes))
         rows.append((f"`{coefficient.name}`", coefficient.description, coefficient.unit, *spans))
     return rows
 

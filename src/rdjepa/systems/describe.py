@@ -28,5 +28,6 @@ def describe(system: System) -> str:
     for name, distribution in system.regimes.items():
         families = ", ".join(family.name for family in distribution.initial_conditions)
         lines.append(f"{name}: initial states {families}")
+    lines += [f"screen: {getattr(screen, '__name__', screen)}" for screen in system.screens]
     lines += ["", *(f"- {note}" for note in system.notes)]
     return "\n".join(lines)
