@@ -64,6 +64,12 @@ def test_a_failed_cell_is_status_1(monkeypatch, capsys, tmp_path, brief_nano):
     monkeypatch.setattr("rdjepa.study.attempts.compute", fail)
     assert run(monkeypatch, "run", "heldout", "--root", tmp_path, "--only", ONLY) == 1
     assert "failed: heldout/lambda-omega/K=1/777/persistence: RuntimeError: no luck" in capsys.readouterr().out
+    monkeypatch.undo()
+    monkeypatch.setitem(profiles.PROFILES, "nano", replace(PROFILES["nano"], test=1, statistics=1))
+    assert not run(monkeypatch, "run", "heldout", "--root", tmp_path, "--only", ONLY.replace("persistence", "equation"))
+    for verb in (("tables", "heldout"), ("export",)):
+        assert not run(monkeypatch, *verb, "--root", tmp_path, "--out", tmp_path / "out")
+        assert "1 cells or pretrainings failed in" in " ".join(capsys.readouterr().err.split())
 
 
 def test_number_of_updates_and_precision_are_those_of_the_command(monkeypatch, capsys, tmp_path, brief_nano):

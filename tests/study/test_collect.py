@@ -284,6 +284,25 @@ def test_cells_of_different_settings_are_not_averaged(copied):
         collect.collect(copied)
 
 
+def test_cells_that_were_tested_on_other_fields_are_refused_and_last_bits_are_not(tmp_path, copied):
+    folder = min((copied / "cells").iterdir())
+    energies = pd.read_parquet(folder / "spectra.parquet")
+
+    def scaled(factor):
+        energies.assign(reference=energies["reference"] * factor).to_parquet(folder / "spectra.parquet", index=False)
+        digest = hashlib.sha256((folder / "spectra.parquet").read_bytes()).hexdigest()
+        files = json.loads((folder / "record.json").read_text())["files"]
+        rewrite(folder, files=files | {"spectra.parquet": digest})
+
+    scaled(1 + 1e-6)
+    assert len(collect.spectra(copied))
+    scaled(1.01)
+    with pytest.raises(StudyError, match=f"same test fields for all cells of .*{folder.name}"):
+        collect.spectra(copied)
+    with pytest.raises(StudyError, match="same test fields"):
+        collect.export(copied, tmp_path / "out")
+
+
 def test_forecasters_that_were_trained_for_different_times_are_not_compared(copied):
     trained = next(r for r in collect.read_records(copied) if r["forecaster"] == "riesz-no")
     content = trained["identity"]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +13,7 @@ from rich.table import Table
 
 from rdjepa.cli.console import console, progress
 from rdjepa.cli.options import PHASES, PROFILES, STUDIES, Device, Scheduler
-from rdjepa.errors import ArgumentError, StudyError
+from rdjepa.errors import ArgumentError, Note, StudyError, warn
 
 app = typer.Typer(no_args_is_help=True, help="Run the paper's studies cell by cell, and set them beside the paper.")
 
@@ -196,6 +196,7 @@ def export(roots: Roots = None, out: Out = Path("results"), only: Only = None) -
     from rdjepa.study import collect
 
     collect.export(roots or [ROOT], out, _conditions(only))
+    _tell_failures(roots or [ROOT])
     names = (collect.ROWS, collect.CURVE, collect.SPECTRA, collect.RECORDS, collect.EXAMPLES)
     console.print(f"{', '.join(names)} in {out}")
 
@@ -207,8 +208,7 @@ def tables(name: Name, profile_name: ProfileName = None, roots: Roots = None, ou
     from rdjepa.study import collect, registry
     from rdjepa.study.report import learning, write
 
-    with _joined(roots) as root:
-        rows, records, spectra = _results(name, profile_name, root, roots or [ROOT])
+    with _results(name, profile_name, roots) as (root, rows, records, spectra):
         write.write_tables(rows, records, spectra, out, name)
         learning.write_curve(collect.curve(root, name, rows["profile"].iloc[0]), out, registry.get(name).title)
     console.print(f"tables in {out}")
@@ -221,8 +221,7 @@ def figures(name: Name, profile_name: ProfileName = None, roots: Roots = None, o
     from rdjepa.study import collect
     from rdjepa.study.report import write
 
-    with _joined(roots) as root:
-        rows, records, spectra = _results(name, profile_name, root, roots or [ROOT])
+    with _results(name, profile_name, roots) as (root, rows, records, spectra):
         write.write_figures(rows, records, spectra, collect.examples(root), out, name)
     console.print(f"figures in {out}")
 
@@ -234,8 +233,7 @@ def report(name: Name, profile_name: ProfileName = None, roots: Roots = None, ou
     from rdjepa.study import collect
     from rdjepa.study.report import write
 
-    with _joined(roots) as root:
-        rows, records, spectra = _results(name, profile_name, root, roots or [ROOT])
+    with _results(name, profile_name, roots) as (root, rows, records, spectra):
         write.write_report(rows, records, spectra, collect.examples(root), out, name)
     console.print(f"report in {out}")
 
@@ -265,32 +263,42 @@ def _print_failures(failed: Mapping[Any, str], stopped: Mapping[Any, Sequence[An
 
 
 @contextmanager
-def _joined(roots: Sequence[Path] | None) -> Iterator[Path]:
-    """Yield a study directory or export; of several, one that joins them, for the time of a block."""
-    if not roots or len(roots) == 1:
-        yield roots[0] if roots else ROOT
-        return
-    from rdjepa.study import collect
+def _results(name: str, profile_name: str | None, roots: Sequence[Path] | None) -> Iterator[tuple[Path, Any, Any, Any]]:
+    """Yield a study directory or export, of several one that joins them, for the time of a block.
 
-    with TemporaryDirectory() as folder:
-        collect.export(roots, folder)
-        yield Path(folder)
-
-
-def _results(name: str, profile_name: str | None, root: Path, given: Sequence[Path]) -> tuple[Any, Any, Any]:
-    """Return rows, records and spectra of one study at one profile, as pandas tables; `given` are the user's roots."""
+    With it rows, records and spectra of one study at one profile, as pandas tables.
+    """
     from rdjepa.study import collect, registry
 
-    if profile_name is None:
-        profile_name = registry.get(name).profile
-    rows = collect.collect(root, name, profile_name)
-    if rows.empty:
-        raise StudyError(
-            f"expected finished cells of {name} at {profile_name} in {', '.join(map(str, given))}, got none; make some "
-            f"with: rdjepa study run {name} --profile {profile_name} --root {given[0]}"
-        )
-    records = collect.records(root)
-    return rows, records[records["id"].isin(rows["run"])], collect.spectra(root, name, profile_name)
+    chosen = registry.get(name).profile if profile_name is None else profile_name
+    given = roots or [ROOT]
+    with TemporaryDirectory() if len(given) > 1 else nullcontext() as folder:
+        root = given[0] if folder is None else Path(folder)
+        if folder is not None:
+            collect.export(given, folder)
+        rows = collect.collect(root, name, chosen)
+        if rows.empty:
+            raise StudyError(
+                f"expected finished cells of {name} at {chosen} in {', '.join(map(str, given))}, got none; make some "
+                f"with: rdjepa study run {name} --profile {chosen} --root {given[0]}"
+            )
+        _tell_failures(given)
+        records = collect.records(root)
+        yield root, rows, records[records["id"].isin(rows["run"])], collect.spectra(root, name, chosen)
+
+
+def _tell_failures(roots: Sequence[Path]) -> None:
+    """Note how many cells and pretrainings of study directories failed: no table shows them."""
+    from rdjepa.study.directory import Directory
+
+    for root in roots:
+        failed = Directory(root).failures()
+        if failed:
+            warn(
+                f"{failed} cells or pretrainings failed in {root} and are in no table or figure; see which with: "
+                f"rdjepa study status STUDY --root {root}",
+                Note,
+            )
 
 
 def _need_packages() -> None:

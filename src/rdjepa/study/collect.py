@@ -37,6 +37,7 @@ SHARED = ("newest", "reference")  # fields of an example that do not depend on t
 ROW_COLUMNS = [*CELL, "regime", "metric", "horizon", "trajectory", "value", "run"]
 CURVE_COLUMNS = [*CELL, "updates", "weights", "regime", "metric", "horizon", "trajectory", "value", "run"]
 SPECTRUM_COLUMNS = [*CELL, "regime", "horizon", "wavenumber", "error", "reference", "run"]
+SAME = 1e-4  # relative difference of energies that single precision and other processors leave
 WHOLE = ("k", "support_seed", "updates", "horizon", "trajectory", "wavenumber")
 CATEGORIES = ("study", "profile", "system", "forecaster", "weights", "regime", "metric", "run")
 
@@ -63,8 +64,13 @@ def spectra(root: Path | str, study: str | None = None, profile: str | None = No
 
     Returns:
         Columns study, profile, system, k, support_seed, forecaster, regime, horizon, wavenumber, error, reference, run.
+
+    Raises:
+        StudyError: see `collect`; or cells of one system that were tested on different fields.
     """
-    return _table(root, read_records(root), SPECTRA, SPECTRUM_COLUMNS, study, profile)
+    table = _table(root, read_records(root), SPECTRA, SPECTRUM_COLUMNS, study, profile)
+    _refuse_other_references(table)
+    return table
 
 
 def curve(root: Path | str, study: str | None = None, profile: str | None = None) -> pd.DataFrame:
@@ -187,6 +193,8 @@ def export(roots: Path | str | Sequence[Path | str], out: Path | str, only: Sequ
         parts = [_table(root, known[root], name, columns, None, None) for root in places]
         chosen = [part[part["run"].isin(runs)] for runs, part in zip(own, parts, strict=True)]
         table = pd.concat(chosen, ignore_index=True)
+        if name == SPECTRA:
+            _refuse_other_references(table)
         kinds = {column: "category" for column in CATEGORIES if column in table}
         kinds |= {column: "float32" for column in ("value", "error", "reference") if column in table}
         whole = [column for column in WHOLE if column in table]
@@ -397,6 +405,25 @@ def _refuse_mixtures(found: Iterable[Record]) -> None:
                     f"expected cells of the same settings at profile {record['profile']}, got {known[0]} and {run} "
                     f"of different {scope[0]} settings; move the cells of one of the two away"
                 )
+
+
+def _refuse_other_references(table: pd.DataFrame) -> None:
+    """Refuse spectra of cells of one system that were tested on other fields: the energies of their references differ.
+
+    Simulations of one recipe on two kinds of processors may differ in the last bits, by 1e-7 of an energy.
+    """
+    place = ["profile", "system", "regime", "horizon", "wavenumber"]
+    energies = table.groupby(place, observed=True)["reference"].agg(["min", "max"])
+    apart = energies["max"] - energies["min"] > SAME * energies["max"]
+    if not apart.any():
+        return
+    profile, system = apart.idxmax()[:2]
+    cells = table[(table["profile"] == profile) & (table["system"] == system)]
+    total = cells.astype({"reference": "float64"}).groupby("run", observed=True)["reference"].sum()
+    raise StudyError(
+        f"expected the same test fields for all cells of {system} at profile {profile}, got others for "
+        f"{total.idxmin()} than for {total.idxmax()}; compute the cells of one of the two again"
+    )
 
 
 def _is_study(root: Path) -> bool:

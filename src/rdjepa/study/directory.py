@@ -157,6 +157,10 @@ class Directory:
         path = self.traceback(identifier)
         return path.read_text().strip().splitlines()[-1] if path.is_file() else None
 
+    def failures(self) -> int:
+        """Return how many cells and pretrainings failed and have not succeeded since."""
+        return len(list((self.root / "failed").glob("*.txt")))
+
     def finish(self, identifier: str, files: Mapping[str, bytes]) -> None:
         """Write a finished cell atomically; the caller holds the lock of the cell.
 

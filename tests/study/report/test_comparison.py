@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rdjepa.errors import ArgumentError
 from rdjepa.study.report.comparison import against_all, comparison_sheet, paired
 
 
@@ -103,3 +104,19 @@ def test_the_sheet_says_where_fewer_selections_were_compared():
     sheet = comparison_sheet(against_all(rows(errors), "a", ("mse",)), "mse", "caption")
     texts = {labels[1]: texts[0].text for labels, texts in sheet.rows}
     assert texts["c"].endswith("] (1)") and texts["b"].count("[") == 1
+
+
+def test_every_selection_has_its_own_difference():
+    found = paired(rows({"a": [[1.0, 2.0], [3.0, 3.0]], "b": [[2.0, 2.0], [2.0, 3.5]]}), "a", "b", "mse").iloc[0]
+    assert [float(each) for each in found["by_support"].split()] == [-0.5, 0.25]
+    assert np.mean([-0.5, 0.25]) == found["difference"]
+
+
+def test_what_does_not_belong_together_is_not_averaged():
+    table = rows({"a": [[1.0, 2.0], [3.0, 4.0]], "b": [[2.0, 2.0], [3.0, 3.0]]})
+    again = table[table["run"] == "a777"].assign(run="another", value=9.0)
+    with pytest.raises(ArgumentError, match=r"one run of each cell, got 2 of .*'barkley', .*777.*'a'"):
+        paired(pd.concat([table, again]), "a", "b", "mse")
+    shorter = table[(table["support_seed"] == 777) | (table["trajectory"] == 0)]
+    with pytest.raises(ArgumentError, match="same test trajectories for every support selection of barkley"):
+        paired(shorter, "a", "b", "mse")

@@ -40,6 +40,15 @@ def test_only_selections_that_all_forecasters_have_are_compared(curve, tmp_path)
     assert learning.write_curve(apart, tmp_path, "Held out") == []
 
 
+def test_an_adaptation_that_ended_early_for_one_selection_has_no_mean_after_that(curve):
+    early = curve[(curve["forecaster"] != "rd-jepa") | (curve["support_seed"] != 777) | (curve["updates"] == 100)]
+    found = learning.means(early)
+    assert set(found["n"]) == {2}
+    assert set(found.loc[found["forecaster"] == "rd-jepa", "updates"]) == {100}
+    (_, ours), (_, theirs) = learning.table(found).rows
+    assert [text.bold for text in ours] == [True, False, True, False] and not any(text.bold for text in theirs)
+
+
 def test_a_table_has_a_column_per_weights_and_updates_and_marks_the_lowest(curve):
     sheet = learning.table(learning.means(curve))
     assert sheet.columns == tuple((w, f"{n} updates") for w in ("averaged", "last") for n in (100, 200))

@@ -3,6 +3,7 @@ import re
 import pandas as pd
 import pytest
 
+from rdjepa.errors import Note
 from rdjepa.study import registry
 from rdjepa.study.registry import CONTROL, Study
 from rdjepa.study.report import runs, summary
@@ -90,6 +91,17 @@ def test_the_page_says_what_is_not_there(made_study, tmp_path):
     spectra = pd.DataFrame()
     text = write_report(few, records, spectra, lambda run: None, tmp_path, "scratch").read_text(encoding="utf-8")
     assert "no setting is complete enough" in text and "data:image/gif" not in text and "#forecasts" not in text
+
+
+def test_uneven_selections_are_told_with_the_tables_and_with_the_figures(made_study, made_example, tmp_path):
+    rows, records, spectra = made_study("scratch")
+    every = write_tables(rows, records, spectra, tmp_path, "scratch")[0].read_text()
+    lacking = (rows["support_seed"] == 778) & (rows["system"] == "barkley") & (rows["forecaster"] == "scratch")
+    fewer = rows[~(lacking & (rows["k"] == 5))]
+    told = "not all have the same at Barkley with K = 5;"
+    assert told not in every and told in write_tables(fewer, records, spectra, tmp_path, "scratch")[0].read_text()
+    with pytest.warns(Note, match=told):
+        write_figures(fewer, records, spectra, made_example, tmp_path, "scratch")
 
 
 def test_a_run_without_a_record_is_refused(made_study, tmp_path):

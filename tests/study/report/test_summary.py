@@ -102,3 +102,13 @@ def test_rows_that_do_not_belong_together_are_refused(heldout):
         summary.prepare(rows.assign(value=rows["value"].where(rows.index != 5)))
     with pytest.raises(ValueError, match=r"same test trajectories .* lambda-omega"):
         summary.prepare(rows[~((rows["run"] == foreign["run"].iloc[0]) & (rows["trajectory"] == 1))])
+
+
+def test_settings_whose_forecasters_have_other_selections_are_named(heldout):
+    rows = heldout[0]
+    assert summary.uneven(rows) == []
+    untrained = rows["forecaster"] == "persistence"
+    assert summary.uneven(rows[~untrained | (rows["support_seed"] == 777)]) == []
+    lacking = (rows["system"] == "barkley") & (rows["k"] == 5) & (rows["support_seed"] == 778)
+    assert summary.uneven(rows[~(lacking & (rows["forecaster"] == "fno"))]) == [("barkley", 5)]
+    assert summary.uneven(rows[~lacking]) == []  # all have two

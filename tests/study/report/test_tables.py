@@ -136,3 +136,7 @@ def test_the_finding_counts_wins_and_names_who_is_elsewhere(layouts):
         tables.finding("T", paper, paper, "rd-jepa") == "T: RD-JEPA is lowest in 18 of 18 settings (paper: 18 of 18)."
     )
     assert tables.finding("T", paper, {}, "revit") == "T: ReViT is lowest in 0 of 18 settings; elsewhere RD-JEPA in 18."
+    alone = {place: each for place, each in paper.items() if place[2] in ("rd-jepa", "fno")}
+    assert tables.finding("T", alone, paper, "rd-jepa").endswith(
+        "(paper: 18 of 18, also against LNO, ReViT, RieszNO, CNextU-Net)."
+    )

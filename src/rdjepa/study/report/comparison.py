@@ -6,11 +6,12 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from rdjepa.errors import ArgumentError
 from rdjepa.pde.sampling import stream
 from rdjepa.study.report.labels import heading, label, ordered
 from rdjepa.study.report.sheet import MISSING, Sheet, Text
 
-COLUMNS = ["system", "k", "supports", "trajectories", "difference", "low", "high", "won", "runs"]
+COLUMNS = ["system", "k", "supports", "trajectories", "difference", "low", "high", "won", "by_support", "runs"]
 
 
 def paired(
@@ -33,15 +34,20 @@ def paired(
 
     Returns:
         system, k, supports, trajectories, difference, low, high in the metric's units (low and high are NaN for a
-        single matched forecast, which has no interval), won: the share of matched
-        forecasts in which the forecaster's error is lower, and runs: ids of all runs behind them.
+        single matched forecast, which has no interval), won: the share of matched forecasts, pairs of a trajectory and
+        a selection, in which the forecaster's error is lower, by_support: the mean difference of every selection, and
+        runs: ids of all runs behind them.
+
+    Raises:
+        ArgumentError: see `matched`.
     """
     found = []
     for system, k, (first, second), runs in matched(rows, forecaster, against, metric):
         table = first - second
         (drawn,) = resampled([table], resamples, stream("bootstrap", seed, system, k))
         low, high = interval(drawn, table.size)
-        found.append((system, k, table.shape[1], table.shape[0], table.mean(), low, high, (table < 0).mean(), runs))
+        won, each = (table < 0).mean(), " ".join(f"{value:.4g}" for value in table.mean(axis=0))
+        found.append((system, k, *table.shape[::-1], table.mean(), low, high, won, each, runs))
     return pd.DataFrame(found, columns=COLUMNS)
 
 
@@ -55,8 +61,17 @@ def matched(
         forecaster: the first of the pair.
         against: the second of the pair.
         metric: which rows to take.
+
+    Raises:
+        ArgumentError: two runs of a cell, whose mean would mean nothing, or support selections that were tested on
+            different trajectories.
     """
     chosen = rows[(rows["metric"] == metric) & rows["forecaster"].isin([forecaster, against])]
+    several = chosen.groupby(["system", "k", "support_seed", "forecaster"], observed=True)["run"].nunique()
+    if (several > 1).any():
+        raise ArgumentError(
+            f"expected one run of each cell, got {several.max()} of {several.idxmax()}; take the foreign one out"
+        )
     keys = ["system", "k", "support_seed", "regime", "trajectory"]
     errors = chosen.groupby([*keys, "forecaster"])["value"].mean().unstack("forecaster")
     if not {forecaster, against} <= set(errors.columns):
@@ -64,6 +79,11 @@ def matched(
     runs = chosen.groupby(["system", "k", "support_seed"])["run"].unique()
     for (system, k), part in errors.dropna().groupby(level=["system", "k"], sort=False):
         wide = part.droplevel(["system", "k"]).unstack("support_seed")
+        if wide.isna().to_numpy().any():
+            raise ArgumentError(
+                f"expected the same test trajectories for every support selection of {system}, got different ones; "
+                "take the foreign rows out"
+            )
         seeds = part.index.unique("support_seed")
         behind = " ".join(dict.fromkeys(run for seed in seeds for run in runs[system, k, seed]))
         yield str(system), int(k), (wide[forecaster].to_numpy(), wide[against].to_numpy()), behind
@@ -119,14 +139,26 @@ def interval(drawn: np.ndarray, forecasts: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _texts(line: pd.Series, supports: int) -> list[Text]:
-    """Return the difference with its interval, bold where the whole interval is below zero, and the share won.
+def with_interval(line: pd.Series, name: str, digits: int, supports: int) -> str:
+    """Return a share with its interval, both times 100.
 
     A dash replaces the interval of a single matched forecast; the number of support selections follows where others in
     the table have more.
+
+    Args:
+        line: has the value, low, high and supports.
+        name: of the value.
+        digits: after the point.
+        supports: most selections of a value in the table.
     """
-    numbers = [f"{100 * line[name]:.2f}".replace("-", "−") for name in ("difference", "low", "high")]
-    interval = MISSING if np.isnan(line["high"]) else f"{numbers[1]}, {numbers[2]}"
+    value, low, high = (f"{100 * line[each]:.{digits}f}".replace("-", "−") for each in (name, "low", "high"))
+    shown = MISSING if np.isnan(line["low"]) else f"{low}, {high}"
     # no brackets, which after an interval would be a link in Markdown
     fewer = f" ({line['supports']})" if line["supports"] < supports else ""
-    return [Text(f"{numbers[0]} [{interval}]{fewer}", bool(line["high"] < 0)), Text(f"{line['won']:.0%}")]
+    return f"{value} [{shown}]{fewer}"
+
+
+def _texts(line: pd.Series, supports: int) -> list[Text]:
+    """Return the difference with its interval, bold where the whole interval is below zero, and the share won."""
+    difference = with_interval(line, "difference", 2, supports)
+    return [Text(difference, bool(line["high"] < 0)), Text(f"{line['won']:.0%}")]

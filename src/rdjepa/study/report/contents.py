@@ -76,7 +76,19 @@ def contents(rows: pd.DataFrame, records: pd.DataFrame, study: str) -> Contents:
         if not layout.name.startswith("skill"):
             findings.append(tables.finding(layout.title, found, paper, subject))
     sections += _paired(rows, subject, source)
+    findings += uneven(rows)
     return Contents(rows, records, values, source, tuple(findings), tuple(sections))
+
+
+def uneven(rows: pd.DataFrame) -> list[str]:
+    """Return a sentence that names the settings whose means are over different support selections; none without one."""
+    found = [f"{label('system', system)} with K = {k}" for system, k in summary.uneven(rows)]
+    if not found:
+        return []
+    return [
+        f"Means of tables and figures are over the support selections that each forecaster has, and not all have the "
+        f"same at {', '.join(found)}; paired differences are over those that both have."
+    ]
 
 
 def _sheets(layout: Layout, found: dict, paper: dict, source: str, profile: str) -> tuple[Sheet, ...]:

@@ -21,7 +21,8 @@ def means(curve: pd.DataFrame) -> pd.DataFrame:
 
     While a study runs, forecasters have been computed for different selections, and those differ more than forecasters
     do. At each system and K only the selections that all forecasters there share are taken; where they share none,
-    nothing is.
+    nothing is. An adaptation may make fewer updates for one selection than for another: a forecaster has a mean after
+    those numbers of updates that all of these selections have.
 
     Args:
         curve: what `rdjepa.study.collect.curve` returned.
@@ -34,26 +35,33 @@ def means(curve: pd.DataFrame) -> pd.DataFrame:
     setting = ["system", "k"]
     names = chosen.groupby(setting, observed=True)["forecaster"].transform("nunique")
     having = chosen.groupby([*setting, "support_seed"], observed=True)["forecaster"].transform("nunique")
-    runs = chosen[names == having].groupby([*PLACE, "support_seed"], observed=True)["value"].mean()
+    shared = chosen[names == having]
+    runs = shared.groupby([*PLACE, "support_seed"], observed=True)["value"].mean()
     found = runs.groupby(level=PLACE, observed=True).agg(mean="mean", sd="std", n="size").reset_index()
+    number = shared.groupby(setting, observed=True)["support_seed"].nunique().rename("number")
+    found = found.join(number, on=setting)
+    found = found[found["n"] == found["number"]].drop(columns="number")
     places = {name: place for place, name in enumerate(ordered("system", found["system"]))}
     return found.sort_values("system", key=lambda names: names.map(places), kind="stable", ignore_index=True)
 
 
 def table(found: pd.DataFrame) -> Sheet:
-    """Arrange `means`: a row per system, K and forecaster, a column per kind of weights and number of updates."""
+    """Arrange `means`: a row per system, K and forecaster, a column per kind of weights and number of updates.
+
+    The lowest error of a system and K is marked in the columns that all forecasters have there.
+    """
     columns = sorted({(weights, int(n)) for weights, n in zip(found["weights"], found["updates"], strict=True)})
     rows = []
     for (system, k), part in found.groupby(["system", "k"], sort=False, observed=True):
         known = part.set_index(["forecaster", "weights", "updates"]).to_dict("index")
         names = ordered("forecaster", part["forecaster"])
         lowest = {
-            column: min(names, key=lambda name: known.get((name, *column), {"mean": float("inf")})["mean"])
+            column: min(names, key=lambda name: known[(name, *column)]["mean"])
             for column in columns
+            if len(names) > 1 and all((name, *column) in known for name in names)
         }
         for name in names:
-            several = len(names) > 1
-            texts = tuple(_text(known.get((name, *column)), several and lowest[column] == name) for column in columns)
+            texts = tuple(_text(known.get((name, *column)), lowest.get(column) == name) for column in columns)
             rows.append(((label("system", str(system)), str(k), label("forecaster", name)), texts))
     caption = (
         "Relative L² error on the way, times 100, mean over horizons, mean ± sample deviation over the support "

@@ -8,7 +8,7 @@ import pandas as pd
 
 from rdjepa.pde.sampling import stream
 from rdjepa.study import changes
-from rdjepa.study.report.comparison import interval, matched, resampled
+from rdjepa.study.report.comparison import interval, matched, resampled, with_interval
 from rdjepa.study.report.labels import heading, label, ordered
 from rdjepa.study.report.sheet import MISSING, Sheet, Text
 
@@ -69,13 +69,10 @@ def sheet(found: pd.DataFrame, metric: str, caption: str) -> Sheet:
     chosen = found[found["metric"] == metric]
     lines = chosen.set_index(["forecaster", "system", "k"])
     columns = list(product(ordered("system", chosen["system"]), sorted(chosen["k"].unique())))
-    rows = []
+    rows, most = [], int(chosen["supports"].max())
     for group, name in chosen[["group", "forecaster"]].drop_duplicates().itertuples(index=False):
         places = [(name, system, k) for system, k in columns]
-        texts = tuple(
-            _text(lines.loc[place], int(chosen["supports"].max())) if place in lines.index else Text(MISSING)
-            for place in places
-        )
+        texts = tuple(_text(lines.loc[place], most) if place in lines.index else Text(MISSING) for place in places)
         rows.append(((changes.GROUPS[group], label("forecaster", name)), texts))
     heads = tuple((label("system", system), label("k", k)) for system, k in columns)
     return Sheet(caption, ("", "Change"), heads, tuple(rows))
@@ -118,11 +115,5 @@ def spread_sheet(found: pd.DataFrame, caption: str) -> Sheet:
 
 
 def _text(line: pd.Series, supports: int) -> Text:
-    """Return a reduction with its interval in percent, bold where the whole interval is above zero.
-
-    The number of support selections follows where others in the table have more.
-    """
-    value, low, high = (f"{100 * line[name]:.1f}".replace("-", "−") for name in ("reduction", "low", "high"))
-    shown = MISSING if np.isnan(line["low"]) else f"{low}, {high}"
-    fewer = f" ({line['supports']})" if line["supports"] < supports else ""
-    return Text(f"{value} [{shown}]{fewer}", bool(line["low"] > 0))
+    """Return a reduction with its interval in percent, bold where the whole interval is above zero."""
+    return Text(with_interval(line, "reduction", 1, supports), bool(line["low"] > 0))

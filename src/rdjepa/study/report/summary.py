@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from rdjepa.errors import ArgumentError
+from rdjepa.forecasters import registry
 
 DIMENSIONS = ["system", "k", "forecaster", "metric", "horizon", "regime"]
 SELECTION = ["system", "k", "support_seed"]
@@ -54,6 +55,25 @@ def prepare(rows: pd.DataFrame) -> pd.DataFrame:
             f"{', '.join(mixed)}; take the foreign rows out"
         )
     return plain
+
+
+def uneven(rows: pd.DataFrame) -> list[tuple[str, int]]:
+    """Return every system and K at which forecasters that are trained or fitted have different support selections.
+
+    What is neither takes nothing from a support, so its errors are the same whatever its selections are.
+    """
+    learning = rows[rows["forecaster"].isin([name for name in rows["forecaster"].unique() if learns(name)])]
+    having = learning.groupby(["system", "k", "support_seed"], sort=False)["forecaster"].nunique()
+    names = learning.groupby(["system", "k"], sort=False)["forecaster"].nunique()
+    least = having.groupby(level=["system", "k"]).min()
+    return [(str(system), int(k)) for (system, k), number in names.items() if least[system, k] < number]
+
+
+def learns(forecaster: str) -> bool:
+    """Return whether a forecaster is trained or fitted; an unknown one is taken to be."""
+    if forecaster not in registry.names():
+        return True
+    return registry.get(forecaster).trained or registry.get(forecaster).fitted
 
 
 def run_values(rows: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from rdjepa.forecasters import registry
 from rdjepa.study.report import summary
 from rdjepa.study.report.labels import heading, label
 from rdjepa.study.report.layouts import Layout, Place
@@ -143,10 +142,18 @@ def finding(title: str, found: dict[Place, Result], paper: dict[Place, Result], 
     text = f"{title}: {name} is lowest in {len(won)} of {len(won) + len(lost)} settings"
     if paper:
         theirs = lowest(paper, forecaster)
-        text += f" (paper: {len(theirs[0])} of {len(theirs[0]) + len(theirs[1])})"
+        text += f" (paper: {len(theirs[0])} of {len(theirs[0]) + len(theirs[1])}{_beyond(found, paper)})"
     first = Counter(label("forecaster", place[_FORECASTER]) for place in lost)
     elsewhere = ", ".join(f"{other} in {count}" for other, count in first.most_common())
     return f"{text}; elsewhere {elsewhere}." if lost else f"{text}."
+
+
+def _beyond(found: dict[Place, Result], paper: dict[Place, Result]) -> str:
+    """Return the end of a phrase that names forecasters which the paper's table has and ours lacks."""
+    ours = {place[_FORECASTER] for place in found}
+    lacking = dict.fromkeys(str(place[_FORECASTER]) for place in paper if place[_FORECASTER] not in ours)
+    names = [label("forecaster", name) for name in lacking if "/" not in name]  # a reduction is none
+    return f", also against {', '.join(names)}" if names else ""
 
 
 def _marked(found: dict[Place, Result]) -> dict[Place, Result]:
@@ -161,7 +168,8 @@ def _marked(found: dict[Place, Result]) -> dict[Place, Result]:
             settings.setdefault(_setting(place), []).append(place)
     best = set()
     for places in settings.values():
-        if len(places) > 1 and len({found[place].seeds for place in places if _learns(place)}) <= 1:
+        learned = [place for place in places if summary.learns(str(place[_FORECASTER]))]
+        if len(places) > 1 and len({found[place].seeds for place in learned}) <= 1:
             best.add(min(places, key=lambda place: found[place].mean))
     return {place: Result(each.mean, each.sd, each.seeds, each.runs, place in best) for place, each in found.items()}
 
@@ -172,12 +180,6 @@ def _relevant(values: pd.DataFrame, layout: Layout) -> pd.DataFrame:
     for name in ("k", "metric", "horizon", "regime"):
         needed &= values[name].isin(_axis(layout, name))
     return values[needed & values["forecaster"].isin("/".join(_axis(layout, "forecaster")).split("/"))]
-
-
-def _learns(place: Place) -> bool:
-    """Return whether a place is that of a forecaster that is trained or fitted; an unknown one is taken to be."""
-    name = str(place[_FORECASTER])
-    return name not in registry.names() or registry.get(name).trained or registry.get(name).fitted
 
 
 def _setting(place: Place) -> Place:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from rdjepa.errors import Note, warn
 from rdjepa.io.atomic import write_bytes
 from rdjepa.study import registry
 from rdjepa.study.report import figures, page, runs, sheet, summary
-from rdjepa.study.report.contents import contents
+from rdjepa.study.report.contents import contents, uneven
 from rdjepa.study.report.material import Examples, Material
 from rdjepa.study.report.supplementary import supplementary_data
 
@@ -71,6 +72,8 @@ def write_figures(
     """
     rows = summary.prepare(rows)
     runs.of_rows(rows, records)
+    for sentence in uneven(rows):
+        warn(sentence, Note)
     material = Material.of(summary.run_values(rows), spectra, examples, study, rows)
     out = Path(out)
     return [path for _, paths in figures.draw(material, out, study) for path in paths]
