@@ -120,6 +120,9 @@ def test_one_of_a_thing_is_counted_in_the_singular(made_study):
     assert runs.sentence(rows[one], reduced).startswith("Profile nano, 1 update in bfloat16, averaged weights, 1 test")
     reduced.loc[reduced.index[0], "config.precision"] = "float32"
     assert "1 update in bfloat16 or float32, averaged" in runs.sentence(rows[one], reduced)
+    for devices, said in ((["cpu"], ", averaged"), (["cpu", "cuda:0", "cuda:1"], " on cpu or cuda, averaged")):
+        placed = reduced.assign(**{"software.accelerator": [devices[i % len(devices)] for i in range(len(reduced))]})
+        assert f"in bfloat16 or float32{said}" in runs.sentence(rows[one], placed)
 
 
 def test_a_study_is_about_the_subject_that_it_names(registrations, made_study, made_example, tmp_path):

@@ -91,11 +91,20 @@ def costs(records: pd.DataFrame) -> Sheet:
 
 
 def _how(trained: pd.DataFrame) -> str:
-    """Return in which precision runs were trained and whether their weights are averages, where that is not usual."""
-    precisions = sorted(set(trained.get("config.precision", pd.Series(dtype=str)).dropna()))
-    reduced = " or ".join(precisions) if precisions != ["float32"] else ""
+    """Return in which precision and on which devices runs were trained, and whether their weights are averages.
+
+    What is usual is left out: float32, the CPU, the last weights.
+    """
+    precisions, devices = (_distinct(trained, name) for name in ("config.precision", "software.accelerator"))
+    kinds = sorted({device.split(":")[0] for device in devices})
     averaged = (trained.get("config.averaging", pd.Series(dtype=float)).fillna(0) > 0).any()
-    return f" in {reduced}" * bool(reduced) + ", averaged weights" * bool(averaged)
+    reduced = f" in {' or '.join(precisions)}" if precisions not in ([], ["float32"]) else ""
+    elsewhere = f" on {' or '.join(kinds)}" if kinds not in ([], ["cpu"]) else ""
+    return reduced + elsewhere + ", averaged weights" * bool(averaged)
+
+
+def _distinct(records: pd.DataFrame, name: str) -> list[str]:
+    return sorted(set(records.get(name, pd.Series(dtype=str)).dropna()))
 
 
 def _plain(value: object) -> str:
