@@ -152,7 +152,7 @@ def adapt(
         DivergenceError: the loss is not finite.
     """
     rehearses = callable(rehearse) or len(of_class(rehearse, Sequence | np.ndarray, "trajectories to rehearse")) > 0
-    _require_arguments(model, config, normalizer, reading, base, retain)
+    _require_arguments(config, normalizer, reading, base, retain)
     _require_one_of_two(
         {
             "trajectories to calibrate on or a share to hold out": (calibrate is not None, hold_out is not None),
@@ -160,8 +160,7 @@ def adapt(
             "a linear base or others to rehearse": (base == LINEAR, rehearses),
         }
     )
-    torch_device = device_named(device)
-    start = checkpoint.load(model) if isinstance(model, str | Path) else model
+    start, torch_device = loaded(model), device_named(device)
     if decoder == AUTO:
         decoder = PRETRAINED if _has_decoder(start) and base != LINEAR else FRESH
     continues = _keeps_all(start, decoder) and base != LINEAR
@@ -268,7 +267,7 @@ def adapt(
     return result
 
 
-def _require_arguments(model: Any, config: Any, normalizer: Any, reading: Any, base: str, retain: float | str) -> None:
+def _require_arguments(config: Any, normalizer: Any, reading: Any, base: str, retain: float | str) -> None:
     """Refuse arguments that no adaptation could be made with, before anything is read.
 
     Raises:
@@ -277,7 +276,6 @@ def _require_arguments(model: Any, config: Any, normalizer: Any, reading: Any, b
     if torch.is_inference_mode_enabled():
         raise ArgumentError("expected gradients to adapt with, got torch.inference_mode; call adapt outside of it")
     require_base(base)
-    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
     of_class(config, AdaptConfig | None, "config")
     of_class(normalizer, Normalizer | None, "normalizer")
     of_class(reading, Reading | None, "reading")
@@ -393,6 +391,17 @@ def _has_decoder(start: RDJEPA | ForecastModel) -> bool:
 def _keeps_all(start: RDJEPA | ForecastModel, decoder: str) -> bool:
     """Return whether adaptation goes on with pretrained weights alone."""
     return "decoder" in start.pretrained if isinstance(start, ForecastModel) else decoder == PRETRAINED
+
+
+def loaded(model: Any) -> RDJEPA | ForecastModel:
+    """Return a model as it is, or the one of a name or a directory.
+
+    Raises:
+        ArgumentError: it is of another class.
+        CheckpointError: a missing or damaged checkpoint.
+    """
+    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
+    return checkpoint.load(model) if isinstance(model, str | Path) else model
 
 
 def grid_of(start: RDJEPA | ForecastModel) -> int | None:

@@ -14,7 +14,7 @@ import torch
 
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, fitted
 from rdjepa.adaptation.forecaster import Forecaster
-from rdjepa.api.adapting import adapt, grid_of, require_base
+from rdjepa.api.adapting import adapt, grid_of, loaded, require_base
 from rdjepa.api.support import AUTO, checked_fields, domain_of, read_at_stride
 from rdjepa.checks import Count, Few, Seed, checked, of_class
 from rdjepa.data import readers, survey
@@ -272,13 +272,12 @@ def learning_curve(
     torch_device = device_named(device)
     steps, draws, seed = checked(steps, Count, "steps"), checked(draws, Few, "draws"), checked(seed, Seed, "seed")
     require_base(base)
-    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
+    start = loaded(model)
     of_class(out, str | Path | None, "out")
     before = [] if out is None else curve_file.begin(out, force)
     known: dict[tuple[str, int, int, str], list[Measured]] = {}
     for row in before:
         known.setdefault((row.forecaster, row.k, row.draw, row.identity), []).append(row)
-    start = checkpoint.load(model) if isinstance(model, str | Path) else model
     grid = grid_of(start)
     given, _ = read_at_stride(trajectories, grid, resample, reading, stride)
     checked_fields(given, grid)
@@ -376,6 +375,4 @@ def inspect(
         CheckpointError: a missing or damaged checkpoint.
         ArgumentError: no model.
     """
-    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
-    start = checkpoint.load(model) if isinstance(model, str | Path) else model
-    return survey.inspect(source, reading, grid_of(start))
+    return survey.inspect(source, reading, grid_of(loaded(model)))

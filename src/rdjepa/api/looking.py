@@ -16,9 +16,9 @@ from rdjepa.adaptation import intervals
 from rdjepa.adaptation.adapt import fitted
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.intervals import Interval
-from rdjepa.api.adapting import AUTO, adapt, grid_of
+from rdjepa.api.adapting import AUTO, adapt, grid_of, loaded
 from rdjepa.api.support import domain_of
-from rdjepa.checks import Rate, checked, of_class, require_component
+from rdjepa.checks import Rate, checked, require_component
 from rdjepa.data import readers, survey
 from rdjepa.data.inspection import Inspection
 from rdjepa.data.readers import Reading
@@ -129,12 +129,11 @@ def first_look(
     """
     intervals.check_level(level)
     checked(hold_out, Rate, "the share held out")
-    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
-    loaded = checkpoint.load(model) if isinstance(model, str | Path) else model
+    model = loaded(model)
     found = survey.inspect(source, reading or Reading())
-    tile = _tiles(found.grids, grid_of(loaded))
+    tile = _tiles(found.grids, grid_of(model))
     forecaster = adapt(
-        loaded,
+        model,
         source,
         steps=steps,
         seed=seed,
@@ -163,7 +162,7 @@ def first_look(
         forecaster=forecaster,
         errors={
             name: per_horizon(evaluate(forecast, rest, metrics=("relative_l2",)), "relative_l2")
-            for name, forecast in _rivals(forecaster, loaded, learned, domain).items()
+            for name, forecast in _rivals(forecaster, model, learned, domain).items()
         },
         level=possible,
         context=last.fields[-CONTEXT:],
@@ -176,7 +175,7 @@ def first_look(
 
 
 def _rivals(
-    forecaster: Forecaster, loaded: RDJEPA | ForecastModel, learned: Sequence[np.ndarray], domain: Domain
+    forecaster: Forecaster, start: RDJEPA | ForecastModel, learned: Sequence[np.ndarray], domain: Domain
 ) -> dict[str, Forecast]:
     """Return the forecaster, its parts and their rivals, of which the linear one is fitted to the same fields."""
     normalizer, model = forecaster.normalizer, forecaster.model
@@ -186,8 +185,8 @@ def _rivals(
 
     rivals = {name: part.forecast for name, part in forecaster.parts().items()}
     equation = rivals.pop(Equation.name, None) or Forecaster(fit(Equation(model.components)), normalizer, {}).forecast
-    if isinstance(loaded, RDJEPA) and "decoder" in loaded.pretrained:
-        unadapted: ForecastModel = ZeroShot(copy.deepcopy(loaded))
+    if isinstance(start, RDJEPA) and "decoder" in start.pretrained:
+        unadapted: ForecastModel = ZeroShot(copy.deepcopy(start))
         if model.grid and model.grid != unadapted.grid:
             unadapted = Tiled(unadapted, model.grid, domain.walls)
         rivals[ZeroShot.name] = Forecaster(unadapted.to(forecaster.device), normalizer, {}).forecast
