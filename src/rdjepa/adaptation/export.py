@@ -176,7 +176,7 @@ def _context(forecaster: Forecaster, batch: int) -> Tensor:
 
 def _difference(run: Callable[[np.ndarray], np.ndarray], forecaster: Forecaster, batch: int) -> float:
     context = _context(forecaster, batch).numpy()
-    alike = Forecaster(forecaster.model, forecaster.normalizer, {})  # which takes any second component
+    alike = Forecaster(forecaster.model, forecaster.normalizer)  # which takes any second component
     mine, theirs = alike.forecast(context), run(context)
     if theirs.shape != mine.shape:
         raise ValueError(f"a forecast of shape {theirs.shape}")

@@ -229,7 +229,7 @@ def adapt(
     def observed(updates: int, weights: str, model: ForecastModel) -> None:
         if observe:
             with retention.retaining(model, first, decision.share):
-                observe(updates, weights, Forecaster(decision.around(support.whole(model), memory), statistics, {}))
+                observe(updates, weights, Forecaster(decision.around(support.whole(model), memory), statistics))
 
     taught = data
     if augment and settings.steps:
@@ -260,7 +260,7 @@ def adapt(
     }
     result = Forecaster(decision.around(support.whole(forecaster)), statistics, record, losses)
     if support.others:
-        measured = Forecaster(decision.around(support.whole(forecaster), memory), statistics, {})
+        measured = Forecaster(decision.around(support.whole(forecaster), memory), statistics)
         result.calibration = intervals.calibrate(measured.forecast, statistics, support.others)
     known = _described(result, support.fields) if tile else summarize(forecaster, data)
     result.familiar = _familiar(result, support, known)

@@ -335,7 +335,7 @@ def _simple(model: ForecastModel, domain: Domain, device: torch.device, support:
     """Return the forecast of what is fitted to a support, or needs its field statistics alone."""
     fields = [each.fields for each in support]
     normalizer = Normalizer.fit(fields, "support")
-    return Forecaster(fitted(model, fields, normalizer, device, domain), normalizer, {}).forecast
+    return Forecaster(fitted(model, fields, normalizer, device, domain), normalizer).forecast
 
 
 def _weights(model: RDJEPA | ForecastModel) -> str:

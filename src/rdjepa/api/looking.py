@@ -184,14 +184,14 @@ def _rivals(
         return fitted(rival, learned, normalizer, forecaster.device, domain)
 
     rivals = {name: part.forecast for name, part in forecaster.parts().items()}
-    equation = rivals.pop(Equation.name, None) or Forecaster(fit(Equation(model.components)), normalizer, {}).forecast
+    equation = rivals.pop(Equation.name, None) or Forecaster(fit(Equation(model.components)), normalizer).forecast
     if isinstance(start, RDJEPA) and "decoder" in start.pretrained:
         unadapted: ForecastModel = ZeroShot(copy.deepcopy(start))
         if model.grid and model.grid != unadapted.grid:
             unadapted = Tiled(unadapted, model.grid, domain.walls)
-        rivals[ZeroShot.name] = Forecaster(unadapted.to(forecaster.device), normalizer, {}).forecast
+        rivals[ZeroShot.name] = Forecaster(unadapted.to(forecaster.device), normalizer).forecast
     for kind in (Linear, Autoregression):
-        rivals[kind.name] = Forecaster(fit(kind(model.components)), normalizer, {}).forecast
+        rivals[kind.name] = Forecaster(fit(kind(model.components)), normalizer).forecast
     return rivals | {Equation.name: equation, "persistence": persistence, "extrapolation": extrapolation}
 
 
