@@ -33,6 +33,7 @@ from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import ZeroShot
+from rdjepa.forecasters.simple import Simple
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io import checkpoint
 from rdjepa.models.device import in_float32
@@ -178,20 +179,20 @@ def _rivals(
     forecaster: Forecaster, start: RDJEPA | ForecastModel, learned: Sequence[np.ndarray], domain: Domain
 ) -> dict[str, Forecast]:
     """Return the forecaster, its parts and their rivals, of which the linear one is fitted to the same fields."""
-    normalizer, model = forecaster.normalizer, forecaster.model
+    normalizer, model, device = forecaster.normalizer, forecaster.model, forecaster.device
 
-    def fit(rival: ForecastModel) -> ForecastModel:
-        return fitted(rival, learned, normalizer, forecaster.device, domain)
+    def fit(kind: type[Simple]) -> Forecast:
+        rival = fitted(kind(model.components), learned, normalizer, device, domain)
+        return Forecaster(rival, normalizer).forecast
 
-    rivals = {name: part.forecast for name, part in forecaster.parts().items()}
-    equation = rivals.pop(Equation.name, None) or Forecaster(fit(Equation(model.components)), normalizer).forecast
+    rivals: dict[str, Forecast] = {name: part.forecast for name, part in forecaster.parts().items()}
+    equation = rivals.pop(Equation.name, None) or fit(Equation)
     if isinstance(start, RDJEPA) and "decoder" in start.pretrained:
         unadapted: ForecastModel = ZeroShot(copy.deepcopy(start))
         if model.grid and model.grid != unadapted.grid:
             unadapted = Tiled(unadapted, model.grid, domain.walls)
-        rivals[ZeroShot.name] = Forecaster(unadapted.to(forecaster.device), normalizer).forecast
-    for kind in (Linear, Autoregression):
-        rivals[kind.name] = Forecaster(fit(kind(model.components)), normalizer).forecast
+        rivals[ZeroShot.name] = Forecaster(unadapted.to(device), normalizer).forecast
+    rivals |= {kind.name: fit(kind) for kind in (Linear, Autoregression)}
     return rivals | {Equation.name: equation, "persistence": persistence, "extrapolation": extrapolation}
 
 
