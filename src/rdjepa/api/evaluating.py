@@ -82,14 +82,13 @@ def evaluate(
     of_class(metrics, list | tuple, "metrics")
     if isinstance(forecaster, Forecaster):
         given = _unseen(forecaster, trajectories, resample, reading)
-        warn_of_vanishing(given, metrics)
-        return _evaluate(forecast, given, metrics=tuple(metrics), progress=progress)
-    if resample:
+    elif resample:
         raise ArgumentError(
             "expected a forecaster where fields are resampled, which has a grid, got a function; compare it with a "
             "forecaster on what that takes (rdjepa.compare), or resample the fields yourself"
         )
-    given = _told_apart(readers.load(trajectories, reading=reading))
+    else:
+        given = _told_apart(readers.load(trajectories, reading=reading))
     warn_of_vanishing(given, metrics)
     return _evaluate(forecast, given, metrics=tuple(metrics), progress=progress)
 
