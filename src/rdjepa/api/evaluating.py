@@ -28,7 +28,7 @@ from rdjepa.errors import ArgumentError, Note, warn
 from rdjepa.evaluation import curve_file
 from rdjepa.evaluation.evaluate import Forecast, Row, warn_of_vanishing
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
-from rdjepa.evaluation.learning_curve import Fit, LearningCurve, Measured, measure, spans
+from rdjepa.evaluation.learning_curve import Fit, LearningCurve, measure, spans
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.domain import Domain
@@ -274,9 +274,6 @@ def learning_curve(
     start = loaded(model)
     of_class(out, str | Path | None, "out")
     before = [] if out is None else curve_file.begin(out, force)
-    known: dict[tuple[str, int, int, str], list[Measured]] = {}
-    for row in before:
-        known.setdefault((row.forecaster, row.k, row.draw, row.identity), []).append(row)
     grid = grid_of(start)
     given, _ = read_at_stride(trajectories, grid, resample, reading, stride)
     checked_fields(given, grid)
@@ -311,7 +308,7 @@ def learning_curve(
         unfitted,
         number=draws,
         seed=seed,
-        known=known,
+        known=before,
         identity=identity,
         progress=progress,
         keep=None if out is None else lambda rows: curve_file.write(list(dict.fromkeys([*rows, *before])), out),
