@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.checks import among
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
@@ -77,8 +78,7 @@ def export(forecaster: Forecaster, path: str | Path, format: str = "torch", forc
             forecasts are others; nothing is written then.
         OutputError: the file exists, or cannot be written.
     """
-    if format not in FORMATS:
-        raise ArgumentError(f"expected a format among {', '.join(FORMATS)}, got {format!r}; name one of them")
+    among(format, FORMATS, "a format")
     write = _write_torch if format == "torch" else _onnx_writer()
     path = Path(path)
     refuse_replacing(path, kind="program", same_kind=lambda _: False, force=force)

@@ -19,7 +19,7 @@ from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.novelty import Familiar, embed, familiar, summarize
 from rdjepa.adaptation.saving import why_unsavable
 from rdjepa.api.support import AUTO, Support, read_support, rehearsed_fields
-from rdjepa.checks import BelowOne, checked, of_class
+from rdjepa.checks import BelowOne, among, checked, of_class
 from rdjepa.data.borders import PERIODIC, WALLS
 from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
@@ -275,7 +275,7 @@ def _require_arguments(config: Any, normalizer: Any, reading: Any, base: str, re
     """
     if torch.is_inference_mode_enabled():
         raise ArgumentError("expected gradients to adapt with, got torch.inference_mode; call adapt outside of it")
-    require_base(base)
+    among(base, BASES, "a base")
     of_class(config, AdaptConfig | None, "config")
     of_class(normalizer, Normalizer | None, "normalizer")
     of_class(reading, Reading | None, "reading")
@@ -409,16 +409,6 @@ def grid_of(start: RDJEPA | ForecastModel) -> int | None:
     return start.config.grid if isinstance(start, RDJEPA) else start.grid
 
 
-def require_base(base: str) -> None:
-    """Refuse what is no base of a forecaster.
-
-    Raises:
-        ArgumentError: it is none of `BASES`.
-    """
-    if base not in BASES:
-        raise ArgumentError(f"expected a base among {', '.join(BASES)}, got {base!r}; name one of them")
-
-
 def require_parts(
     model: RDJEPA | ForecastModel, borders: str | None = None, decoder: str = FRESH, encoder: str = FROZEN
 ) -> None:
@@ -428,9 +418,8 @@ def require_parts(
         ArgumentError: unknown borders, an unknown encoder, a decoder that is unknown or not pretrained, or any of these
             three for a forecaster that is built already.
     """
-    for part, chosen, known in (("an encoder", encoder, ENCODERS), ("a decoder", decoder, DECODERS)):
-        if chosen not in known:
-            raise ArgumentError(f"expected {part} among {', '.join(known)}, got {chosen!r}; name one of them")
+    among(encoder, ENCODERS, "an encoder")
+    among(decoder, DECODERS, "a decoder")
     if isinstance(model, RDJEPA):
         dataclasses.replace(model.config, borders=model.config.borders if borders is None else borders)
         if decoder == PRETRAINED and not _has_decoder(model):

@@ -14,9 +14,9 @@ import torch
 
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, fitted
 from rdjepa.adaptation.forecaster import Forecaster
-from rdjepa.api.adapting import adapt, grid_of, loaded, require_base
+from rdjepa.api.adapting import BASES, adapt, grid_of, loaded
 from rdjepa.api.support import AUTO, checked_fields, domain_of, read_at_stride
-from rdjepa.checks import Count, Few, Seed, checked, of_class
+from rdjepa.checks import Count, Few, Seed, among, checked, of_class
 from rdjepa.data import readers, survey
 from rdjepa.data.borders import PERIODIC, WALLS
 from rdjepa.data.inspection import Inspection
@@ -270,7 +270,7 @@ def learning_curve(
     """
     torch_device = device_named(device)
     steps, draws, seed = checked(steps, Count, "steps"), checked(draws, Few, "draws"), checked(seed, Seed, "seed")
-    require_base(base)
+    among(base, BASES, "a base")
     start = loaded(model)
     of_class(out, str | Path | None, "out")
     before = [] if out is None else curve_file.begin(out, force)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from rdjepa.checks import Count, checked, of_class, usable_path
+from rdjepa.checks import Count, among, checked, of_class, usable_path
 from rdjepa.data import manifest, store
 from rdjepa.data.fields import block_means, channels_first
 from rdjepa.data.simulate import simulate
@@ -117,8 +117,7 @@ def pretrain(
         DivergenceError: loss or gradient is not finite; the states saved before remain.
         InsufficientMemoryError: more memory is needed than there is; the message says what to lower.
     """
-    if of_class(preset, str, "a preset") not in PRESETS:
-        raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}; name one of them")
+    among(of_class(preset, str, "a preset"), PRESETS, "a preset")
     if torch.is_inference_mode_enabled():
         raise ArgumentError("expected gradients to train with, got torch.inference_mode; call pretrain outside of it")
     of_class(without, list | tuple | set | frozenset, "without")

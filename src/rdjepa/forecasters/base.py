@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from rdjepa.checks import of_class
-from rdjepa.errors import ArgumentError
+from rdjepa.checks import among, of_class
 from rdjepa.forecasters.domain import PLAIN, Domain
 
 CONTEXT = 4
@@ -152,6 +151,4 @@ def preset_of(presets: Mapping[str, Any], preset: Any) -> Any:
     """
     if not isinstance(of_class(preset, str | type(next(iter(presets.values()))), "a preset"), str):
         return preset
-    if preset not in presets:
-        raise ArgumentError(f"expected a preset among {', '.join(presets)}, got {preset!r}; name one of them")
-    return presets[preset]
+    return presets[among(preset, presets, "a preset")]

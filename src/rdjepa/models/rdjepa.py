@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 
 from torch import nn
 
-from rdjepa.checks import Number, Seed, Size, check, checked, of_class
+from rdjepa.checks import Number, Seed, Size, among, check, checked, of_class
 from rdjepa.errors import ArgumentError
 from rdjepa.models.borders import BORDERS, ZEROS
 from rdjepa.models.decoder import GROUPS, Decoder
@@ -60,10 +60,9 @@ class ModelConfig:
     def __post_init__(self) -> None:
         """Check the sizes; a grid is a whole number of patches, that of the coarsest stage as well."""
         check(self)
-        if unknown := [name for name in self.without if name not in BRANCHES]:
-            raise ArgumentError(f"expected branches among {', '.join(BRANCHES)}, got {unknown[0]!r}; name one of them")
-        if self.borders not in BORDERS:
-            raise ArgumentError(f"expected borders among {', '.join(BORDERS)}, got {self.borders!r}; name one of them")
+        for branch in self.without:
+            among(branch, BRANCHES, "branches")
+        among(self.borders, BORDERS, "borders")
         if self.decoder_groups and self.decoder_width % self.decoder_groups:
             raise ArgumentError(
                 f"expected a decoder width that is a multiple of its groups, got {self.decoder_width} features and "
@@ -214,9 +213,10 @@ def build(preset: str | ModelConfig, seed: int | None = None) -> RDJEPA:
         ArgumentError: unknown preset.
     """
     of_class(preset, str | ModelConfig, "a preset")
-    if isinstance(preset, str) and preset not in PRESETS:
-        raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}; name one of them")
-    config, name = (PRESETS[preset], preset) if isinstance(preset, str) else (preset, "custom")
+    if isinstance(preset, str):
+        config, name = PRESETS[among(preset, PRESETS, "a preset")], preset
+    else:
+        config, name = preset, "custom"
     if seed is None:
         return RDJEPA(config, name)
     with seeded(checked(seed, Seed, "seed")):
