@@ -18,7 +18,7 @@ is an average over points, windows and calibrations, not one for every point or 
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -137,18 +137,16 @@ def pooled(blocks: Iterable[np.ndarray]) -> Calibration:
 
 
 def calibrate(
-    forecast: Callable[[np.ndarray], np.ndarray], normalizer: Normalizer, trajectories: Iterable[np.ndarray]
+    forecast: Callable[[np.ndarray], np.ndarray], normalizer: Normalizer, trajectories: Sequence[np.ndarray]
 ) -> Calibration:
     """Calibrate a forecast on every window of trajectories (T, H, W, C) that it was not adapted to.
 
     Raises:
         DataError: a trajectory is shorter than a window, or there is none.
     """
-    taken: list[int] = []  # frames of each trajectory
 
     def blocks() -> Iterator[np.ndarray]:
         for fields in trajectories:
-            taken.append(len(fields))
             starts = FORECASTING.starts(len(fields))
             for some in np.array_split(starts, max(1, len(starts) // BLOCK)):
                 window = FORECASTING.stack(fields, some)
@@ -158,8 +156,7 @@ def calibrate(
                     # a grid of fewer points per side has fewer parts
                     yield from (part for part in np.array_split(rows, PARTS, axis=3) if part.size)
 
-    found = pooled(blocks())
-    return replace(found, trajectories=len(taken))
+    return replace(pooled(blocks()), trajectories=len(trajectories))
 
 
 def hold_out(support: list[np.ndarray], share: float) -> tuple[list[np.ndarray], list[np.ndarray]]:
