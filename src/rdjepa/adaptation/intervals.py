@@ -100,6 +100,16 @@ def check_level(level: float) -> None:
         raise ArgumentError(f"expected an interval between 0 and 1, got {level:g}; give 0.9 for 90 %")
 
 
+def check_share(share: float) -> None:
+    """Refuse a share that cannot be held out.
+
+    Raises:
+        ArgumentError: it is not between 0 and 1.
+    """
+    if not 0 < checked(share, Rate, "the share held out") < 1:
+        raise ArgumentError(f"expected a share held out between 0 and 1, got {share:g}; give 0.4")
+
+
 def scales(forecast: np.ndarray, newest: np.ndarray, normalizer: Normalizer) -> np.ndarray:
     """Return the scale of residuals, in physical units.
 
@@ -172,8 +182,7 @@ def hold_out(support: list[np.ndarray], share: float) -> tuple[list[np.ndarray],
         ArgumentError: no share between 0 and 1.
         DataError: a side would have no window.
     """
-    if not 0 < checked(share, Rate, "the share held out") < 1:
-        raise ArgumentError(f"expected a share held out between 0 and 1, got {share:g}; give 0.4")
+    check_share(share)
     if len(support) > 1:
         kept = min(max(1, round(share * len(support))), len(support) - 1)
         return support[:-kept], support[-kept:]

@@ -18,7 +18,7 @@ from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.intervals import Interval
 from rdjepa.api.adapting import AUTO, adapt, grid_of, loaded
 from rdjepa.api.support import domain_of
-from rdjepa.checks import Rate, checked, require_component
+from rdjepa.checks import require_component
 from rdjepa.data import readers, survey
 from rdjepa.data.inspection import Inspection
 from rdjepa.data.readers import Reading
@@ -129,7 +129,7 @@ def first_look(
         ArgumentError, DataError, CheckpointError, DivergenceError: as for `adapt`.
     """
     intervals.check_level(level)
-    checked(hold_out, Rate, "the share held out")
+    intervals.check_share(hold_out)
     model = loaded(model)
     found = survey.inspect(source, reading or Reading())
     tile = _tiles(found.grids, grid_of(model))
@@ -208,7 +208,7 @@ def _stride(found: Inspection, share: float, reading: Reading | None) -> int:
     """Return the stride of a reading, or else the suggested one; of a single trajectory one that leaves two windows."""
     if reading and reading.stride:
         return reading.stride
-    if found.trajectories > 1 or not 0 < share < 1:  # `adapt` refuses such a share
+    if found.trajectories > 1:
         return found.stride
     needed = math.ceil(FORECASTING.length / min(share, 1 - share))
     return max(1, min(found.stride, (found.frames[0] - 1) // (needed - 1)))
