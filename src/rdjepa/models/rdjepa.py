@@ -18,6 +18,7 @@ from rdjepa.models.seeds import seeded
 # To be raised when the same weights no longer give the same function. 2: spectral layers see both diagonals, and the
 # decoder's levels follow from the patch.
 REVISION = 2
+USUAL = {"without": [], "borders": ZEROS, "decoder_groups": GROUPS}  # not written where they are so
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,7 @@ class ModelConfig:
         model has the same values as before there was a choice.
         """
         values = asdict(self) | {"depths": list(self.depths), "without": list(self.without), "revision": REVISION}
-        usual = {"without": [], "borders": ZEROS, "decoder_groups": GROUPS}
-        return {name: value for name, value in values.items() if name not in usual or value != usual[name]}
+        return {name: value for name, value in values.items() if name not in USUAL or value != USUAL[name]}
 
     @classmethod
     def from_dict(cls, values: Mapping) -> "ModelConfig":
@@ -103,7 +103,7 @@ class ModelConfig:
         Raises:
             ArgumentError: unknown or missing keys, or sizes of another revision of the architecture.
         """
-        values = dict(values)
+        values = USUAL | dict(values)
         revision = values.pop("revision", 1)
         if revision != REVISION:
             reader = "use rdjepa 0.1.0 for it" if revision == 1 else "use the version of rdjepa that wrote it"
@@ -112,13 +112,12 @@ class ModelConfig:
                 f"function here; {reader}, or pretrain and adapt again"
             )
         expected = set(cls.__dataclass_fields__)
-        without = checked(values.setdefault("without", ()), tuple[str, ...], "without")
-        values = {"borders": ZEROS, "decoder_groups": GROUPS} | values
         if set(values) != expected:
             raise ArgumentError(
                 f"expected the model configuration keys {sorted(expected)}, got {sorted(values)}; "
                 "the checkpoint comes from another version of the package"
             )
+        without = checked(values["without"], tuple[str, ...], "without")
         depths = checked(values["depths"], tuple[Size, Size, Size, Size, Size], "depths")
         return cls(**{**values, "depths": depths, "without": without})
 
