@@ -409,9 +409,7 @@ def grid_of(start: RDJEPA | ForecastModel) -> int | None:
     return start.config.grid if isinstance(start, RDJEPA) else start.grid
 
 
-def require_parts(
-    model: RDJEPA | ForecastModel, borders: str | None = None, decoder: str = FRESH, encoder: str = FROZEN
-) -> None:
+def require_parts(model: RDJEPA | ForecastModel, borders: str | None, decoder: str, encoder: str) -> None:
     """Refuse parts that a model cannot have.
 
     Raises:
