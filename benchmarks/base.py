@@ -61,7 +61,7 @@ def forecaster(name: str, learning: Trajectory, arguments: argparse.Namespace) -
         return {"persistence": persistence, "extrapolation": extrapolation}[name], 0
     if name == "linear":
         normalizer = rdjepa.Normalizer.fit([learning.fields], "support")
-        return Forecaster(fitted(Linear(), [learning.fields], normalizer), normalizer, {}).forecast, 0
+        return Forecaster(fitted(Linear(), [learning.fields], normalizer), normalizer).forecast, 0
     network, _, base = name.partition("+")
     preset = rdjepa.load(arguments.model).name
     model = arguments.model if network == "rd-jepa" else rdjepa.forecasters.build(network, preset)

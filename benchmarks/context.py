@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> None:
         }
         rows = []
         for name, model in models.items():
-            forecast = seeing(rdjepa.Forecaster(model, normalizer, {}).forecast, noisy)
+            forecast = seeing(rdjepa.Forecaster(model, normalizer).forecast, noisy)
             every = max(1, 4 // arguments.stride)
             error = horizon_average(evaluate(forecast, unseen, metrics=(METRIC,), stride=every), METRIC)
             rows.append((*place, name, f"{error:.6g}", len(unseen), fingerprint))

@@ -90,7 +90,7 @@ def calibrated(
     if not kept:
         learning, kept = hold_out(learning, arguments.hold_out)
     normalizer = rdjepa.Normalizer.fit(learning, "support")
-    forecaster = rdjepa.Forecaster(fitted(Linear(), learning, normalizer), normalizer, {})
+    forecaster = rdjepa.Forecaster(fitted(Linear(), learning, normalizer), normalizer)
     forecaster.calibration = calibrate(forecaster.forecast, normalizer, kept)
     return forecaster
 

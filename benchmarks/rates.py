@@ -230,7 +230,7 @@ def trial(
         if arguments.anchored:
             kinds[f"{weights}, anchored"] = Anchored.fit(snapshot, support)
         for kind, forecaster in kinds.items():
-            forecast = rdjepa.Forecaster(forecaster, normalizer, {}).forecast
+            forecast = rdjepa.Forecaster(forecaster, normalizer).forecast
             every = max(1, 4 // arguments.stride)  # the same number of frames apart
             error = horizon_average(evaluate(forecast, unseen, metrics=(METRIC,), stride=every), METRIC)
             rows.append((updates, kind, f"{error:.6g}", on_supports))

@@ -8,6 +8,7 @@ import dataclasses
 import math
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, get_type_hints
@@ -82,6 +83,17 @@ def require_component(component: Any, count: int) -> None:
     """
     if checked(component, Number, "component") >= count:
         raise ArgumentError(f"expected a component from 0 to {count - 1}, got {component}; name one of them")
+
+
+def among(value: Any, known: Collection[str], name: str) -> Any:
+    """Return a value that is one of those known.
+
+    Raises:
+        ArgumentError: it is none of them; they are listed.
+    """
+    if value not in known:
+        raise ArgumentError(f"expected {name} among {', '.join(known)}, got {value!r}; name one of them")
+    return value
 
 
 def of_class(value: Any, kinds: type | UnionType, name: str) -> Any:

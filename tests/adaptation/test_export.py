@@ -55,7 +55,7 @@ def test_a_forecaster_of_one_measured_component_is_compared_on_any_two(tmp_path)
 
 def test_a_forecaster_of_any_grid_stays_one(tmp_path):
     model = Linear.fit([torch.from_numpy(FIELDS).movedim(-1, 1)])
-    linear = Forecaster(model, rdjepa.Normalizer((1.0, 2.0), (3.0, 0.5)), {})
+    linear = Forecaster(model, rdjepa.Normalizer((1.0, 2.0), (3.0, 0.5)))
     with export(linear, tmp_path / "f.pt2").path.open("rb") as file:
         module = torch.export.load(file).module()
     given = RNG.standard_normal((2, 4, 10, 36, 2)).astype(np.float32)
@@ -64,7 +64,7 @@ def test_a_forecaster_of_any_grid_stays_one(tmp_path):
 
 def test_a_program_replaces_no_file_unasked(tmp_path):
     model = Linear.fit([torch.from_numpy(FIELDS).movedim(-1, 1)])
-    linear, path = Forecaster(model, rdjepa.Normalizer((1.0, 2.0), (3.0, 0.5)), {}), tmp_path / "mine.npz"
+    linear, path = Forecaster(model, rdjepa.Normalizer((1.0, 2.0), (3.0, 0.5))), tmp_path / "mine.npz"
     path.write_bytes(b"measured for weeks")
     with pytest.raises(OutputError, match="no other file in the place of the program, got one at"):
         export(linear, path)
@@ -100,7 +100,7 @@ class Branching(Linear):
 def test_what_cannot_be_exported_leaves_no_file(forecaster, tmp_path, monkeypatch):
     unit = rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0))
     with pytest.raises(ArgumentError, match="a network that can be exported to torch") as caught:
-        export(Forecaster(Branching(), unit, {}), tmp_path / "f.pt2")
+        export(Forecaster(Branching(), unit), tmp_path / "f.pt2")
     assert "\n" not in str(caught.value)
     with pytest.raises(ArgumentError, match="format among torch, onnx"):
         export(forecaster, tmp_path / "f.pt2", "tflite")
@@ -138,7 +138,7 @@ from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.models.rdjepa import ModelConfig
 depths = (1, 1, 1, 1, 1)
 sizes = ModelConfig(32, 1, depths, temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=32, patch=4)
-forecaster = Forecaster(RDJEPAForecaster(rdjepa.build(sizes, seed=0)), rdjepa.Normalizer((1.0, 2.0), (3.0, 0.5)), {})
+forecaster = Forecaster(RDJEPAForecaster(rdjepa.build(sizes, seed=0)), rdjepa.Normalizer((1.0, 2.0), (3.0, 0.5)))
 print(export(forecaster, sys.argv[1]).difference)
 context = np.zeros((4, 32, 32, 2), np.float32)
 assert np.isfinite(forecaster.forecast(context)).all()  # the caches hold real matrices

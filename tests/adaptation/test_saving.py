@@ -55,7 +55,7 @@ def test_one_without_a_calibration_is_read_and_gives_no_interval(tmp_path):
 @pytest.mark.parametrize(("kind", "base"), [(Combined, "combined"), (Anchored, "anchored")])
 def test_one_that_was_combined_or_anchored_by_another_rule_is_refused(tmp_path, monkeypatch, kind, base):
     normalizer = rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0))
-    path = rdjepa.Forecaster(kind(Persistence()), normalizer, {}).save(tmp_path / "made.safetensors")
+    path = rdjepa.Forecaster(kind(Persistence()), normalizer).save(tmp_path / "made.safetensors")
     assert rdjepa.load_forecaster(path).base == base
     monkeypatch.setitem(RULES, base, {**RULES[base], "another": 3})
     with pytest.raises(CheckpointError, match=rf"that is {base} as this version does it, got .* adapt again"):

@@ -344,7 +344,7 @@ def test_a_zero_shot_forecaster_is_the_pretrained_model_and_the_field_statistics
     assert zero.losses == [] and zero.record["config"]["steps"] == 0 and zero.calibration is not None
     kept = Normalizer.fit([fields[: zero.record["frames"][0]]], "support")
     network = forecasters.model_class("rd-jepa-zero-shot")(model)
-    expected = rdjepa.Forecaster(network, kept, {}).forecast(fields[:4])
+    expected = rdjepa.Forecaster(network, kept).forecast(fields[:4])
     np.testing.assert_array_equal(zero.forecast(fields[:4]), expected)
     again = rdjepa.load_forecaster(zero.save(tmp_path / "zero.safetensors"))
     np.testing.assert_array_equal(again.forecast(fields[:4]), expected)
@@ -455,7 +455,7 @@ def test_what_needs_no_update_is_fitted_to_the_trajectories(name, tmp_path):
     fields, context = [trajectory(12, seed) for seed in range(2)], trajectory(12, 7)[:4]
     made = rdjepa.adapt(forecasters.build(name, "nano"), fields, device="cpu")
     standard = standardized(fields, made.normalizer)
-    expected = rdjepa.Forecaster(forecasters.model_class(name)().fitted_to(standard), made.normalizer, {})
+    expected = rdjepa.Forecaster(forecasters.model_class(name)().fitted_to(standard), made.normalizer)
     assert not made.losses and np.array_equal(made.forecast(context), expected.forecast(context))
     again = rdjepa.load_forecaster(made.save(tmp_path / "made.safetensors"))
     assert np.array_equal(again.forecast(context), made.forecast(context))

@@ -219,11 +219,11 @@ def test_a_combination_is_compared_with_its_network_and_its_equation(monkeypatch
     model = Combined(network, shares=torch.full((5, 5, 2), 0.2))
     monkeypatch.setattr(Equation, "fitted", counted)
     normalizer = rdjepa.Normalizer.fit(FIELDS)
-    rows = rdjepa.compare(rdjepa.Forecaster(model, normalizer, {}), FIELDS[:2])
+    rows = rdjepa.compare(rdjepa.Forecaster(model, normalizer), FIELDS[:2])
     assert list(rows) == ["fno", "rd-jepa-alone", "equation", "persistence", "extrapolation"]
     assert len(contexts) == 2 * 4  # every context once
     for name, each in {"fno": model, "rd-jepa-alone": network, "equation": model.equation}.items():
-        expected = rdjepa.evaluate(rdjepa.Forecaster(each, normalizer, {}), FIELDS[:2])
+        expected = rdjepa.evaluate(rdjepa.Forecaster(each, normalizer), FIELDS[:2])
         assert [row.value for row in rows[name]] == pytest.approx([row.value for row in expected], rel=1e-5)
 
 
@@ -428,8 +428,8 @@ def test_a_first_look_has_the_pretrained_model_beside_it(tiny):
     normalizer = look.forecaster.normalizer
     expected = {
         "rd-jepa": look.forecaster,
-        "rd-jepa-zero-shot": rdjepa.Forecaster(forecasters.model_class("rd-jepa-zero-shot")(model), normalizer, {}),
-        "equation": rdjepa.Forecaster(fitted(Equation(), [fields[0]], normalizer), normalizer, {}),
+        "rd-jepa-zero-shot": rdjepa.Forecaster(forecasters.model_class("rd-jepa-zero-shot")(model), normalizer),
+        "equation": rdjepa.Forecaster(fitted(Equation(), [fields[0]], normalizer), normalizer),
     }
     for name, forecaster in expected.items():
         rows = rdjepa.evaluate(forecaster.forecast, fields[-1:], metrics=("relative_l2",))
@@ -491,7 +491,7 @@ def test_a_tiled_first_look_measures_the_pretrained_model_in_tiles_too(tiny, bou
     look = rdjepa.first_look(fields, model=model, steps=1, reading=Reading(boundary=boundary))
     assert look.forecaster.model.grid == 80
     unadapted = Tiled(forecasters.model_class("rd-jepa-zero-shot")(model), 80, walls=boundary == "walls")
-    forecast = rdjepa.Forecaster(unadapted, look.forecaster.normalizer, {}).forecast
+    forecast = rdjepa.Forecaster(unadapted, look.forecaster.normalizer).forecast
     rows = rdjepa.evaluate(forecast, fields[-1:], metrics=("relative_l2",))
     assert look.errors["rd-jepa-zero-shot"] == pytest.approx(per_horizon(rows, "relative_l2"))
 

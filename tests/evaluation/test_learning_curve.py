@@ -85,10 +85,7 @@ def test_rows_are_kept_after_every_fit_and_known_ones_are_not_measured_again(tmp
     given: dict = {"number": 2, "identity": lambda name, support, left_out: f"{name}{support}{left_out}"}
     with pytest.raises(KeyboardInterrupt):
         measure(trajectories, {"stub": fit}, {}, keep=lambda rows: curve_file.write(rows, path), **given)
-    known: dict = {}
-    for row in curve_file.read(path):
-        known.setdefault((row.forecaster, row.k, row.draw, row.identity), []).append(row)
-    rows = measure(trajectories, {"stub": fit}, {}, known=known, **given)
+    rows = measure(trajectories, {"stub": fit}, {}, known=curve_file.read(path), **given)
     assert calls == [1, 2, 2, 1, 2]
     assert rows == measure(trajectories, {"stub": halving(lambda k: 0.1 * k)}, {}, **given)
 

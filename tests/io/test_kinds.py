@@ -21,7 +21,7 @@ KINDS = (is_demonstration, is_forecast, is_forecaster, is_forecasts, is_rows)
 
 @pytest.fixture
 def forecaster():
-    return Forecaster(Linear.fit([torch.from_numpy(FIELDS).movedim(-1, 1)]), Normalizer((0.0, 0.0), (1.0, 1.0)), {})
+    return Forecaster(Linear.fit([torch.from_numpy(FIELDS).movedim(-1, 1)]), Normalizer((0.0, 0.0), (1.0, 1.0)))
 
 
 def test_each_kind_is_known_from_the_others(tmp_path, forecaster):

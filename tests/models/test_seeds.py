@@ -47,7 +47,7 @@ def test_a_seed_gives_the_same_weights_in_every_thread(tiny):
 )
 def test_no_generator_of_the_program_is_moved_or_seeded(make, monkeypatch, tmp_path):
     model = forecasters.build("fno", "nano", seed=1)
-    file = rdjepa.Forecaster(model, rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0)), {}).save(tmp_path / "f.safetensors")
+    file = rdjepa.Forecaster(model, rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0))).save(tmp_path / "f.safetensors")
     gpus: list[int] = []
     monkeypatch.setattr("torch.cuda.manual_seed_all", gpus.append)
     before = torch.get_rng_state()

@@ -120,7 +120,7 @@ def test_a_cell_is_build_windows_train_and_evaluate_to_the_bit(slim, forecaster)
     else:
         model = forecasters.build(forecaster, "nano", seed=5)
     losses = train(model, windows(model, standardized([learning.fields], normalizer)), profile.adapt)
-    rows = evaluate(Forecaster(model, normalizer, {}).forecast, [unseen], metrics=tuple(METRICS))
+    rows = evaluate(Forecaster(model, normalizer).forecast, [unseen], metrics=tuple(METRICS))
     record = json.loads(files["record.json"])
     assert record["loss"] == losses and record["config"]["seed"] == 5
     assert pd.read_parquet(io.BytesIO(files["rows.parquet"])).to_dict("records") == [vars(row) for row in rows]

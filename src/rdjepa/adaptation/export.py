@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.checks import among
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
@@ -77,8 +78,7 @@ def export(forecaster: Forecaster, path: str | Path, format: str = "torch", forc
             forecasts are others; nothing is written then.
         OutputError: the file exists, or cannot be written.
     """
-    if format not in FORMATS:
-        raise ArgumentError(f"expected a format among {', '.join(FORMATS)}, got {format!r}; name one of them")
+    among(format, FORMATS, "a format")
     write = _write_torch if format == "torch" else _onnx_writer()
     path = Path(path)
     refuse_replacing(path, kind="program", same_kind=lambda _: False, force=force)
@@ -176,7 +176,7 @@ def _context(forecaster: Forecaster, batch: int) -> Tensor:
 
 def _difference(run: Callable[[np.ndarray], np.ndarray], forecaster: Forecaster, batch: int) -> float:
     context = _context(forecaster, batch).numpy()
-    alike = Forecaster(forecaster.model, forecaster.normalizer, {})  # which takes any second component
+    alike = Forecaster(forecaster.model, forecaster.normalizer)  # which takes any second component
     mine, theirs = alike.forecast(context), run(context)
     if theirs.shape != mine.shape:
         raise ValueError(f"a forecast of shape {theirs.shape}")

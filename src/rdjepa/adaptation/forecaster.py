@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +52,7 @@ class Forecaster:
         self,
         model: ForecastModel,
         normalizer: Normalizer,
-        record: Mapping[str, Any],
+        record: Mapping[str, Any] = MappingProxyType({}),
         losses: list[float] | None = None,
         calibration: Calibration | None = None,
         familiar: Familiar | None = None,
@@ -160,13 +161,13 @@ class Forecaster:
         """
         model = self.model
         if isinstance(model, Anchored):
-            return {model.name: self, f"{model.name}-alone": Forecaster(model.network, self.normalizer, {})}
+            return {model.name: self, f"{model.name}-alone": Forecaster(model.network, self.normalizer)}
         if not isinstance(model, Combined):
             return {model.name: self}
         equation = Remembering.of(model.equation)
         together = Combined(model.network, model.linear, model.shares, equation)
         made = {model.name: together, ALONE: model.network, equation.name: equation}
-        return {name: Forecaster(each, self.normalizer, {}) for name, each in made.items()}
+        return {name: Forecaster(each, self.normalizer) for name, each in made.items()}
 
     def forecast(self, context: np.ndarray) -> np.ndarray:
         """Forecast the five frames after the context; a warning says when numbers were too large for a finite one.

@@ -18,7 +18,7 @@ is an average over points, windows and calibrations, not one for every point or 
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -100,6 +100,16 @@ def check_level(level: float) -> None:
         raise ArgumentError(f"expected an interval between 0 and 1, got {level:g}; give 0.9 for 90 %")
 
 
+def check_share(share: float) -> None:
+    """Refuse a share that cannot be held out.
+
+    Raises:
+        ArgumentError: it is not between 0 and 1.
+    """
+    if not 0 < checked(share, Rate, "the share held out") < 1:
+        raise ArgumentError(f"expected a share held out between 0 and 1, got {share:g}; give 0.4")
+
+
 def scales(forecast: np.ndarray, newest: np.ndarray, normalizer: Normalizer) -> np.ndarray:
     """Return the scale of residuals, in physical units.
 
@@ -137,18 +147,16 @@ def pooled(blocks: Iterable[np.ndarray]) -> Calibration:
 
 
 def calibrate(
-    forecast: Callable[[np.ndarray], np.ndarray], normalizer: Normalizer, trajectories: Iterable[np.ndarray]
+    forecast: Callable[[np.ndarray], np.ndarray], normalizer: Normalizer, trajectories: Sequence[np.ndarray]
 ) -> Calibration:
     """Calibrate a forecast on every window of trajectories (T, H, W, C) that it was not adapted to.
 
     Raises:
         DataError: a trajectory is shorter than a window, or there is none.
     """
-    taken: list[int] = []  # frames of each trajectory
 
     def blocks() -> Iterator[np.ndarray]:
         for fields in trajectories:
-            taken.append(len(fields))
             starts = FORECASTING.starts(len(fields))
             for some in np.array_split(starts, max(1, len(starts) // BLOCK)):
                 window = FORECASTING.stack(fields, some)
@@ -158,8 +166,7 @@ def calibrate(
                     # a grid of fewer points per side has fewer parts
                     yield from (part for part in np.array_split(rows, PARTS, axis=3) if part.size)
 
-    found = pooled(blocks())
-    return replace(found, trajectories=len(taken))
+    return replace(pooled(blocks()), trajectories=len(trajectories))
 
 
 def hold_out(support: list[np.ndarray], share: float) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -175,8 +182,7 @@ def hold_out(support: list[np.ndarray], share: float) -> tuple[list[np.ndarray],
         ArgumentError: no share between 0 and 1.
         DataError: a side would have no window.
     """
-    if not 0 < checked(share, Rate, "the share held out") < 1:
-        raise ArgumentError(f"expected a share held out between 0 and 1, got {share:g}; give 0.4")
+    check_share(share)
     if len(support) > 1:
         kept = min(max(1, round(share * len(support))), len(support) - 1)
         return support[:-kept], support[-kept:]

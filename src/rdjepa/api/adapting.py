@@ -19,7 +19,7 @@ from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.novelty import Familiar, embed, familiar, summarize
 from rdjepa.adaptation.saving import why_unsavable
 from rdjepa.api.support import AUTO, Support, read_support, rehearsed_fields
-from rdjepa.checks import BelowOne, checked, of_class
+from rdjepa.checks import BelowOne, among, checked, of_class
 from rdjepa.data.borders import PERIODIC, WALLS
 from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
@@ -152,7 +152,7 @@ def adapt(
         DivergenceError: the loss is not finite.
     """
     rehearses = callable(rehearse) or len(of_class(rehearse, Sequence | np.ndarray, "trajectories to rehearse")) > 0
-    _require_arguments(model, config, normalizer, reading, base, retain)
+    _require_arguments(config, normalizer, reading, base, retain)
     _require_one_of_two(
         {
             "trajectories to calibrate on or a share to hold out": (calibrate is not None, hold_out is not None),
@@ -160,8 +160,7 @@ def adapt(
             "a linear base or others to rehearse": (base == LINEAR, rehearses),
         }
     )
-    torch_device = device_named(device)
-    start = checkpoint.load(model) if isinstance(model, str | Path) else model
+    start, torch_device = loaded(model), device_named(device)
     if decoder == AUTO:
         decoder = PRETRAINED if _has_decoder(start) and base != LINEAR else FRESH
     continues = _keeps_all(start, decoder) and base != LINEAR
@@ -230,7 +229,7 @@ def adapt(
     def observed(updates: int, weights: str, model: ForecastModel) -> None:
         if observe:
             with retention.retaining(model, first, decision.share):
-                observe(updates, weights, Forecaster(decision.around(support.whole(model), memory), statistics, {}))
+                observe(updates, weights, Forecaster(decision.around(support.whole(model), memory), statistics))
 
     taught = data
     if augment and settings.steps:
@@ -261,14 +260,14 @@ def adapt(
     }
     result = Forecaster(decision.around(support.whole(forecaster)), statistics, record, losses)
     if support.others:
-        measured = Forecaster(decision.around(support.whole(forecaster), memory), statistics, {})
+        measured = Forecaster(decision.around(support.whole(forecaster), memory), statistics)
         result.calibration = intervals.calibrate(measured.forecast, statistics, support.others)
     known = _described(result, support.fields) if tile else summarize(forecaster, data)
     result.familiar = _familiar(result, support, known)
     return result
 
 
-def _require_arguments(model: Any, config: Any, normalizer: Any, reading: Any, base: str, retain: float | str) -> None:
+def _require_arguments(config: Any, normalizer: Any, reading: Any, base: str, retain: float | str) -> None:
     """Refuse arguments that no adaptation could be made with, before anything is read.
 
     Raises:
@@ -276,8 +275,7 @@ def _require_arguments(model: Any, config: Any, normalizer: Any, reading: Any, b
     """
     if torch.is_inference_mode_enabled():
         raise ArgumentError("expected gradients to adapt with, got torch.inference_mode; call adapt outside of it")
-    require_base(base)
-    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
+    among(base, BASES, "a base")
     of_class(config, AdaptConfig | None, "config")
     of_class(normalizer, Normalizer | None, "normalizer")
     of_class(reading, Reading | None, "reading")
@@ -395,33 +393,31 @@ def _keeps_all(start: RDJEPA | ForecastModel, decoder: str) -> bool:
     return "decoder" in start.pretrained if isinstance(start, ForecastModel) else decoder == PRETRAINED
 
 
+def loaded(model: Any) -> RDJEPA | ForecastModel:
+    """Return a model as it is, or the one of a name or a directory.
+
+    Raises:
+        ArgumentError: it is of another class.
+        CheckpointError: a missing or damaged checkpoint.
+    """
+    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
+    return checkpoint.load(model) if isinstance(model, str | Path) else model
+
+
 def grid_of(start: RDJEPA | ForecastModel) -> int | None:
     """Return the points per side of the fields that a model takes; None where it takes any."""
     return start.config.grid if isinstance(start, RDJEPA) else start.grid
 
 
-def require_base(base: str) -> None:
-    """Refuse what is no base of a forecaster.
-
-    Raises:
-        ArgumentError: it is none of `BASES`.
-    """
-    if base not in BASES:
-        raise ArgumentError(f"expected a base among {', '.join(BASES)}, got {base!r}; name one of them")
-
-
-def require_parts(
-    model: RDJEPA | ForecastModel, borders: str | None = None, decoder: str = FRESH, encoder: str = FROZEN
-) -> None:
+def require_parts(model: RDJEPA | ForecastModel, borders: str | None, decoder: str, encoder: str) -> None:
     """Refuse parts that a model cannot have.
 
     Raises:
         ArgumentError: unknown borders, an unknown encoder, a decoder that is unknown or not pretrained, or any of these
             three for a forecaster that is built already.
     """
-    for part, chosen, known in (("an encoder", encoder, ENCODERS), ("a decoder", decoder, DECODERS)):
-        if chosen not in known:
-            raise ArgumentError(f"expected {part} among {', '.join(known)}, got {chosen!r}; name one of them")
+    among(encoder, ENCODERS, "an encoder")
+    among(decoder, DECODERS, "a decoder")
     if isinstance(model, RDJEPA):
         dataclasses.replace(model.config, borders=model.config.borders if borders is None else borders)
         if decoder == PRETRAINED and not _has_decoder(model):

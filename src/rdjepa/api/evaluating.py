@@ -14,9 +14,9 @@ import torch
 
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, fitted
 from rdjepa.adaptation.forecaster import Forecaster
-from rdjepa.api.adapting import adapt, grid_of, require_base
+from rdjepa.api.adapting import BASES, adapt, grid_of, loaded
 from rdjepa.api.support import AUTO, checked_fields, domain_of, read_at_stride
-from rdjepa.checks import Count, Few, Seed, checked, of_class
+from rdjepa.checks import Count, Few, Seed, among, checked, of_class
 from rdjepa.data import readers, survey
 from rdjepa.data.borders import PERIODIC, WALLS
 from rdjepa.data.inspection import Inspection
@@ -28,7 +28,7 @@ from rdjepa.errors import ArgumentError, Note, warn
 from rdjepa.evaluation import curve_file
 from rdjepa.evaluation.evaluate import Forecast, Row, warn_of_vanishing
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
-from rdjepa.evaluation.learning_curve import Fit, LearningCurve, Measured, measure, spans
+from rdjepa.evaluation.learning_curve import Fit, LearningCurve, measure, spans
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.domain import Domain
@@ -82,14 +82,13 @@ def evaluate(
     of_class(metrics, list | tuple, "metrics")
     if isinstance(forecaster, Forecaster):
         given = _unseen(forecaster, trajectories, resample, reading)
-        warn_of_vanishing(given, metrics)
-        return _evaluate(forecast, given, metrics=tuple(metrics), progress=progress)
-    if resample:
+    elif resample:
         raise ArgumentError(
             "expected a forecaster where fields are resampled, which has a grid, got a function; compare it with a "
             "forecaster on what that takes (rdjepa.compare), or resample the fields yourself"
         )
-    given = _told_apart(readers.load(trajectories, reading=reading))
+    else:
+        given = _told_apart(readers.load(trajectories, reading=reading))
     warn_of_vanishing(given, metrics)
     return _evaluate(forecast, given, metrics=tuple(metrics), progress=progress)
 
@@ -271,14 +270,10 @@ def learning_curve(
     """
     torch_device = device_named(device)
     steps, draws, seed = checked(steps, Count, "steps"), checked(draws, Few, "draws"), checked(seed, Seed, "seed")
-    require_base(base)
-    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
+    among(base, BASES, "a base")
+    start = loaded(model)
     of_class(out, str | Path | None, "out")
     before = [] if out is None else curve_file.begin(out, force)
-    known: dict[tuple[str, int, int, str], list[Measured]] = {}
-    for row in before:
-        known.setdefault((row.forecaster, row.k, row.draw, row.identity), []).append(row)
-    start = checkpoint.load(model) if isinstance(model, str | Path) else model
     grid = grid_of(start)
     given, _ = read_at_stride(trajectories, grid, resample, reading, stride)
     checked_fields(given, grid)
@@ -313,7 +308,7 @@ def learning_curve(
         unfitted,
         number=draws,
         seed=seed,
-        known=known,
+        known=before,
         identity=identity,
         progress=progress,
         keep=None if out is None else lambda rows: curve_file.write(list(dict.fromkeys([*rows, *before])), out),
@@ -336,7 +331,7 @@ def _simple(model: ForecastModel, domain: Domain, device: torch.device, support:
     """Return the forecast of what is fitted to a support, or needs its field statistics alone."""
     fields = [each.fields for each in support]
     normalizer = Normalizer.fit(fields, "support")
-    return Forecaster(fitted(model, fields, normalizer, device, domain), normalizer, {}).forecast
+    return Forecaster(fitted(model, fields, normalizer, device, domain), normalizer).forecast
 
 
 def _weights(model: RDJEPA | ForecastModel) -> str:
@@ -376,6 +371,4 @@ def inspect(
         CheckpointError: a missing or damaged checkpoint.
         ArgumentError: no model.
     """
-    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
-    start = checkpoint.load(model) if isinstance(model, str | Path) else model
-    return survey.inspect(source, reading, grid_of(start))
+    return survey.inspect(source, reading, grid_of(loaded(model)))

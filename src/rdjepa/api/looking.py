@@ -16,9 +16,9 @@ from rdjepa.adaptation import intervals
 from rdjepa.adaptation.adapt import fitted
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.intervals import Interval
-from rdjepa.api.adapting import AUTO, adapt, grid_of
+from rdjepa.api.adapting import AUTO, adapt, grid_of, loaded
 from rdjepa.api.support import domain_of
-from rdjepa.checks import Rate, checked, of_class, require_component
+from rdjepa.checks import require_component
 from rdjepa.data import readers, survey
 from rdjepa.data.inspection import Inspection
 from rdjepa.data.readers import Reading
@@ -33,6 +33,7 @@ from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.forecasters.rd_jepa import ZeroShot
+from rdjepa.forecasters.simple import Simple
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io import checkpoint
 from rdjepa.models.device import in_float32
@@ -128,13 +129,12 @@ def first_look(
         ArgumentError, DataError, CheckpointError, DivergenceError: as for `adapt`.
     """
     intervals.check_level(level)
-    checked(hold_out, Rate, "the share held out")
-    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
-    loaded = checkpoint.load(model) if isinstance(model, str | Path) else model
+    intervals.check_share(hold_out)
+    model = loaded(model)
     found = survey.inspect(source, reading or Reading())
-    tile = _tiles(found.grids, grid_of(loaded))
+    tile = _tiles(found.grids, grid_of(model))
     forecaster = adapt(
-        loaded,
+        model,
         source,
         steps=steps,
         seed=seed,
@@ -163,7 +163,7 @@ def first_look(
         forecaster=forecaster,
         errors={
             name: per_horizon(evaluate(forecast, rest, metrics=("relative_l2",)), "relative_l2")
-            for name, forecast in _rivals(forecaster, loaded, learned, domain).items()
+            for name, forecast in _rivals(forecaster, model, learned, domain).items()
         },
         level=possible,
         context=last.fields[-CONTEXT:],
@@ -176,23 +176,23 @@ def first_look(
 
 
 def _rivals(
-    forecaster: Forecaster, loaded: RDJEPA | ForecastModel, learned: Sequence[np.ndarray], domain: Domain
+    forecaster: Forecaster, start: RDJEPA | ForecastModel, learned: Sequence[np.ndarray], domain: Domain
 ) -> dict[str, Forecast]:
     """Return the forecaster, its parts and their rivals, of which the linear one is fitted to the same fields."""
-    normalizer, model = forecaster.normalizer, forecaster.model
+    normalizer, model, device = forecaster.normalizer, forecaster.model, forecaster.device
 
-    def fit(rival: ForecastModel) -> ForecastModel:
-        return fitted(rival, learned, normalizer, forecaster.device, domain)
+    def fit(kind: type[Simple]) -> Forecast:
+        rival = fitted(kind(model.components), learned, normalizer, device, domain)
+        return Forecaster(rival, normalizer).forecast
 
-    rivals = {name: part.forecast for name, part in forecaster.parts().items()}
-    equation = rivals.pop(Equation.name, None) or Forecaster(fit(Equation(model.components)), normalizer, {}).forecast
-    if isinstance(loaded, RDJEPA) and "decoder" in loaded.pretrained:
-        unadapted: ForecastModel = ZeroShot(copy.deepcopy(loaded))
+    rivals: dict[str, Forecast] = {name: part.forecast for name, part in forecaster.parts().items()}
+    equation = rivals.pop(Equation.name, None) or fit(Equation)
+    if isinstance(start, RDJEPA) and "decoder" in start.pretrained:
+        unadapted: ForecastModel = ZeroShot(copy.deepcopy(start))
         if model.grid and model.grid != unadapted.grid:
             unadapted = Tiled(unadapted, model.grid, domain.walls)
-        rivals[ZeroShot.name] = Forecaster(unadapted.to(forecaster.device), normalizer, {}).forecast
-    for kind in (Linear, Autoregression):
-        rivals[kind.name] = Forecaster(fit(kind(model.components)), normalizer, {}).forecast
+        rivals[ZeroShot.name] = Forecaster(unadapted.to(device), normalizer).forecast
+    rivals |= {kind.name: fit(kind) for kind in (Linear, Autoregression)}
     return rivals | {Equation.name: equation, "persistence": persistence, "extrapolation": extrapolation}
 
 
@@ -208,7 +208,7 @@ def _stride(found: Inspection, share: float, reading: Reading | None) -> int:
     """Return the stride of a reading, or else the suggested one; of a single trajectory one that leaves two windows."""
     if reading and reading.stride:
         return reading.stride
-    if found.trajectories > 1 or not 0 < share < 1:  # `adapt` refuses such a share
+    if found.trajectories > 1:
         return found.stride
     needed = math.ceil(FORECASTING.length / min(share, 1 - share))
     return max(1, min(found.stride, (found.frames[0] - 1) // (needed - 1)))

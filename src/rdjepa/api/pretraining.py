@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from rdjepa.checks import Count, checked, of_class, usable_path
+from rdjepa.checks import Count, among, checked, of_class, usable_path
 from rdjepa.data import manifest, store
 from rdjepa.data.fields import block_means, channels_first
 from rdjepa.data.simulate import simulate
@@ -117,8 +117,7 @@ def pretrain(
         DivergenceError: loss or gradient is not finite; the states saved before remain.
         InsufficientMemoryError: more memory is needed than there is; the message says what to lower.
     """
-    if of_class(preset, str, "a preset") not in PRESETS:
-        raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}; name one of them")
+    among(of_class(preset, str, "a preset"), PRESETS, "a preset")
     if torch.is_inference_mode_enabled():
         raise ArgumentError("expected gradients to train with, got torch.inference_mode; call pretrain outside of it")
     of_class(without, list | tuple | set | frozenset, "without")
@@ -127,17 +126,7 @@ def pretrain(
     of_class(engine, Engine | None, "engine")
     of_class(systems, list | tuple | None, "systems")
     data, run, torch_device = usable_path(data, "data"), usable_path(out, "out"), device_named(device)
-    if config is None:
-        usual = profiles.PROFILES[preset]
-        config = dataclasses.replace(usual, precision=suited(usual.precision, torch_device))
-    if steps is not None:
-        config = profiles.scaled(config, steps)
-    if precision is not None:
-        config = dataclasses.replace(config, precision=precision)
-    if ema is not None:
-        config = dataclasses.replace(config, ema=ema)
-    if objective is not None and objective != config.objective:
-        config = dataclasses.replace(config, objective=objective, options=None)
+    config = _configured(config, preset, torch_device, steps, precision, ema, objective)
     sizes, config = parts.without(without, PRESETS[preset], objectives.resolved(config))
     begun = None if start is None else Start.read(start)
     check_start(begun.model if begun else None, sizes, config.objective)
@@ -154,18 +143,8 @@ def pretrain(
         if ranks.leads:
             require_free(run, resume)
         board = Board(run / "tensorboard" if tensorboard and ranks.leads else None)
-        rounded = config.precision == "bfloat16" and not objectives.model_class(config.objective).exact
-        dtype = torch.bfloat16 if rounded else torch.float32
         mapped = run / "frames" if engine.frames == "mapped" else None
-        # The leader writes the memory-mapped frames; the other processes then only open them.
-        with ranks.leader_first():
-            if (data / manifest.RECIPE).is_file():
-                manifest.check(data, map(get, files.values()))
-            grid = PRESETS[preset].grid
-            dataset = Dataset.open(data, files, limit=limit, dtype=dtype, mapped=mapped, grid=grid)
-            validation = Dataset.open(data, files, "validation", dtype=dtype, grid=grid)
-        shortest = min(length for each in (dataset, validation) for s in each.frames.spans.values() for _, length in s)
-        dataclasses.replace(PRETRAINING, stride=max(config.strides)).count(shortest)
+        dataset, validation = _opened(data, files, limit, PRESETS[preset].grid, config, mapped, ranks)
         if begun:
             begun.check_data(dataset.checksums)
         # Only training data: validation is read for diagnostics, a few batches in all.
@@ -194,6 +173,57 @@ def pretrain(
             _finish(model, preset, run, config, dataset, validation, started, setup, files, begun)
         ranks.wait()
     return checkpoint.load(run / "model")
+
+
+def _configured(
+    config: profiles.PretrainConfig | None,
+    preset: str,
+    device: torch.device,
+    steps: int | None,
+    precision: str | None,
+    ema: tuple[float, float] | None,
+    objective: str | None,
+) -> profiles.PretrainConfig:
+    """Return the settings of a run: those given, or the preset's own that suit the device, with what else is said."""
+    if config is None:
+        usual = profiles.PROFILES[preset]
+        config = dataclasses.replace(usual, precision=suited(usual.precision, device))
+    if steps is not None:
+        config = profiles.scaled(config, steps)
+    if precision is not None:
+        config = dataclasses.replace(config, precision=precision)
+    if ema is not None:
+        config = dataclasses.replace(config, ema=ema)
+    if objective is not None and objective != config.objective:
+        config = dataclasses.replace(config, objective=objective, options=None)
+    return config
+
+
+def _opened(
+    data: Path,
+    files: Mapping[str, str],
+    limit: Mapping[str, int] | None,
+    grid: int,
+    config: profiles.PretrainConfig,
+    mapped: Path | None,
+    ranks: processes.Ranks,
+) -> tuple[Dataset, Dataset]:
+    """Return the trajectories that train and those for diagnostics, as `config` takes them.
+
+    Raises:
+        ArgumentError, DataError: data of another recipe, none of a system, or some that are shorter than a window.
+    """
+    rounded = config.precision == "bfloat16" and not objectives.model_class(config.objective).exact
+    dtype = torch.bfloat16 if rounded else torch.float32
+    # The leader writes the memory-mapped frames; the other processes then only open them.
+    with ranks.leader_first():
+        if (data / manifest.RECIPE).is_file():
+            manifest.check(data, map(get, files.values()))
+        training = Dataset.open(data, files, limit=limit, dtype=dtype, mapped=mapped, grid=grid)
+        validation = Dataset.open(data, files, "validation", dtype=dtype, grid=grid)
+    shortest = min(length for each in (training, validation) for s in each.frames.spans.values() for _, length in s)
+    dataclasses.replace(PRETRAINING, stride=max(config.strides)).count(shortest)
+    return training, validation
 
 
 def _systems(given: Sequence[str]) -> dict[str, str]:
@@ -293,15 +323,11 @@ def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer], files: Ma
     """
     files = files or {}
     first = next(iter(normalizers)).split("/")[0]  # a system, or that of a key
-    checked = [name for name in CHECKED if name in normalizers] or [first]
-    physical = {
-        name: block_means(simulate(files.get(name, name), split="validation").fields, model.config.grid)
-        for name in checked
-    }
-    fields = {
-        name: [channels_first((normalizers.get(name) or Normalizer.fit([each])).standardize(each))]
-        for name, each in physical.items()
-    }
+    fields = {}
+    for name in [name for name in CHECKED if name in normalizers] or [first]:
+        physical = block_means(simulate(files.get(name, name), split="validation").fields, model.config.grid)
+        normalizer = normalizers.get(name) or Normalizer.fit([physical])
+        fields[name] = [channels_first(normalizer.standardize(physical))]
     # A checkpoint has no target encoder; a copy of the online one makes the loss a function of the stored weights.
     jepa = JEPA(copy.deepcopy(model.encoder), model.predictor).to(next(model.parameters()).device)
     batch = Dataset(Frames.of(fields), normalizers).batch(0, 0, 16, model.config.side, TargetConfig())

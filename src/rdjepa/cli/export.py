@@ -8,7 +8,6 @@ import typer
 from rdjepa.cli.console import console
 from rdjepa.cli.options import EXPORTS
 from rdjepa.cli.outputs import refuse_overwriting
-from rdjepa.errors import ArgumentError
 
 ENDINGS = {"torch": ".pt2", "onnx": ".onnx"}
 
@@ -23,9 +22,9 @@ def export(
     from rdjepa.adaptation.export import TOLERANCE
     from rdjepa.adaptation.export import export as write
     from rdjepa.adaptation.saving import load_forecaster
+    from rdjepa.checks import among
 
-    if format not in EXPORTS:
-        raise ArgumentError(f"expected a format among {', '.join(EXPORTS)}, got {format!r}; name one of them")
+    among(format, EXPORTS, "a format")
     path = forecaster.parent / f"{forecaster.stem}{ENDINGS[format]}" if out is None else out
     adapted = load_forecaster(forecaster)
     refuse_overwriting(path, [forecaster], kind="program", same_kind=lambda _: False, force=force)

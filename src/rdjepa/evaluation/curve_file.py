@@ -7,6 +7,8 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from rdjepa.errors import DataError, OutputError
 from rdjepa.evaluation.learning_curve import Measured
 from rdjepa.io.atomic import write_bytes
@@ -53,8 +55,6 @@ def read(path: str | Path) -> list[Measured]:
     Raises:
         DataError: the file is too large, damaged or of another kind.
     """
-    import msgspec
-
     path = Path(path)
     try:
         if path.stat().st_size > LARGEST:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rdjepa.checks import Count, Few, Seed, checked
+from rdjepa.checks import Few, Seed, checked
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError
@@ -200,7 +200,7 @@ def draws(trajectories: int, number: int, seed: int = 0) -> list[Draw]:
         DataError: fewer than two trajectories.
         ArgumentError: fewer than one draw.
     """
-    checked(number, Few, "draws")
+    number = checked(number, Few, "draws")
     if trajectories < 2:
         raise DataError(
             f"expected at least two trajectories, one of them to be left out, got {trajectories}; give more"
@@ -243,7 +243,7 @@ def measure(
     *,
     number: int,
     seed: int = 0,
-    known: Mapping[tuple[str, int, int, str], Sequence[Measured]] | None = None,
+    known: Sequence[Measured] = (),
     identity: Callable[[str, Sequence[int], Sequence[int]], str] = lambda name, support, left_out: "",
     progress: Progress | None = None,
     keep: Callable[[Sequence[Measured]], Any] | None = None,
@@ -256,7 +256,7 @@ def measure(
         unfitted: name -> forecast that needs no support.
         number: of draws.
         seed: of the draws.
-        known: rows measured before, by forecaster, K, draw and identity.
+        known: rows measured before; those of the same forecaster, K, draw and identity are taken.
         identity: of a forecaster, the positions of its support and of what is left out.
         progress: called after every fit with its number, their total and a line on it.
         keep: called after every fit with all rows so far.
@@ -264,15 +264,18 @@ def measure(
     Returns:
         A row per forecaster, K, draw and horizon.
     """
-    chosen = draws(len(trajectories), checked(number, Count, "draws"), seed)
+    chosen = draws(len(trajectories), number, seed)
     tried = counts(len(chosen[0].order))
     jobs = [(draw, k, name) for draw in range(len(chosen)) for k in (0, *tried) for name in (fits if k else unfitted)]
+    before: dict[tuple[str, int, int, str], list[Measured]] = {}
+    for row in known:
+        before.setdefault((row.forecaster, row.k, row.draw, row.identity), []).append(row)
     rows: list[Measured] = []
     for done, (draw, k, name) in enumerate(jobs, start=1):
         support, left_out = chosen[draw].order[:k], chosen[draw].left_out
         mark = identity(name, support, left_out)
-        found = list((known or {}).get((name, k, draw, mark), ()))
-        if not found:
+        found = before.get((name, k, draw, mark))
+        if found is None:
             forecast = fits[name]([trajectories[i] for i in support]) if k else unfitted[name]
             errors = _errors(forecast, [trajectories[i] for i in left_out])
             found = [Measured(name, k, draw, horizon, value, mark) for horizon, value in errors.items()]

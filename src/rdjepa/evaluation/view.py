@@ -1,6 +1,6 @@
 """Windows of trajectories and their forecasts, chosen and thinned so that a page of them stays small."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +8,12 @@ import numpy as np
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError
+from rdjepa.evaluation.evaluate import Forecast
 from rdjepa.evaluation.metrics import relative_l2
 from rdjepa.evaluation.spectra import radial_energy
 from rdjepa.viz.page import Clip, page
 
 TRAJECTORIES, WINDOWS, FRAMES, POINTS = 4, 6, 40, 64**2  # at most: in all, of each trajectory, and of each frame
-Forecast = Callable[[np.ndarray], np.ndarray]
 
 
 def view(

@@ -23,7 +23,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from rdjepa.errors import ArgumentError
-from rdjepa.forecasters.around import Around
+from rdjepa.forecasters.around import Beside
 from rdjepa.forecasters.base import CONTEXT, ForecastModel
 
 CONTINUATIONS = ((0.0, 0.0, 0.0, 1.0), (0.0, 0.0, -1.0, 2.0), (0.0, 1.0, -3.0, 3.0))  # weights of the context frames
@@ -32,7 +32,7 @@ TOGETHER = 8  # windows in memory
 RULE = {"continuations": len(CONTINUATIONS), "shells": SHELLS}
 
 
-class Anchored(Around):
+class Anchored(Beside):
     """A network whose forecasts are corrected by what its first frame misses of the continued context.
 
     Args:
@@ -72,14 +72,6 @@ class Anchored(Around):
         shells, least = _shells(apart), self.missed.amin(0).to(apart.device)
         gain = (1 - least / _mean_square(apart, shells).clamp(min=torch.finfo(torch.float32).tiny)).clamp(min=0)
         return forecast + torch.fft.ifft2(gain[:, :, shells] * apart).real[:, None]
-
-    def latent_summary(self, *features: Tensor) -> Tensor | None:
-        """Return the description of the network."""
-        return self.network.latent_summary(*features[1:])
-
-    def description(self, context: Tensor) -> Tensor | None:
-        """Return the description of the network."""
-        return self.network.description(context)
 
     def _continued(self, context: Float[Tensor, "B T C H W"]) -> Float[Tensor, "B C H W"]:
         """Return the spectrum of the next frame, by the continuation that misses least at each wavelength."""

@@ -1,7 +1,9 @@
 """What stands around a network and makes another forecaster of it: tiles, a linear forecast, a combination."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
+
+from torch import Tensor
 
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.base import ForecastModel
@@ -45,3 +47,21 @@ class Around(ForecastModel):
     def parameter_groups(self) -> list[dict]:
         """Return the groups of the network."""
         return self.network.parameter_groups()
+
+
+class Beside(Around):
+    """A forecaster beside a network, from the same context; contexts are described as the network does.
+
+    Attributes:
+        own: how many of its features are not the network's; they come first.
+    """
+
+    own: ClassVar[int] = 1
+
+    def latent_summary(self, *features: Tensor) -> Tensor | None:
+        """Return the description of the network."""
+        return self.network.latent_summary(*features[self.own :])
+
+    def description(self, context: Tensor) -> Tensor | None:
+        """Return the description of the network, which takes nothing of its own."""
+        return self.network.description(context)

@@ -2,15 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from rdjepa.checks import of_class
-from rdjepa.errors import ArgumentError
+from rdjepa.checks import among, of_class
 from rdjepa.forecasters.domain import PLAIN, Domain
 
 CONTEXT = 4
@@ -112,6 +112,37 @@ class ForecastModel(nn.Module, ABC):
         """Return optimizer groups, `{"params": ..., "lr": ...}`, of all that adaptation trains; empty for none."""
 
 
+class Configured(ForecastModel):
+    """A forecaster that is built from a configuration alone.
+
+    Args:
+        config: frozen dataclass with at least `grid` and `components`.
+
+    Attributes:
+        presets: name -> configuration, that of "paper" among them.
+    """
+
+    presets: ClassVar[Mapping[str, Any]]
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        self.config, self.grid, self.components = config, config.grid, config.components
+
+    @classmethod
+    def from_preset(cls, preset: Any) -> Self:
+        """Build with fresh weights from the name of a preset or from a configuration."""
+        return cls(preset_of(cls.presets, preset))
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """Build with fresh weights from what `settings` returned."""
+        return cls(type(cls.presets["paper"])(**settings))
+
+    def settings(self) -> dict[str, Any]:
+        """Return the configuration as JSON values."""
+        return asdict(self.config)
+
+
 def preset_of(presets: Mapping[str, Any], preset: Any) -> Any:
     """Return the configuration of a preset, or the configuration that was given instead of a name.
 
@@ -120,6 +151,4 @@ def preset_of(presets: Mapping[str, Any], preset: Any) -> Any:
     """
     if not isinstance(of_class(preset, str | type(next(iter(presets.values()))), "a preset"), str):
         return preset
-    if preset not in presets:
-        raise ArgumentError(f"expected a preset among {', '.join(presets)}, got {preset!r}; name one of them")
-    return presets[preset]
+    return presets[among(preset, presets, "a preset")]

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rdjepa.forecasters.around import Around
+from rdjepa.forecasters.around import Beside
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
 from rdjepa.forecasters.cubic import BANDS
@@ -34,7 +34,7 @@ RULE = {
 }  # fmt: skip
 
 
-class Combined(Around):
+class Combined(Beside):
     """A network, its blend with the equation of each context, that alone, its autoregression, and a linear forecast.
 
     Args:
@@ -47,6 +47,7 @@ class Combined(Around):
         shares: (5, N, C).
     """
 
+    own = 2
     shares: Tensor
 
     def __init__(
@@ -77,14 +78,6 @@ class Combined(Around):
         """Forecast (B, 5, C, H, W)."""
         rest, weight, *others = features
         return rest + weight * self.network.predict(*others)
-
-    def latent_summary(self, *features: Tensor) -> Tensor | None:
-        """Return the description of the network."""
-        return self.network.latent_summary(*features[2:])
-
-    def description(self, context: Tensor) -> Tensor | None:
-        """Return the description of the network, which takes no equation."""
-        return self.network.description(context)
 
 
 def blending(context: Tensor, equation: Equation) -> tuple[Tensor, Tensor]:

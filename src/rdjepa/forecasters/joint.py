@@ -1,48 +1,22 @@
 """The base of the supervised forecasters: four frames stacked as input channels, five horizons as output channels."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
 
 from rdjepa.errors import ArgumentError
-from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel, preset_of
+from rdjepa.forecasters.base import CONTEXT, HORIZONS, Configured
 
 
-class JointForecaster(ForecastModel):
+class JointForecaster(Configured):
     """A network from stacked context frames (B, 4 C, H, W) to stacked horizons (B, 5 C, H, W), trained as a whole.
 
     Input channels are frame-major, the components of the oldest frame first; output channels are horizon-major.
 
     Args:
-        config: frozen dataclass with at least `rate` (learning rate of every parameter), `grid` and `components`.
-
-    Attributes:
-        presets: name -> configuration.
+        config: frozen dataclass as for `Configured`, with `rate`, the learning rate of every parameter.
     """
-
-    presets: ClassVar[Mapping[str, Any]]
-
-    def __init__(self, config: Any) -> None:
-        super().__init__()
-        self.config, self.grid, self.components = config, config.grid, config.components
-
-    @classmethod
-    def from_preset(cls, preset: Any) -> Self:
-        """Build with fresh weights from the name of a preset or from a configuration."""
-        return cls(preset_of(cls.presets, preset))
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """Build with fresh weights from what `settings` returned."""
-        return cls(type(cls.presets["paper"])(**settings))
-
-    def settings(self) -> dict[str, Any]:
-        """Return the configuration as JSON values."""
-        return asdict(self.config)
 
     @property
     def channels_in(self) -> int:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from rdjepa.errors import ArgumentError
-from rdjepa.forecasters.around import Around
+from rdjepa.forecasters.around import Beside
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.simple import Simple
@@ -96,7 +96,7 @@ class Linear(Simple):
             return made + self.offset[:, :, None, None]
 
 
-class Corrected(Around):
+class Corrected(Beside):
     """A linear forecast plus a network's correction, which is in units of the linear forecast's error.
 
     Args:
@@ -116,7 +116,3 @@ class Corrected(Around):
         """Forecast (B, 5, C, H, W)."""
         linear, *rest = features
         return linear + self.linear.scale[:, :, None, None] * self.network.predict(*rest)
-
-    def latent_summary(self, *features: Tensor) -> Tensor | None:
-        """Return the description of the network."""
-        return self.network.latent_summary(*features[1:])

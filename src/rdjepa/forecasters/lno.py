@@ -45,11 +45,6 @@ class Config:
 PRESETS = {"paper": Config(), "nano": Config(width=16, readout=64, rate=1e-2, grid=64)}
 
 
-def _complex(parameter: Tensor) -> Tensor:
-    """View pairs (..., 2) as complex numbers (...)."""
-    return torch.view_as_complex(parameter)
-
-
 class PoleResidue(nn.Module):
     """The layer: y = Re F^-1(sum_i alpha_i H_io) + transient, alpha = F(v), on [0, 1] x [0, 1].
 
@@ -74,7 +69,7 @@ class PoleResidue(nn.Module):
         def along(points: int, poles: Tensor) -> Tensor:
             # the axes include both ends of [0, 1], so points are 1 / (points - 1) apart
             omega = 2 * torch.pi * torch.fft.fftfreq(points, 1 / (points - 1), device=device)
-            return 1 / (1j * omega[:, None] - _complex(poles)[:, :, None])
+            return 1 / (1j * omega[:, None] - torch.view_as_complex(poles)[:, :, None])
 
         return along(height, self.poles_1), along(width, self.poles_2)
 
@@ -83,7 +78,7 @@ class PoleResidue(nn.Module):
         height, width = v.shape[-2:]
         alpha = torch.fft.fft2(v)
         first, second = self.fractions(height, width)
-        residues = _complex(self.residues)
+        residues = torch.view_as_complex(self.residues)
         half = torch.einsum("ioxm,iomn->ioxn", first, residues)
         transfer = torch.einsum("ioxn,ioyn->ioxy", half, second)
         steady = torch.fft.ifft2(torch.einsum("bixy,ioxy->boxy", alpha, transfer)).real
@@ -91,7 +86,7 @@ class PoleResidue(nn.Module):
         partial = torch.einsum("bixy,ioyn->bioxn", alpha, second)
         rho = torch.einsum("bioxn,ioxm,iomn->bomn", partial, first, residues)
         waves = (
-            torch.exp(_complex(poles)[:, :, :, None] * torch.linspace(0, 1, points, device=v.device))
+            torch.exp(torch.view_as_complex(poles)[:, :, :, None] * torch.linspace(0, 1, points, device=v.device))
             for poles, points in ((self.poles_1, height), (self.poles_2, width))
         )
         wave_1, wave_2 = waves  # (first index, channel, poles, points)

@@ -4,14 +4,12 @@ The latent grid of each horizon is a spatially constant embedding of the lead ti
 The paper leaves the form of the embedding open; ours is that of the predictor (S2.4).
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from rdjepa.forecasters.base import HORIZONS, ForecastModel, preset_of
+from rdjepa.forecasters.base import HORIZONS, Configured
 from rdjepa.models.decoder import GROUPS, Decoder
 from rdjepa.models.embeddings import LeadTimeEmbedding
 
@@ -48,30 +46,17 @@ PRESETS = {
 }
 
 
-class NoLatent(ForecastModel):
+class NoLatent(Configured):
     """Decoder(constant grid of e_h, newest frame) for h = 1..5."""
 
+    presets = PRESETS
+
     def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.config, self.grid, self.components = config, config.grid, config.components
+        super().__init__(config)
         self.conditioner = LeadTimeEmbedding(config.width)
         self.decoder = Decoder(
             config.width, config.decoder_width, config.components, config.decoder_groups, config.patch
         )
-
-    @classmethod
-    def from_preset(cls, preset: str | Config) -> Self:
-        """Build with fresh weights."""
-        return cls(preset_of(PRESETS, preset))
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """Build with fresh weights from what `settings` returned."""
-        return cls(Config(**settings))
-
-    def settings(self) -> dict[str, Any]:
-        """Return the configuration as JSON values."""
-        return asdict(self.config)
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
         """Return the newest frame (B, C, H, W), the only input of this control."""

@@ -25,10 +25,6 @@ class LearningRates:
     decoder: float
 
 
-PAPER_RATES = LearningRates(encoder=0.0, predictor=1e-5, decoder=2e-4)
-RATES = {"small": LearningRates(0.0, 1e-4, 5e-4), "nano": LearningRates(0.0, 3e-4, 1e-3)}
-
-
 class RDJEPAForecaster(ForecastModel):
     """Encoder, predictor and decoder as one direct forecaster.
 
@@ -36,7 +32,11 @@ class RDJEPAForecaster(ForecastModel):
     """
 
     name = "rd-jepa"
-    rates_of: ClassVar[Mapping[str, LearningRates]] = {"paper": PAPER_RATES, **RATES}
+    rates_of: ClassVar[Mapping[str, LearningRates]] = {
+        "paper": LearningRates(encoder=0.0, predictor=1e-5, decoder=2e-4),
+        "small": LearningRates(0.0, 1e-4, 5e-4),
+        "nano": LearningRates(0.0, 3e-4, 1e-3),
+    }
 
     def __init__(self, model: RDJEPA, rates: LearningRates | None = None) -> None:
         super().__init__()

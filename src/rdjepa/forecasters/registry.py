@@ -5,6 +5,7 @@ Nothing here imports a network, so that reports can ask for names and titles wit
 
 import zlib
 from dataclasses import dataclass
+from functools import partial
 
 from rdjepa.registry import Registry, path_of
 
@@ -134,6 +135,10 @@ def line_style(name: str, number: int | None = None) -> dict[str, str]:
 # The forecasters of the benchmark, in the order of cells; `place` is the order of the paper's tables. Colors are those
 # of Okabe and Ito and of Tol, which color-blind readers tell apart; markers repeat the distinction.
 _HERE = "rdjepa.forecasters"
+_sized = partial(Baseline, sized_by_checkpoint=True)
+_kept = partial(_sized, model=f"{_HERE}.rd_jepa:DecoderKept", pretrained=True, keeps_decoder=True, place=1)
+_scratch = partial(_sized, model=f"{_HERE}.scratch:Scratch", place=3)
+_no_latent = partial(_sized, model=f"{_HERE}.no_latent:NoLatent", place=2)
 for _entry in (
     Baseline(
         "rd-jepa",
@@ -146,197 +151,123 @@ for _entry in (
         marker="o",
         line="-",
     ),
-    Baseline(
+    _kept(
         "rd-jepa-decoder",
         "RD-JEPA, decoder pretrained",
-        f"{_HERE}.rd_jepa:DecoderKept",
         short="RD-JEPA + decoder",
-        pretrained=True,
-        keeps_decoder=True,
-        sized_by_checkpoint=True,
-        place=1,
         color="#332288",
         marker="*",
         line="-",
     ),
-    Baseline(
-        "scratch",
-        "Architecture-matched scratch",
-        f"{_HERE}.scratch:Scratch",
-        sized_by_checkpoint=True,
-        place=3,
-        color="#009E73",
-        marker="^",
-        line="-.",
-    ),
-    Baseline(
-        "no-latent",
-        "No predictive latent",
-        f"{_HERE}.no_latent:NoLatent",
-        short="No latent",
-        sized_by_checkpoint=True,
-        place=2,
-        color="#E69F00",
-        marker="s",
-        line="--",
-    ),
-    Baseline(
+    _scratch("scratch", "Architecture-matched scratch", color="#009E73", marker="^", line="-."),
+    _no_latent("no-latent", "No predictive latent", short="No latent", color="#E69F00", marker="s", line="--"),
+    _kept(
         "rd-jepa-rehearsal",
         "RD-JEPA, decoder pretrained, sources rehearsed",
-        f"{_HERE}.rd_jepa:DecoderKept",
         short="RD-JEPA + rehearsal",
-        pretrained=True,
-        keeps_decoder=True,
         rehearses=True,
-        sized_by_checkpoint=True,
-        place=1,
         color="#661100",
         marker="h",
         line="-",
     ),
-    Baseline(
+    _scratch(
         "scratch-rehearsal",
         "Architecture-matched scratch, sources beside the support",
-        f"{_HERE}.scratch:Scratch",
         short="Scratch + sources",
         rehearses=True,
-        sized_by_checkpoint=True,
-        place=3,
         color="#117733",
         marker="p",
         line="-.",
     ),
-    Baseline(
+    _no_latent(
         "no-latent-rehearsal",
         "No predictive latent, sources beside the support",
-        f"{_HERE}.no_latent:NoLatent",
         short="No latent + sources",
         rehearses=True,
-        sized_by_checkpoint=True,
-        place=2,
         color="#CC6677",
         marker="d",
         line="--",
     ),
-    Baseline(
+    _kept(
         "rd-jepa-retained",
         "RD-JEPA, weights interpolated",
-        f"{_HERE}.rd_jepa:DecoderKept",
         short="RD-JEPA, interpolated",
-        pretrained=True,
-        keeps_decoder=True,
         retains=0.5,
-        sized_by_checkpoint=True,
-        place=1,
         color="#EE3377",
         marker="4",
         line="-",
     ),
-    Baseline(
+    _kept(
         "rd-jepa-auto",
         "RD-JEPA, as adapt decides",
-        f"{_HERE}.rd_jepa:DecoderKept",
         short="RD-JEPA, auto",
-        pretrained=True,
-        keeps_decoder=True,
         retains="auto",
         base="auto",
-        sized_by_checkpoint=True,
-        place=1,
         color="#AA3377",
         marker="8",
         line="-",
     ),
-    Baseline(
+    _kept(
         "rd-jepa-alone",
         "RD-JEPA, network alone",
-        f"{_HERE}.rd_jepa:DecoderKept",
         short="RD-JEPA alone",
-        pretrained=True,
-        keeps_decoder=True,
         retains="auto",
-        sized_by_checkpoint=True,
-        place=1,
         color="#CC3311",
         marker=">",
         line="-",
     ),
-    Baseline(
+    _kept(
         "rd-jepa-augmented",
         "RD-JEPA, network alone, turned and mirrored images too",
-        f"{_HERE}.rd_jepa:DecoderKept",
         short="RD-JEPA alone, augmented",
-        pretrained=True,
-        keeps_decoder=True,
         retains="auto",
         augments=True,
-        sized_by_checkpoint=True,
-        place=1,
         color="#EE7733",
         marker="H",
         line="--",
     ),
-    Baseline(
+    _scratch(
         "scratch-augmented",
         "Architecture-matched scratch, turned and mirrored images too",
-        f"{_HERE}.scratch:Scratch",
         short="Scratch, augmented",
         augments=True,
-        sized_by_checkpoint=True,
-        place=3,
         color="#228833",
         marker=".",
         line="--",
     ),
-    Baseline(
+    _kept(
         "rd-jepa-anchored",
         "RD-JEPA, network anchored in its context",
-        f"{_HERE}.rd_jepa:DecoderKept",
         short="RD-JEPA, anchored",
-        pretrained=True,
-        keeps_decoder=True,
         retains="auto",
         base="anchored",
-        sized_by_checkpoint=True,
-        place=1,
         color="#004488",
         marker="$A$",
         line="--",
     ),
-    Baseline(
+    _scratch(
         "scratch-anchored",
         "Architecture-matched scratch, anchored in its context",
-        f"{_HERE}.scratch:Scratch",
         short="Scratch, anchored",
         base="anchored",
-        sized_by_checkpoint=True,
-        place=3,
         color="#44BB99",
         marker="$S$",
         line="--",
     ),
-    Baseline(
+    _kept(
         "rd-jepa-tuned",
         "RD-JEPA, decoder pretrained, encoder tuned",
-        f"{_HERE}.rd_jepa:EncoderTuned",
+        model=f"{_HERE}.rd_jepa:EncoderTuned",
         short="RD-JEPA, tuned",
-        pretrained=True,
-        keeps_decoder=True,
-        sized_by_checkpoint=True,
-        place=1,
         color="#225522",
         marker="2",
         line="-",
     ),
-    Baseline(
+    _kept(
         "rd-jepa-zero-shot",
         "RD-JEPA, zero-shot",
-        f"{_HERE}.rd_jepa:ZeroShot",
+        model=f"{_HERE}.rd_jepa:ZeroShot",
         trained=False,
-        pretrained=True,
-        keeps_decoder=True,
-        sized_by_checkpoint=True,
-        place=1,
         color="#88CCEE",
         marker="+",
         line=":",

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 
 from torch import nn
 
-from rdjepa.checks import Number, Seed, Size, check, checked, of_class
+from rdjepa.checks import Number, Seed, Size, among, check, checked, of_class
 from rdjepa.errors import ArgumentError
 from rdjepa.models.borders import BORDERS, ZEROS
 from rdjepa.models.decoder import GROUPS, Decoder
@@ -18,6 +18,7 @@ from rdjepa.models.seeds import seeded
 # To be raised when the same weights no longer give the same function. 2: spectral layers see both diagonals, and the
 # decoder's levels follow from the patch.
 REVISION = 2
+USUAL = {"without": [], "borders": ZEROS, "decoder_groups": GROUPS}  # not written where they are so
 
 
 @dataclass(frozen=True)
@@ -60,10 +61,9 @@ class ModelConfig:
     def __post_init__(self) -> None:
         """Check the sizes; a grid is a whole number of patches, that of the coarsest stage as well."""
         check(self)
-        if unknown := [name for name in self.without if name not in BRANCHES]:
-            raise ArgumentError(f"expected branches among {', '.join(BRANCHES)}, got {unknown[0]!r}; name one of them")
-        if self.borders not in BORDERS:
-            raise ArgumentError(f"expected borders among {', '.join(BORDERS)}, got {self.borders!r}; name one of them")
+        for branch in self.without:
+            among(branch, BRANCHES, "branches")
+        among(self.borders, BORDERS, "borders")
         if self.decoder_groups and self.decoder_width % self.decoder_groups:
             raise ArgumentError(
                 f"expected a decoder width that is a multiple of its groups, got {self.decoder_width} features and "
@@ -94,8 +94,7 @@ class ModelConfig:
         model has the same values as before there was a choice.
         """
         values = asdict(self) | {"depths": list(self.depths), "without": list(self.without), "revision": REVISION}
-        usual = {"without": [], "borders": ZEROS, "decoder_groups": GROUPS}
-        return {name: value for name, value in values.items() if name not in usual or value != usual[name]}
+        return {name: value for name, value in values.items() if name not in USUAL or value != USUAL[name]}
 
     @classmethod
     def from_dict(cls, values: Mapping) -> "ModelConfig":
@@ -104,7 +103,7 @@ class ModelConfig:
         Raises:
             ArgumentError: unknown or missing keys, or sizes of another revision of the architecture.
         """
-        values = dict(values)
+        values = USUAL | dict(values)
         revision = values.pop("revision", 1)
         if revision != REVISION:
             reader = "use rdjepa 0.1.0 for it" if revision == 1 else "use the version of rdjepa that wrote it"
@@ -113,13 +112,12 @@ class ModelConfig:
                 f"function here; {reader}, or pretrain and adapt again"
             )
         expected = set(cls.__dataclass_fields__)
-        without = checked(values.setdefault("without", ()), tuple[str, ...], "without")
-        values = {"borders": ZEROS, "decoder_groups": GROUPS} | values
         if set(values) != expected:
             raise ArgumentError(
                 f"expected the model configuration keys {sorted(expected)}, got {sorted(values)}; "
                 "the checkpoint comes from another version of the package"
             )
+        without = checked(values["without"], tuple[str, ...], "without")
         depths = checked(values["depths"], tuple[Size, Size, Size, Size, Size], "depths")
         return cls(**{**values, "depths": depths, "without": without})
 
@@ -214,9 +212,10 @@ def build(preset: str | ModelConfig, seed: int | None = None) -> RDJEPA:
         ArgumentError: unknown preset.
     """
     of_class(preset, str | ModelConfig, "a preset")
-    if isinstance(preset, str) and preset not in PRESETS:
-        raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}; name one of them")
-    config, name = (PRESETS[preset], preset) if isinstance(preset, str) else (preset, "custom")
+    if isinstance(preset, str):
+        config, name = PRESETS[among(preset, PRESETS, "a preset")], preset
+    else:
+        config, name = preset, "custom"
     if seed is None:
         return RDJEPA(config, name)
     with seeded(checked(seed, Seed, "seed")):

@@ -6,6 +6,7 @@ Each is a setting of the model or of the targets; their names here are for comma
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
+from rdjepa.checks import among
 from rdjepa.errors import ArgumentError
 from rdjepa.models.rdjepa import ModelConfig
 from rdjepa.pretraining.config import PretrainConfig
@@ -72,8 +73,7 @@ def without(names: Collection[str], model: ModelConfig, config: PretrainConfig) 
             the objective of `config` does not have.
     """
     for name in names:
-        if name not in PARTS:
-            raise ArgumentError(f"expected parts among {', '.join(PARTS)}, got {name!r}; name one of them")
+        among(name, PARTS, "parts")
     if len(set(names)) < len(names):
         raise ArgumentError(f"expected each part once, got {', '.join(names)}; name each once")
     for name in names:

@@ -105,13 +105,10 @@ class Ranks:
             )
 
 
-VARIABLES = (("RANK", "0"), ("WORLD_SIZE", "1"), ("LOCAL_RANK", "0"))  # of torchrun, with the values of a run of one
-
-
 def environment() -> Ranks:
     """Read what torchrun (or Slurm through it) wrote into the environment; a run of one without it."""
-    rank, size, local = (int(os.environ.get(name, default)) for name, default in VARIABLES)
-    return Ranks(rank, size, local)
+    get = os.environ.get
+    return Ranks(int(get("RANK", 0)), int(get("WORLD_SIZE", 1)), int(get("LOCAL_RANK", 0)))
 
 
 @contextlib.contextmanager
