@@ -174,3 +174,24 @@ def test_extrapolation_of_a_line_has_no_error():
     line = Trajectory(np.arange(1, 19, dtype=np.float32)[:, None, None, None] * np.ones((1, 4, 4, 2)), np.arange(18.0))
     found = {row.value for row in measure([line, line], {}, {"extrapolation": extrapolation}, number=1)}
     assert max(found) < 1e-6
+
+
+def test_leaving_out_the_same_again_makes_no_bar_shorter():
+    found = draws(3, 12)
+    alike = [tuple(sorted(draw.left_out)) for draw in found]
+    assert len(set(alike)) == 3
+
+    def curve(number):
+        errors = {left_out: 0.1 * (1 + place) for place, left_out in enumerate(alike[:3])}
+        return LearningCurve(
+            tuple(
+                Measured("stub", k, draw, 1, errors[alike[draw]] if k == 1 else 0.05)
+                for draw in range(number)
+                for k in (1, 2)
+            ),
+            "stub",
+            3,
+        )
+
+    assert curve(3).fall() == pytest.approx(curve(12).fall())
+    assert curve(3).fall()[1] > 0.1

@@ -115,12 +115,17 @@ class LearningCurve:
         """Return by how much the subject's error falls from the last K but one to the last, and the bar of that.
 
         Both are relative to the error at the last K but one. A mean of paired differences beyond the bar is a fall with
-        nine tenths of certainty by Student's t over the draws; the bar is at least `LEAST_FALL`, infinite for one draw.
+        nine tenths of certainty by Student's t over what draws leave out; the bar is at least `LEAST_FALL`, infinite
+        where all leave out the same. Draws that leave out the same trajectories count as one, their mean: to repeat
+        them tells nothing new of other trajectories.
         """
         from scipy.stats import t as student
 
         first, last = (self.by_draw(self.subject, k) for k in self.counts[-2:])
-        falls = [first[draw] - last[draw] for draw in first if draw in last]
+        by_left_out: dict[int, list[float]] = {}
+        for draw in first.keys() & last.keys():
+            by_left_out.setdefault(_turn(draw, self.trajectories), []).append(first[draw] - last[draw])
+        falls = [statistics.fmean(each) for each in by_left_out.values()]
         scale = statistics.fmean(first.values())
         free = len(falls) - 1
         bar = student.ppf(CERTAINTY, free) * statistics.stdev(falls) / math.sqrt(free + 1) if free else math.inf
@@ -207,13 +212,23 @@ def draws(trajectories: int, number: int, seed: int = 0) -> list[Draw]:
         )
     rng = np.random.default_rng(checked(seed, Seed, "seed"))
     circle = rng.permutation(trajectories)
-    size = max(1, trajectories // LEFT_OUT)
+    size = _left_out(trajectories)
     found = []
     for draw in range(number):
-        turned = np.roll(circle, -draw * size)
+        turned = np.roll(circle, -_turn(draw, trajectories))
         order = rng.permutation(turned[size:])
         found.append(Draw(tuple(order.tolist()), tuple(turned[:size].tolist())))
     return found
+
+
+def _left_out(trajectories: int) -> int:
+    """Return how many trajectories a draw leaves out."""
+    return max(1, trajectories // LEFT_OUT)
+
+
+def _turn(draw: int, trajectories: int) -> int:
+    """Return where on the circle of trajectories a draw begins; draws of one turn leave out the same ones."""
+    return draw * _left_out(trajectories) % trajectories
 
 
 def spans(trajectory: Trajectory) -> list[Trajectory]:
