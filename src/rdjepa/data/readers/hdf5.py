@@ -14,9 +14,9 @@ from rdjepa.data.borders import UNKNOWN
 from rdjepa.data.readers import catalog
 from rdjepa.data.readers.packed import unpacked
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Lazy, Recording, cell_sides, damaged, domain_length, require_even
+from rdjepa.data.readers.recording import Lazy, Recording, cell_sides, domain_length, intact, require_even
 from rdjepa.data.readers.sizes import require_held
-from rdjepa.errors import DataError, Note, RdjepaError, warn
+from rdjepa.errors import DataError, Note, warn
 from rdjepa.io import sealed
 
 HDF5_START = b"\x89HDF\r\n\x1a\n"
@@ -39,18 +39,13 @@ class Layout:
 
 def read(path: Path, reading: Reading) -> Iterator[Recording]:
     """Read an HDF5 file in the first layout that fits; by its arrays when the user names a field."""
-    try:
-        with h5py.File(path, "r") as file:
-            ours = LAYOUTS[0].fits(file)
-            known = [layout for layout in LAYOUTS if layout.fits(file) and (reading.field is None or ours)]
-            if known:
-                yield from known[0].read(path, file, reading)
-            else:
-                yield catalog.recording("HDF5 file", str(path), _arrays(file), reading, accept=_accepted)
-    except RdjepaError:
-        raise
-    except DAMAGED as error:
-        raise damaged("HDF5 file", str(path), error) from error
+    with intact("HDF5 file", str(path)), h5py.File(path, "r") as file:
+        ours = LAYOUTS[0].fits(file)
+        known = [layout for layout in LAYOUTS if layout.fits(file) and (reading.field is None or ours)]
+        if known:
+            yield from known[0].read(path, file, reading)
+        else:
+            yield catalog.recording("HDF5 file", str(path), _arrays(file), reading, accept=_accepted)
 
 
 def _arrays(file: h5py.File) -> dict[str, h5py.Dataset]:

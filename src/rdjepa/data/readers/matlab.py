@@ -10,9 +10,9 @@ import numpy as np
 from rdjepa.data.readers import catalog
 from rdjepa.data.readers.hdf5 import held
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Recording, damaged
+from rdjepa.data.readers.recording import Recording, intact
 from rdjepa.data.readers.sizes import DENSEST, require_held, require_memory
-from rdjepa.errors import DataError, RdjepaError
+from rdjepa.errors import DataError
 
 MATLAB_5, MATLAB_7_3 = b"MATLAB 5", b"MATLAB 7"
 BYTES = {"double": 8, "int64": 8, "uint64": 8, "single": 4, "int32": 4, "uint32": 4, "int16": 2, "uint16": 2}
@@ -24,34 +24,25 @@ def read_5(path: Path, reading: Reading) -> Iterator[Recording]:
     from scipy import io
     from scipy.io.matlab import MatReadError
 
-    try:
-        arrays: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
+    with intact("MATLAB file", str(path), MatReadError):
         for name, shape, kind in io.whosmat(path):
             if kind in BYTES:
                 declared = int(np.prod(shape, dtype=object))  # a number takes a byte at least, however it is stored
                 require_held(declared, path.stat().st_size, str(path), DENSEST)
                 arrays[name] = _Variable(path, name, shape, kind)
         yield catalog.recording("MATLAB file", str(path), arrays, reading)
-    except RdjepaError:
-        raise
-    except (*DAMAGED, MatReadError) as error:
-        raise damaged("MATLAB file", str(path), error) from error
 
 
 def read_7_3(path: Path, reading: Reading) -> Iterator[Recording]:
     """Read a file of version 7.3, piece by piece; it holds every array with its axes reversed."""
-    try:
-        with h5py.File(path, "r") as file:
-            arrays = {
-                name: _Reversed(item)
-                for name, item in file.items()
-                if isinstance(item, h5py.Dataset) and item.shape and "MATLAB_empty" not in item.attrs
-            }
-            yield catalog.recording("MATLAB file", str(path), arrays, reading, accept=_accepted)
-    except RdjepaError:
-        raise
-    except DAMAGED as error:
-        raise damaged("MATLAB file", str(path), error) from error
+    with intact("MATLAB file", str(path)), h5py.File(path, "r") as file:
+        arrays = {
+            name: _Reversed(item)
+            for name, item in file.items()
+            if isinstance(item, h5py.Dataset) and item.shape and "MATLAB_empty" not in item.attrs
+        }
+        yield catalog.recording("MATLAB file", str(path), arrays, reading, accept=_accepted)
 
 
 def _accepted(_: str, array: Any) -> "_Reversed":

@@ -4,6 +4,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from tokenize import TokenError
 from typing import Any, Protocol
@@ -163,12 +164,8 @@ class Recording:
         """
         require_memory((stop - start) * self.frame_bytes, self.place)
         chosen = [self.arrays[each] for each in components] if len(self.arrays) > 1 else self.arrays
-        try:
+        with intact(self.kind, self.place):
             parts = [self._part(array, index, start, stop) for array in chosen]
-        except RdjepaError:
-            raise
-        except DAMAGED as error:
-            raise damaged(self.kind, self.place, error) from error
         if len(parts) > 1:
             return np.concatenate(parts, axis=-1)
         every = len(self.arrays) > 1 or tuple(components) == tuple(range(self.components))
@@ -208,6 +205,26 @@ def unnamed(reading: Reading, kind: str) -> tuple[str, ...]:
     if reading.field is None:
         return ()
     return (f"--field (field=) chooses among named arrays, and has no effect on a source without ({kind})",)
+
+
+@contextmanager
+def intact(kind: str, place: str, *more: type[Exception]) -> Iterator[None]:
+    """Turn what libraries raise on a source that cannot be read into one sentence.
+
+    Args:
+        kind: of the source, in words.
+        place: where it is.
+        more: what its library raises besides.
+
+    Raises:
+        DataError: one of these was raised; deliberate errors stay as they are.
+    """
+    try:
+        yield
+    except RdjepaError:
+        raise
+    except (*DAMAGED, *more) as error:
+        raise damaged(kind, place, error) from error
 
 
 def damaged(kind: str, place: str, error: Exception) -> DataError:
