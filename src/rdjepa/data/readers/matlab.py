@@ -1,6 +1,7 @@
 """MATLAB files: version 5 through SciPy, version 7.3, which is HDF5, through h5py."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,11 @@ def read_7_3(path: Path, reading: Reading) -> Iterator[Recording]:
             for name, item in file.items()
             if isinstance(item, h5py.Dataset) and item.shape and "MATLAB_empty" not in item.attrs
         }
-        yield catalog.recording("MATLAB file", str(path), arrays, reading, accept=_accepted)
+        yield catalog.recording("MATLAB file", str(path), arrays, reading, accept=partial(_accepted, path))
 
 
-def _accepted(_: str, array: Any) -> "_Reversed":
-    held(array.dataset)
+def _accepted(path: Path, _: str, array: Any) -> "_Reversed":
+    held(array.dataset, path)
     return array
 
 
