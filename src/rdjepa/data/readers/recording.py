@@ -47,6 +47,22 @@ class Lazy(Protocol):
         """Read the part at a tuple of integers and slices."""
 
 
+class Deferred:
+    """An array that is loaded whole when it is first indexed."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, place: str, load: Callable[[], np.ndarray]) -> None:
+        self.shape, self.dtype = shape, np.dtype(dtype)
+        self._place, self._load = place, load
+        self._content: np.ndarray | None = None
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        """Read the part at an index."""
+        if self._content is None:
+            require_memory(int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize, self._place)
+            self._content = self._load()
+        return self._content[index]
+
+
 @dataclass(frozen=True)
 class Recording:
     """Trajectories that share one shape.
