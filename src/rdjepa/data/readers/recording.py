@@ -257,7 +257,7 @@ def damaged(kind: str, place: str, error: Exception) -> DataError:
 
 def _require_numbers(dtype: Any, place: str) -> None:
     """Refuse objects, texts, truth values and complex numbers; objects could only be unpickled, which is never done."""
-    kind = np.dtype(dtype).kind if not isinstance(dtype, np.dtype) else dtype.kind
+    kind = np.dtype(dtype).kind
     if kind not in "fiu":
         advice = {
             "c": "give real and imaginary part as the two components",
