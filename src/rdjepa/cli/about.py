@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from rdjepa.cli.console import console, error_table, progress
+from rdjepa.cli.console import console, error_table, progress, table
 from rdjepa.cli.options import LAST_SEED, MODEL, Device, Model
 from rdjepa.io.atomic import writing
 
@@ -43,13 +43,11 @@ def demo(
 
 def _curve_table(curve: Mapping[str, Mapping[int, float]]) -> Table:
     """Return a table of the errors on the way: a row per forecaster, a column per number of updates."""
-    table = Table(title="relative L2 error after so many updates, mean over horizons", title_justify="left")
-    table.add_column("forecaster")
-    for updates in next(iter(curve.values())):
-        table.add_column(str(updates), justify="right")
+    updates = map(str, next(iter(curve.values())))
+    made = table("relative L2 error after so many updates, mean over horizons", "forecaster", *updates)
     for name, found in curve.items():
-        table.add_row(name, *(f"{value:.4f}" for value in found.values()))
-    return table
+        made.add_row(name, *(f"{value:.4f}" for value in found.values()))
+    return made
 
 
 def objective_of(run: Mapping) -> str:
@@ -71,14 +69,12 @@ def info() -> None:
     from rdjepa.study.leaks import audit
 
     console.print(", ".join(f"{name} {version}" for name, version in software().items()))
-    table = Table(title="presets (parameters)", title_justify="left")
-    for heading in ("preset", "encoder", "predictor", "decoder", "trained in adaptation"):
-        table.add_column(heading, justify="left" if heading == "preset" else "right")
+    presets = table("presets (parameters)", "preset", "encoder", "predictor", "decoder", "trained in adaptation")
     for name in PRESETS:
         model = build(name)
         parts = [parameter_count(part) for part in (model.encoder, model.predictor, model.decoder)]
-        table.add_row(name, *(f"{n:,}" for n in parts), f"{parts[1] + parts[2]:,}")
-    console.print(table)
+        presets.add_row(name, *(f"{n:,}" for n in parts), f"{parts[1] + parts[2]:,}")
+    console.print(presets)
     for name, directory in checkpoint.shipped().items():
         _, record = checkpoint.read_config(name)
         run = record.pretraining

@@ -31,6 +31,14 @@ def progress(label: str) -> Iterator[Callable[..., None]]:
         yield update
 
 
+def table(title: str, *headings: str) -> Table:
+    """Return a table without rows, its title at the left: a column of names, and columns of numbers."""
+    made = Table(title=title, title_justify="left")
+    for heading in headings:
+        made.add_column(heading, justify="right" if made.columns else "left")
+    return made
+
+
 def error_text(value: float) -> str:
     """Return an error with four decimals, or with three digits and an exponent where those would hide or bury it."""
     return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e4 else f"{value:.2e}"
@@ -45,12 +53,9 @@ def error_table(title: str, summaries: dict[str, dict[str, dict[int, float]]], m
         metric: name of the metric.
     """
     horizons = sorted(next(iter(summaries.values()))[metric])
-    table = Table(title=title, title_justify="left")
-    table.add_column("forecaster")
-    for h in horizons:
-        table.add_column(f"h={h}", justify="right")
-    table.add_column("mean", justify="right", style="bold")
+    made = table(title, "forecaster", *(f"h={h}" for h in horizons))
+    made.add_column("mean", justify="right", style="bold")
     for name, metrics in summaries.items():
         values = [metrics[metric][h] for h in horizons]
-        table.add_row(name, *map(error_text, [*values, sum(values) / len(values)]))
-    return table
+        made.add_row(name, *map(error_text, [*values, sum(values) / len(values)]))
+    return made

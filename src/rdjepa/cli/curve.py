@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rdjepa.cli.console import console, error_text, progress
+from rdjepa.cli.console import console, error_text, progress, table
 from rdjepa.cli.options import (
     BASES,
     CURVE_DRAWS,
@@ -101,19 +101,15 @@ def learning_curve(
 
 def _table(curve: Any) -> Any:
     """Return a row per forecaster, a column per K: mean over draws and horizons, smallest to largest draw."""
-    from rich.table import Table
-
     from rdjepa.forecasters import registry
 
-    table = Table(title="relative L2 error, mean over h (smallest to largest draw)", title_justify="left")
-    table.add_column("forecaster")
-    for k in curve.counts:
-        table.add_column(f"K = {k}", justify="right")
+    counts = (f"K = {k}" for k in curve.counts)
+    made = table("relative L2 error, mean over h (smallest to largest draw)", "forecaster", *counts)
     for name in curve.names:
         found = [curve.summary(name, k) or curve.summary(name, 0) for k in curve.counts]
         short = registry.get(name).short if name in registry.names() else name
-        table.add_row(short, *map(_cell, found))
-    return table
+        made.add_row(short, *map(_cell, found))
+    return made
 
 
 def _cell(found: Any) -> str:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from rdjepa.cli.console import console, error_text
+from rdjepa.cli.console import console, error_text, table
 from rdjepa.errors import Note, warn
 
 if TYPE_CHECKING:
@@ -116,7 +116,6 @@ def say_growth(forecaster: "Forecaster", made: "np.ndarray", reference: "np.ndar
         newest: (H, W, C), the last given frame.
     """
     import numpy as np
-    from rich.table import Table
 
     from rdjepa.evaluation.growth import growth
 
@@ -126,13 +125,10 @@ def say_growth(forecaster: "Forecaster", made: "np.ndarray", reference: "np.ndar
     found = growth(made, reference, newest, np.array(forecaster.normalizer.mean))
     count = len(found.forecast)
     shown = sorted({frame for frame in SHOWN if frame < count} | {count})
-    table = Table(title="relative_l2 by frame", title_justify="left")
-    table.add_column("")
-    for frame in shown:
-        table.add_column(str(frame), justify="right")
+    by_frame = table("relative_l2 by frame", "", *map(str, shown))
     for name, errors in found._asdict().items():
-        table.add_row(name, *(error_text(errors[frame - 1]) for frame in shown))
-    console.print(table)
+        by_frame.add_row(name, *(error_text(errors[frame - 1]) for frame in shown))
+    console.print(by_frame)
     if found.skilful == count:
         console.print(f"better than persistence and climatology at all {count} frames that can be compared")
         return

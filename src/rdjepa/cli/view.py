@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from rdjepa.cli.console import console
-from rdjepa.cli.options import Axes, Boundary, Components, Field, Interval, Length, Resample, Spacing, reading_of
+from rdjepa.cli.options import Axes, Boundary, Components, Field, Force, Interval, Length, Resample, Spacing, reading_of
 from rdjepa.cli.outputs import refuse_overwriting
 from rdjepa.errors import ArgumentError
 from rdjepa.io.kinds import is_forecaster
@@ -26,7 +26,7 @@ def view(
     length: Length = None,
     boundary: Boundary = None,
     spacing: Spacing = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file in --out that another command made.")] = False,
+    force: Force = False,
 ) -> None:
     """Write one page for the browser that plays trajectories and their forecasts; it needs no network."""
     from rdjepa.adaptation.saving import load_forecaster

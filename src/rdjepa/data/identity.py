@@ -53,8 +53,12 @@ def identity(system: System) -> dict[str, Any]:
 
 def digest(system: System) -> str:
     """Return the SHA-256 of the identity in canonical JSON."""
-    text = json.dumps(identity(system), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashed(identity(system))
+
+
+def hashed(content: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of canonical JSON."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def fingerprint(system: System) -> str:

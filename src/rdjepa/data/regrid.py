@@ -103,14 +103,10 @@ def _between(fields: np.ndarray, old: tuple[int, int], new: tuple[int, int], wal
         return fields
     if new[0] == new[1] and not (old[0] % new[0] or old[1] % new[1]):
         return block_means(fields, new[0])
-    rows, columns = (_matrix(o, n, walls) for o, n in zip(old, new, strict=True))
+    rows, columns = (cell_means(o, n, walls) for o, n in zip(old, new, strict=True))
     kind = fields.dtype if fields.dtype.kind == "f" else np.dtype(np.float64)
     result = np.empty((*fields.shape[:-3], *new, fields.shape[-1]), dtype=kind)
     for index in np.ndindex(fields.shape[:-3]):  # a frame at a time, in float64
         for component in range(fields.shape[-1]):
             result[index][..., component] = rows @ fields[index][..., component].astype(np.float64) @ columns.T
     return result
-
-
-def _matrix(old: int, new: int, walls: bool) -> np.ndarray:
-    return cell_means(old, new, walls)

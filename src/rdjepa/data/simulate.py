@@ -46,22 +46,24 @@ def simulate(name: str | Path | System, seed: int = 0, regime: str = "id", split
     if split not in SPLITS:
         raise ArgumentError(f"expected a split, got {split!r}; known: {', '.join(SPLITS)}")
     seed = checked(seed, Index, "seed")
+    key = Key(system.name, split, regime, seed)
     rejected: list[str] = []
     for attempt in range(ATTEMPTS):
         p = system.draw(seed, regime, split, attempt)
         start = system.start(p, seed, regime, split, attempt)
         with np.errstate(all="ignore"):  # a draw that blows up is rejected
             fields = rollout(system, p, start.state)
-        reason = first_reason(system.screens, fields)
-        nearest = system.apart.nearest(system, p, fields) if system.apart and reason is None else None
-        if system.apart and nearest and nearest.distance < system.apart.least:
-            reason = f"distance {nearest.distance:.3g} to {nearest.name} below {system.apart.least:g}"
+        reason, nearest = first_reason(system.screens, fields), None
+        if system.apart and reason is None:
+            nearest = system.apart.nearest(system, p, fields)
+            if nearest.distance < system.apart.least:
+                reason = f"distance {nearest.distance:.3g} to {nearest.name} below {system.apart.least:g}"
         if reason is None:
             return Trajectory(
                 fields=fields,
                 times=system.numerics.times,
                 coefficients=p,
-                key=Key(system.name, split, regime, seed),
+                key=key,
                 attempt=attempt,
                 rejected=tuple(rejected),
                 initial_condition=start.family,
@@ -72,7 +74,6 @@ def simulate(name: str | Path | System, seed: int = 0, regime: str = "id", split
                 software={"rdjepa": __version__} | {name: version(name) for name in ("numpy", "scipy", "numba")},
             )
         rejected.append(reason)
-    key = Key(system.name, split, regime, seed)
     raise SimulationError(
         f"expected a trajectory of {key} to pass its screens, got {ATTEMPTS} rejections: "
         + "; ".join(f"{count} x {reason}" for reason, count in tally(rejected).items())

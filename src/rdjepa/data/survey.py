@@ -43,10 +43,10 @@ def inspect(source: Any, reading: Reading | None = None, grid: int | None = None
     reading = of_class(reading, Reading | None, "reading") or AS_FOUND
     # twice: how many frames there are decides which are looked at
     sizes = [(each.count, each.frames, each.frame_bytes) for each in recordings(source, reading)]
-    if not sum(count for count, _, _ in sizes):
+    total = sum(count for count, _, _ in sizes)
+    if not total:
         raise DataError(f"expected at least one trajectory, got none in {describe(source)}; give {KNOWN}")
     whole = sum(count * frames * size for count, frames, size in sizes)
-    total = sum(count for count, _, _ in sizes)
     looked = set(range(total) if whole <= BUDGET else np.linspace(0, total - 1, min(total, TRAJECTORIES)).astype(int))
     share = None if whole <= BUDGET else BUDGET // len(looked)
     found = _Found()
@@ -55,7 +55,7 @@ def inspect(source: Any, reading: Reading | None = None, grid: int | None = None
         components = _components(recording, reading)
         found.add(recording, reading, components)
         alike = len(components) == len(found.names)  # others have no place in the statistics
-        for index in range(recording.count) if looked and alike else ():
+        for index in range(recording.count) if alike else ():
             if number + index in looked:
                 content = sha256()
                 for start, stop in _spans(recording, share):

@@ -126,7 +126,7 @@ def save(model: RDJEPA, directory: Path, pretraining: dict, card: str) -> str:
     Returns:
         The fingerprint of the weights.
     """
-    tensors = _halves(model, _stored(pretraining))
+    tensors = _halves(model, _stored(_pretrained(pretraining)))
     fingerprint = save_tensors(directory / WEIGHTS, tensors, {"kind": "model"})
     record = Record(FORMAT, VERSION, model.name, fingerprint, model.config.to_dict(), pretraining)
     sealed.write(directory / CONFIG, asdict(record))
@@ -136,7 +136,7 @@ def save(model: RDJEPA, directory: Path, pretraining: dict, card: str) -> str:
 
 def untouched(model: RDJEPA) -> bool:
     """Return whether the pretrained networks still have exactly the weights that the fingerprint is of."""
-    halves, whole = _halves(model, _stored({"pretrained": model.pretrained})), model.state_dict()
+    halves, whole = _halves(model, _stored(model.pretrained)), model.state_dict()
     exact = all(torch.equal(half.to(whole[name]), whole[name]) for name, half in halves.items())
     return exact and digest(halves) == model.fingerprint
 
@@ -192,10 +192,11 @@ def load(source: str | Path) -> RDJEPA:
             model = RDJEPA(ModelConfig.from_dict(record.model), record.name)
     except ArgumentError as error:
         raise CheckpointError(f"{error}; the checkpoint is {directory}") from error
+    pretrained = _pretrained(record.pretraining)
     stored = sorted({name.split(".")[0] for name in tensors})
-    if stored != sorted(_stored(record.pretraining)):
+    if stored != sorted(_stored(pretrained)):
         raise CheckpointError(
-            f"expected the weights of {', '.join(_stored(record.pretraining))} in {directory}, got those of "
+            f"expected the weights of {', '.join(_stored(pretrained))} in {directory}, got those of "
             f"{', '.join(stored) or 'nothing'}; {_REMEDY}"
         )
     for part in stored:
@@ -205,7 +206,7 @@ def load(source: str | Path) -> RDJEPA:
         except RuntimeError as error:
             raise CheckpointError(f"expected the weights of its configuration, got others in {directory}") from error
     model.fingerprint = header["sha256"]
-    model.pretrained = _pretrained(record.pretraining)
+    model.pretrained = pretrained
     return model
 
 
@@ -220,6 +221,6 @@ def _pretrained(record: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(record.get("pretrained", ("encoder", "predictor")))
 
 
-def _stored(record: Mapping[str, Any]) -> tuple[str, ...]:
+def _stored(pretrained: Iterable[str]) -> tuple[str, ...]:
     """Return the networks whose weights are in a checkpoint: a decoder only where it was pretrained."""
-    return ("encoder", "predictor", *(["decoder"] if "decoder" in _pretrained(record) else []))
+    return ("encoder", "predictor", *(["decoder"] if "decoder" in pretrained else []))

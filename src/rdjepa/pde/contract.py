@@ -11,6 +11,7 @@ import numpy as np
 
 from rdjepa.errors import ArgumentError, RdjepaError
 from rdjepa.extensions import said
+from rdjepa.pde.integrators import integrator
 from rdjepa.pde.kinetics import check_kinetics
 from rdjepa.pde.rollout import block_mean
 from rdjepa.pde.sampling import stream
@@ -81,7 +82,7 @@ def _check_names(system: System) -> None:
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"expected kinetics as a function, got {system.kinetics!r}; define it with def") from error
     count = getattr(getattr(system.kinetics, "__code__", None), "co_argcount", len(arguments) + 2)
-    if count != len(arguments) + 2 or count < 2:
+    if count != len(arguments) + 2:
         raise ArgumentError(
             "expected kinetics with the arguments u, v and one for every coefficient by name, got another list; "
             "write no *, ** or keyword-only argument"
@@ -102,8 +103,6 @@ def _check_names(system: System) -> None:
 
 def _check_numerics(numerics: Numerics) -> None:
     """Check sizes, times and the combination of method, Laplacian and boundary."""
-    from rdjepa.pde.integrators import integrator
-
     for name in ("length", "dt", "first", "last", "origin"):
         value = getattr(numerics, name)
         if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):

@@ -36,6 +36,11 @@ class Grid:
         half = 0.5 * self.length
         return (x - center[0] + half) % self.length - half, (y - center[1] + half) % self.length - half
 
+    def rotated(self, center: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the displacements along `angle` (radians) and across it, each (H, W)."""
+        x, y = self.offsets(center)
+        return x * np.cos(angle) + y * np.sin(angle), y * np.cos(angle) - x * np.sin(angle)
+
     def distance(self, center: np.ndarray) -> np.ndarray:
         """Return the distance from `center` (x, y) to every point, (H, W)."""
         return np.hypot(*self.offsets(center))

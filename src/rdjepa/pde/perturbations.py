@@ -1,10 +1,13 @@
 """Relative perturbations of a homogeneous equilibrium, for equations whose patterns grow out of one."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from rdjepa.pde.grid import Grid
 from rdjepa.pde.random_fields import sinusoid, smooth_noise
 from rdjepa.pde.shapes import blob, oval, ring
+from rdjepa.pde.system import Coefficients
 
 
 def smooth(grid: Grid, rng: np.random.Generator) -> np.ndarray:
@@ -35,6 +38,23 @@ def applied(equilibrium: tuple[float, float], relative_u: np.ndarray, relative_v
     """Return the equilibrium times (1 + relative perturbation), kept above 5 % of the equilibrium, (2, H, W)."""
     factors = np.maximum(1 + np.stack([relative_u, relative_v]), 0.05)
     return np.array(equilibrium)[:, None, None] * factors
+
+
+def about(
+    equilibria: Callable[[Coefficients], tuple[tuple[float, float], ...]],
+    draw: Callable[[Grid, np.random.Generator], np.ndarray],
+) -> Callable[[Grid, Coefficients, np.random.Generator], np.ndarray]:
+    """Return what builds initial states (2, H, W): the first equilibrium with a perturbation of u and one of v.
+
+    Args:
+        equilibria: of the coefficients.
+        draw: draws a relative perturbation (H, W).
+    """
+
+    def build(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
+        return applied(equilibria(p)[0], draw(grid, rng), draw(grid, rng))
+
+    return build
 
 
 def _signed(rng: np.random.Generator, low: float, high: float) -> float:

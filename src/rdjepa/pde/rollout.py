@@ -1,5 +1,6 @@
 """Integration from an initial state to the saved frames."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -7,6 +8,8 @@ import numpy as np
 from rdjepa.pde.integrators import integrator
 from rdjepa.pde.stability import check_step
 from rdjepa.pde.system import Coefficients, System
+
+Run = Callable[[np.ndarray, float, int], np.ndarray]  # (state (2, H, W), dt, steps) -> state after the steps
 
 
 class Leg(NamedTuple):
@@ -35,6 +38,14 @@ def block_mean(field: np.ndarray, size: int) -> np.ndarray:
     return field.reshape(*field.shape[:-2], size, factor, size, factor).mean(axis=(-3, -1))
 
 
+def advancing(system: System, p: Coefficients) -> Run:
+    """Return what integrates a system at given coefficients."""
+    numerics = system.numerics
+    advance = integrator(numerics.method, numerics.laplacian, system.kinetics, numerics.boundary)
+    values, diffusivities = tuple(p[name] for name in system.kinetic_names), system.diffusivities(p)
+    return lambda state, dt, steps: advance(state, values, diffusivities, numerics.length, dt, steps)
+
+
 def rollout(system: System, p: Coefficients, state: np.ndarray) -> np.ndarray:
     """Integrate from `state` (2, H, W) at t = 0 and return the saved frames, (T, H, W, 2) float32.
 
@@ -43,11 +54,9 @@ def rollout(system: System, p: Coefficients, state: np.ndarray) -> np.ndarray:
     """
     numerics = system.numerics
     check_step(numerics, system.diffusivities(p))
-    advance = integrator(numerics.method, numerics.laplacian, system.kinetics, numerics.boundary)
-    coefficients = tuple(p[name] for name in system.kinetic_names)
-    diffusivities = system.diffusivities(p)
+    advance = advancing(system, p)
     frames = np.empty((numerics.frames, numerics.stored, numerics.stored, 2), dtype=np.float32)
     for frame, leg in zip(frames, legs(numerics.times, numerics.dt), strict=True):
-        state = advance(state, coefficients, diffusivities, numerics.length, leg.dt, leg.steps)
+        state = advance(state, leg.dt, leg.steps)
         frame[...] = np.moveaxis(block_mean(state, numerics.stored), 0, -1)
     return frames

@@ -4,6 +4,7 @@ The paper names the criteria (S1.4) and not their thresholds; the thresholds are
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -223,11 +224,11 @@ def first_reason(screens: tuple[Screen, ...], fields: np.ndarray) -> str | None:
 
 def tally(reasons: Iterable[str]) -> dict[str, int]:
     """Count reasons without their values, as "u outside its bounds", most frequent first."""
-    found: dict[str, int] = {}
+    found: Counter[str] = Counter()
     for reason in reasons:
         unmeasured = re.sub(r" in \[[^]]*\],", "", reason).split()
         kind = " ".join(word for word in unmeasured if not any(c.isdigit() for c in word))
         kind = kind or reason or "no reason given"
         kind += {"outside": " its bounds", "below": " its bound", "above": " its bound"}.get(kind.split()[-1], "")
-        found[kind] = found.get(kind, 0) + 1
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+        found[kind] += 1
+    return dict(found.most_common())

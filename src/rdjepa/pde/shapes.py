@@ -17,9 +17,7 @@ def blob(grid: Grid, center: np.ndarray, sigma: float) -> np.ndarray:
 
 def oval(grid: Grid, center: np.ndarray, sigmas: tuple[float, float], angle: float) -> np.ndarray:
     """Return a Gaussian of unit height with one standard deviation along `angle` (radians) and another across."""
-    x, y = grid.offsets(center)
-    along = x * np.cos(angle) + y * np.sin(angle)
-    across = y * np.cos(angle) - x * np.sin(angle)
+    along, across = grid.rotated(center, angle)
     return np.exp(-0.5 * ((along / sigmas[0]) ** 2 + (across / sigmas[1]) ** 2))
 
 

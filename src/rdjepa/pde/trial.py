@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -10,8 +9,7 @@ import numpy as np
 from scipy.ndimage import map_coordinates
 
 from rdjepa.checks import Few, Rate, checked
-from rdjepa.pde.integrators import integrator
-from rdjepa.pde.rollout import legs, rollout
+from rdjepa.pde.rollout import Run, advancing, legs, rollout
 from rdjepa.pde.screening import first_reason
 from rdjepa.pde.stability import diffusive_limit, fastest
 from rdjepa.pde.system import Numerics, System
@@ -68,9 +66,10 @@ def trial(system: System, draws: int = 3, budget: float = 10.0) -> Trial:
     numerics = system.numerics
     limit = min(diffusive_limit(numerics, fastest(system, regime)) for regime in system.regimes)
     steps = sum(leg.steps for leg in legs(numerics.times, numerics.dt))
-    run = _runner(system)
-    seconds = steps * _seconds_of_a_step(run, system)
-    until, half_step, double_grid = _compare(run, system, seconds, budget)
+    run = advancing(system, system.draw(0))
+    with np.errstate(all="ignore"):  # the first draw may blow up
+        seconds = steps * _seconds_of_a_step(run, system)
+        until, half_step, double_grid = _compare(run, system, seconds, budget)
     # Round robin over the regimes, so that each has its draws where the budget does not suffice for all.
     wanted = [(regime, seed) for seed in range(draws) for regime in system.regimes]
     drawn = [_draw(system, *each) for each in wanted[: int(budget / max(seconds, 1e-9))]]
@@ -125,22 +124,6 @@ def _draw(system: System, regime: str, seed: int) -> _Drawn:
             f"with {values} ({regime}, seed {seed}); lower dt, or narrow the ranges"
         )
     return _Drawn(float(np.abs(fields).max()), rejection=first_reason(system.screens, fields) or "")
-
-
-# (state (2, H, W), dt, steps) -> state after the steps, for the coefficients of the first draw
-Run = Callable[[np.ndarray, float, int], np.ndarray]
-
-
-def _runner(system: System) -> Run:
-    numerics, p = system.numerics, system.draw(0)
-    advance = integrator(numerics.method, numerics.laplacian, system.kinetics, numerics.boundary)
-    values = tuple(p[name] for name in system.kinetic_names)
-
-    def run(state: np.ndarray, dt: float, steps: int) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            return advance(state, values, system.diffusivities(p), numerics.length, dt, steps)
-
-    return run
 
 
 def _seconds_of_a_step(run: Run, system: System) -> float:

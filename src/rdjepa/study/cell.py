@@ -4,6 +4,7 @@ import hashlib
 import io
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -284,14 +285,13 @@ def compute(
         SPECTRA: _parquet([vars(row) for row in spectra.rows()]),
         EXAMPLE: _example(forecast, get(tests[0])),
     }
-    counts = pd.Series([key.regime for key in tests]).value_counts(sort=False).to_dict()
     record = {
         "id": identifier(content),
         "identity": content,
         **asdict(cell),
         "profile": profile.name,
         "updates": profile.adapt.steps if cell.trained else 0,
-        "test": counts,
+        "test": dict(Counter(key.regime for key in tests)),
         "support": [str(key) for key in cell.support()],
         "settings": content["settings"],
         "config": content["adapt"],

@@ -41,10 +41,8 @@ def settings(name: str, preset: str) -> dict[str, Any]:
 
 def rates(change: Change, preset: str) -> LearningRates:
     """Return the learning rates with which RD-JEPA is adapted after a change."""
-    usual, control = (
-        kind.rates_of.get(preset, kind.rates_of["paper"]) for kind in (RDJEPAForecaster, Scratch)
-    )  # fmt: skip
-    base = control if change.rates == "scratch" else usual
+    known = Scratch.rates_of if change.rates == "scratch" else RDJEPAForecaster.rates_of
+    base = known.get(preset, known["paper"])
     predictor = change.predictor * base.predictor
     return LearningRates(change.encoder * predictor, predictor, change.decoder * base.decoder)
 

@@ -1,7 +1,8 @@
 """The benchmark's dataset on disk: build it, describe it, and copy a small sample of it."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -92,13 +93,18 @@ def build_dataset(
         )
     manifest.claim(out, found.values())
     built = build(out, keys, sources=sources, workers=workers, scheduler=scheduler, progress=progress)
-    for name in found:
-        if store.keys(out, name, "pool"):
-            store.write_stats(Path(out) / name)
-            if protocol.role(name) != "family":  # nothing is adapted to a family
-                write_support(out, name)
-    manifest.write(out)
+    _describe(out, found)
     return built
+
+
+def _describe(data: Path | str, names: Iterable[str]) -> None:
+    """Write field statistics and support sets of the systems with a pool, and the manifest."""
+    for name in names:
+        if store.keys(data, name, "pool"):
+            store.write_stats(Path(data) / name)
+            if protocol.role(name) != "family":  # nothing is adapted to a family
+                write_support(data, name)
+    manifest.write(data)
 
 
 def _keys(system: System, splits: Sequence[str], scale: float, count: int | None) -> list[Key]:
@@ -140,11 +146,7 @@ def sample(data: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
     write_bytes(Path(out) / manifest.RECIPE, (Path(data) / manifest.RECIPE).read_bytes())
     for key in chosen:
         store.write(out, store.get(data, key))
-    for name in dict.fromkeys(key.system for key in chosen if key.split == "pool"):
-        store.write_stats(Path(out) / name)
-        if protocol.role(name) != "family":
-            write_support(out, name)
-    manifest.write(out)
+    _describe(out, dict.fromkeys(key.system for key in chosen))
     return chosen
 
 
@@ -186,16 +188,9 @@ def write_cards(data: Path | str, names: Sequence[str] | None = None, progress: 
 
 def summarize(data: Path | str, system: System, entries: Mapping[Key, manifest.Entry]) -> data_card.Summary:
     """Count and measure the stored trajectories of one system."""
-    counts: dict[str, int] = {}
-    draws: dict[str, int] = {}
-    families: dict[str, int] = {}
     parts: dict[str, list[Key]] = {}
-    for key, entry in entries.items():
-        part = f"{key.split}/{key.regime}"
-        counts[part] = counts.get(part, 0) + 1
-        draws[part] = draws.get(part, 0) + 1 + len(entry.rejected)
-        families[entry.initial_condition] = families.get(entry.initial_condition, 0) + 1
-        parts.setdefault(part, []).append(key)
+    for key in entries:
+        parts.setdefault(f"{key.split}/{key.regime}", []).append(key)
     errors, sampled = {}, {}
     for part, keys in parts.items():
         some = store.Stored(tuple(store.path_of(data, key) for key in keys[:PERSISTENCE_SAMPLE]))
@@ -205,10 +200,10 @@ def summarize(data: Path | str, system: System, entries: Mapping[Key, manifest.E
     support = Path(data) / system.name / SUPPORT
     orders = sealed.read(support, Support, "build the data again") if support.is_file() else Support(0, {}, ())
     return data_card.Summary(
-        counts=counts,
-        draws=draws,
+        counts={part: len(keys) for part, keys in parts.items()},
+        draws={part: sum(1 + len(entries[key].rejected) for key in keys) for part, keys in parts.items()},
         reasons=manifest.reasons(entries.values()),
-        families=families,
+        families=dict(Counter(entry.initial_condition for entry in entries.values())),
         persistence=errors,
         sampled=sampled,
         seconds=_seconds(system, first),

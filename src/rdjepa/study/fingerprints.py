@@ -1,13 +1,11 @@
 """What cells and pretrainings are identified by: fingerprints of checkpoints, of data and of a user's code."""
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 from rdjepa import systems
-from rdjepa.data.identity import digest
+from rdjepa.data.identity import digest, hashed
 from rdjepa.errors import StudyError
 from rdjepa.io import checkpoint
 from rdjepa.io.provenance import source_of
@@ -17,7 +15,7 @@ from rdjepa.study.profiles import Profile
 
 def identifier(content: Mapping[str, Any]) -> str:
     """Return the first 16 hexadecimal digits of the SHA-256 of canonical JSON."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
+    return hashed(content)[:16]
 
 
 def but_precision(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -204,8 +204,9 @@ class Supply:
 
     def dataset_of(self, pretraining: Pretraining) -> Path:
         """Return the directory that a pretraining reads: the given data set if it has all that is needed, or an own."""
-        given = self.data is not None and not Acquirer(self.data).lacks(pretraining.reads())
-        return self.data if given and self.data else self._own
+        if self.data is None or Acquirer(self.data).lacks(pretraining.reads()):
+            return self._own
+        return self.data
 
     @property
     def _own(self) -> Path:

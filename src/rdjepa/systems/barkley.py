@@ -42,9 +42,7 @@ def broken_wave(
     """
     middle = grid.origin + 0.5 * grid.length
     center = middle + grid.length * rng.uniform(-0.15, 0.15, size=2)
-    x, y = grid.offsets(center)
-    angle = rng.uniform(0, 2 * np.pi)
-    ahead, aside = x * np.cos(angle) + y * np.sin(angle), y * np.cos(angle) - x * np.sin(angle)
+    ahead, aside = grid.rotated(center, rng.uniform(0, 2 * np.pi))
     width, length, edge = rng.uniform(6, 14), rng.uniform(15, 30), rng.uniform(1, 3)
     inside = disk(grid, center, rng.uniform(*radius) * grid.length, edge)
     excited = step(ahead, edge) * step(width - ahead, edge) * step(aside, edge)

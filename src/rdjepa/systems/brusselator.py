@@ -12,10 +12,7 @@ are smooth and trajectories in which that lattice-scale pattern has grown are sc
 
 from typing import Any
 
-import numpy as np
-
 from rdjepa.pde import perturbations, screening
-from rdjepa.pde.grid import Grid
 from rdjepa.pde.sampling import Box
 from rdjepa.pde.system import Coefficient, Coefficients, InitialCondition, Numerics, Regime, System
 
@@ -30,22 +27,13 @@ def equilibria(p: Coefficients) -> tuple[tuple[float, float], ...]:
     return ((p["A"], p["B"] / p["A"]),)
 
 
-def _smooth(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
-    return perturbations.applied(equilibria(p)[0], perturbations.smooth(grid, rng), perturbations.smooth(grid, rng))
-
-
-def _rings_or_ovals(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
-    return perturbations.applied(
-        equilibria(p)[0], perturbations.rings_or_ovals(grid, rng), perturbations.rings_or_ovals(grid, rng)
-    )
-
-
 def _box(A: tuple[float, float], B: tuple[float, float], rho: tuple[float, float]) -> Box:
     return Box({"D_u": (1e-4, 3e-4), "D_v": (5e-4, 1.2e-3), "rho": rho, "A": A, "B": B})
 
 
 _BOXES = (_box((0.7, 1.1), (2.0, 2.6), (8.0, 12.0)),)
-_INITIAL = (InitialCondition("smooth", _smooth),)
+_INITIAL = (InitialCondition("smooth", perturbations.about(equilibria, perturbations.smooth)),)
+_OTHERS = (InitialCondition("rings or ovals", perturbations.about(equilibria, perturbations.rings_or_ovals)),)
 
 SYSTEM = System(
     name="brusselator",
@@ -63,7 +51,7 @@ SYSTEM = System(
     regimes={
         "id": Regime(_BOXES, _INITIAL),
         "coeff-ood": Regime((_box((1.1, 1.2), (2.6, 2.8), (12.0, 13.0)),), _INITIAL),
-        "ic-ood": Regime(_BOXES, (InitialCondition("rings or ovals", _rings_or_ovals),)),
+        "ic-ood": Regime(_BOXES, _OTHERS),
     },
     numerics=Numerics(length=2.0, origin=-1.0, dt=1e-3, first=2.0, last=4.0),
     screens=(

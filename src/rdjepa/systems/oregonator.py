@@ -57,9 +57,7 @@ def _rings(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
 
 
 def _broken_front(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
-    x, y = grid.offsets(grid.random_point(rng))
-    angle = rng.uniform(0, 2 * np.pi)
-    ahead, aside = x * np.cos(angle) + y * np.sin(angle), y * np.cos(angle) - x * np.sin(angle)
+    ahead, aside = grid.rotated(grid.random_point(rng), rng.uniform(0, 2 * np.pi))
     width, length = rng.uniform(0.05, 0.10), rng.uniform(0.4, 0.7)
     beside = step(aside + length, 0.04) * step(length - aside, 0.04)
     front = np.exp(-0.5 * (ahead / width) ** 2) * beside * step(aside, 0.04)

@@ -11,10 +11,7 @@ the paper prescribes.
 
 from typing import Any
 
-import numpy as np
-
 from rdjepa.pde import perturbations, screening
-from rdjepa.pde.grid import Grid
 from rdjepa.pde.sampling import Box
 from rdjepa.pde.system import Coefficient, Coefficients, InitialCondition, Numerics, Regime, System
 
@@ -30,22 +27,13 @@ def equilibria(p: Coefficients) -> tuple[tuple[float, float], ...]:
     return ((total, p["b"] / total**2),)
 
 
-def _smooth(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
-    return perturbations.applied(equilibria(p)[0], perturbations.smooth(grid, rng), perturbations.smooth(grid, rng))
-
-
-def _rings_or_ovals(grid: Grid, p: Coefficients, rng: np.random.Generator) -> np.ndarray:
-    return perturbations.applied(
-        equilibria(p)[0], perturbations.rings_or_ovals(grid, rng), perturbations.rings_or_ovals(grid, rng)
-    )
-
-
 def _box(a: tuple[float, float], rho: tuple[float, float]) -> Box:
     return Box({"D_u": (1e-4, 3e-4), "D_v": (5e-4, 1.2e-3), "rho": rho, "a": a, "b": (0.84, 0.88)})
 
 
 _BOXES = (_box((0.03, 0.06), (8.0, 12.0)),)
-_INITIAL = (InitialCondition("smooth", _smooth),)
+_INITIAL = (InitialCondition("smooth", perturbations.about(equilibria, perturbations.smooth)),)
+_OTHERS = (InitialCondition("rings or ovals", perturbations.about(equilibria, perturbations.rings_or_ovals)),)
 
 SYSTEM = System(
     name="schnakenberg",
@@ -65,7 +53,7 @@ SYSTEM = System(
         "coeff-ood": Regime(
             tuple(_box(a, rho) for a in ((0.02, 0.03), (0.06, 0.07)) for rho in ((7.0, 8.0), (12.0, 13.0))), _INITIAL
         ),
-        "ic-ood": Regime(_BOXES, (InitialCondition("rings or ovals", _rings_or_ovals),)),
+        "ic-ood": Regime(_BOXES, _OTHERS),
     },
     numerics=Numerics(length=2.0, origin=-1.0, dt=1e-3, first=2.0, last=4.0),
     screens=(

@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from rdjepa.io.atomic import write_bytes
@@ -22,10 +20,6 @@ SIZE = 1.6  # inches of a frame
 
 class Drawing(Figure):
     """A figure that is not registered with pyplot, and that a notebook shows as PNG."""
-
-    def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **settings)
-        FigureCanvasAgg(self)
 
     def _repr_png_(self) -> bytes:
         stream = io.BytesIO()

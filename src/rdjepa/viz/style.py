@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib import rc_context
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator
 
@@ -50,9 +49,7 @@ def new_figure(**settings: Any) -> Figure:
     Args:
         settings: as `matplotlib.figure.Figure` takes them.
     """
-    figure = Figure(**settings)
-    FigureCanvasAgg(figure)
-    return figure
+    return Figure(**settings)
 
 
 def logarithmic(axis: Any) -> None:

@@ -394,6 +394,16 @@ def test_objects_beside_the_fields_are_left_alone(tmp_path):
     assert np.array_equal(found.fields, FIELDS)
 
 
+def test_values_of_another_file_are_not_read(tmp_path):
+    hdf5(tmp_path / "other.h5", fields=np.ascontiguousarray(FIELDS.T))
+    with h5py.File(tmp_path / "a.mat", "w", userblock_size=512) as file:
+        file["fields"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "fields")
+    with (tmp_path / "a.mat").open("r+b") as file:
+        file.write(b"MATLAB 7.3 MAT-file".ljust(512))
+    with pytest.raises(RdjepaError, match="got those of another file"):
+        load(tmp_path / "a.mat")
+
+
 def test_what_was_never_written_or_is_said_in_words_beside_the_fields_is_left_alone(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["fields"] = FIELDS

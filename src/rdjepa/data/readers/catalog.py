@@ -57,25 +57,8 @@ def recording(
     lines = [name for name in arrays if len(arrays[name].shape) in (1, 2) and name not in names]
     beside = {name: partial(accept, name, arrays[name]) for name in lines}
     folder = names[0].rpartition("/")[0]
-    known: dict[str, Any] = {"length": None, "times": None, "remarks": ()}
-    for name in TIMES:
-        line = _beside(beside, folder, name)
-        if line is None:
-            continue
-        if line.shape[-1:] == (found.frames,) or name == TIMES[0]:
-            if np.dtype(line.dtype).kind in "fiumM":
-                known["times"] = in_seconds(np.asarray(line[...])).astype(np.float64)
-            elif reading.interval is None:
-                raise DataError(
-                    f"expected times that are real numbers or dates, got {line.dtype} in {place}; leave {name} out, or "
-                    "give --interval (interval=)"
-                )
-            break
-        if reading.interval is None:
-            known["remarks"] += (
-                f"{name} of shape {tuple(line.shape)} in {place} is left out, as it is not one for each of "
-                f"{found.frames} frames; --interval (interval=) says their distance",
-            )
+    times, remarks = _times(beside, folder, found, reading)
+    known: dict[str, Any] = {"length": None, "times": times, "remarks": remarks}
     line = _beside(beside, folder, "x")
     if line is not None and np.dtype(line.dtype).kind in "fiu":
         known["length"] = domain_length(line[...], found.grid[1])
@@ -86,6 +69,36 @@ def recording(
     known["names"] = distinct if len(names) > 1 or found.components == 1 else ()
     known["forecast"] = FORECAST in names and CONTEXT in arrays
     return Recording(found.kind, place, chosen, found.axes, found.origin, **known)
+
+
+def _times(
+    beside: Beside, folder: str, found: Recording, reading: Reading
+) -> tuple[np.ndarray | None, tuple[str, ...]]:
+    """Return the times of the frames, None where no array has them, and a sentence for each that does not fit.
+
+    Raises:
+        DataError: they are no numbers, and the user does not say the distance of frames.
+    """
+    remarks: tuple[str, ...] = ()
+    for name in TIMES:
+        line = _beside(beside, folder, name)
+        if line is None:
+            continue
+        if line.shape[-1:] == (found.frames,) or name == TIMES[0]:
+            if np.dtype(line.dtype).kind in "fiumM":
+                return in_seconds(np.asarray(line[...])).astype(np.float64), remarks
+            if reading.interval is not None:
+                return None, remarks
+            raise DataError(
+                f"expected times that are real numbers or dates, got {line.dtype} in {found.place}; leave {name} out, "
+                "or give --interval (interval=)"
+            )
+        if reading.interval is None:
+            remarks += (
+                f"{name} of shape {tuple(line.shape)} in {found.place} is left out, as it is not one for each of "
+                f"{found.frames} frames; --interval (interval=) says their distance",
+            )
+    return None, remarks
 
 
 def in_seconds(values: np.ndarray) -> np.ndarray:

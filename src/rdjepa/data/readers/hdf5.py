@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from rdjepa.data.borders import UNKNOWN
 from rdjepa.data.readers import catalog
 from rdjepa.data.readers.packed import unpacked
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Lazy, Recording, cell_sides, damaged, domain_length, require_even
+from rdjepa.data.readers.recording import Lazy, Recording, cell_sides, domain_length, intact, require_even
 from rdjepa.data.readers.sizes import require_held
-from rdjepa.errors import DataError, Note, RdjepaError, warn
+from rdjepa.errors import DataError, Note, warn
 from rdjepa.io import sealed
 
 HDF5_START = b"\x89HDF\r\n\x1a\n"
@@ -39,18 +40,13 @@ class Layout:
 
 def read(path: Path, reading: Reading) -> Iterator[Recording]:
     """Read an HDF5 file in the first layout that fits; by its arrays when the user names a field."""
-    try:
-        with h5py.File(path, "r") as file:
-            ours = LAYOUTS[0].fits(file)
-            known = [layout for layout in LAYOUTS if layout.fits(file) and (reading.field is None or ours)]
-            if known:
-                yield from known[0].read(path, file, reading)
-            else:
-                yield catalog.recording("HDF5 file", str(path), _arrays(file), reading, accept=_accepted)
-    except RdjepaError:
-        raise
-    except DAMAGED as error:
-        raise damaged("HDF5 file", str(path), error) from error
+    with intact("HDF5 file", str(path)), h5py.File(path, "r") as file:
+        ours = LAYOUTS[0].fits(file)
+        known = [layout for layout in LAYOUTS if layout.fits(file) and (reading.field is None or ours)]
+        if known:
+            yield from known[0].read(path, file, reading)
+        else:
+            yield catalog.recording("HDF5 file", str(path), _arrays(file), reading, accept=partial(_accepted, path))
 
 
 def _arrays(file: h5py.File) -> dict[str, h5py.Dataset]:
@@ -65,24 +61,23 @@ def _arrays(file: h5py.File) -> dict[str, h5py.Dataset]:
     return found
 
 
-def _accepted(name: str, array: Any) -> Lazy:
-    return unpacked(held(array), array.attrs, f"{array.file.filename}:{name}")
+def _accepted(path: Path, name: str, array: Any) -> Lazy:
+    return unpacked(held(array, path), array.attrs, f"{path}:{name}")
 
 
-def held(array: h5py.Dataset, source: h5py.File | None = None, entries: int | None = None) -> h5py.Dataset:
-    """Return a dataset whose values are all in its file, and that file the one that was opened, if it is given.
+def held(array: h5py.Dataset, path: Path, entries: int | None = None) -> h5py.Dataset:
+    """Return a dataset whose values are all in the file that was opened.
 
     Args:
         array: the dataset.
-        source: the file that was opened.
+        path: the file that was opened.
         entries: how many along the first axis were written, where the file says so; all when None.
 
     Raises:
         DataError: it declares more than was written, or takes values from another file.
     """
-    place = f"{array.file.filename}:{array.name}"
-    if array.external or array.is_virtual or (source is not None and array.file.filename != source.filename):
-        raise DataError(f"expected values in the file itself, got those of another file at {place}; copy them")
+    well.require_own(array, path)
+    place = f"{path}:{array.name}"
     if array.chunks is None:
         require_held(int(array.size) * array.dtype.itemsize, array.id.get_storage_size(), place)
     elif array.size:
@@ -121,7 +116,7 @@ def _read_the_well(path: Path, file: h5py.File, reading: Reading) -> Iterator[Re
             f"expected two scalar fields and no others, got {listed} in {path}; choose two scalar ones with "
             "--components A,B (components=)"
         )
-    fields = [held(group[name], file) for name in names]
+    fields = [held(group[name], path) for name in names]
     if any(field.ndim != 4 for field in fields):
         shapes = ", ".join(str(field.shape) for field in fields)
         raise DataError(f"expected scalar fields (B, T, X, Y), got {shapes} in {path}; repeat the constant axes")
@@ -214,7 +209,7 @@ def _read_pdebench(path: Path, file: h5py.File, reading: Reading) -> Iterator[Re
         )
     for name in names:
         group = file[name]
-        data = held(group["data"], file)
+        data = held(group["data"], path)
         times, line = group.get("grid/t"), group.get("grid/x")
         yield Recording.of(
             "PDEBench file",
@@ -232,7 +227,7 @@ def _read_py_pde(path: Path, file: h5py.File, reading: Reading) -> Iterator[Reco
     """Read a FileStorage of py-pde: `data` (t, [field,] x, y) and `times`, of which the first may be written only."""
     said = _json(path, file.attrs.get("data_length", "null"), Index | None)
     written = len(file["data"]) if said is None else min(said, len(file["data"]))
-    data = _First(held(file["data"], file, written), written)
+    data = _First(held(file["data"], path, written), written)
     about = _json(path, file.attrs["field_attributes"], dict[str, Any])
     given = _json(path, about.get("fields", "[]"), list[Any])
     parts = [_json(path, each, dict[str, Any]) if isinstance(each, str) else each for each in given] or [about]

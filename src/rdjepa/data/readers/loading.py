@@ -89,18 +89,15 @@ class _Notes:
     def say(self, sentence: str) -> None:
         self.said[sentence] = None
 
-    def sentences(self) -> Iterator[str]:
-        yield from self.said
-        for method, losses in self.losses.items():
-            error = float(np.sqrt(np.mean(np.square(losses))))
-            yield f"fields are {method}; going there and back changes them by {error:.2g} of their variation"
-
     def give(self) -> None:
         """Warn of the doubts, and note the rest."""
         for sentence in self.doubts:
             warn(sentence)
-        for sentence in self.sentences():
+        for sentence in self.said:
             warn(sentence, Note)
+        for method, losses in self.losses.items():
+            error = float(np.sqrt(np.mean(np.square(losses))))
+            warn(f"fields are {method}; going there and back changes them by {error:.2g} of their variation", Note)
 
 
 def _trajectories(

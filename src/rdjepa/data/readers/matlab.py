@@ -1,6 +1,7 @@
 """MATLAB files: version 5 through SciPy, version 7.3, which is HDF5, through h5py."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,12 @@ import numpy as np
 from rdjepa.data.readers import catalog
 from rdjepa.data.readers.hdf5 import held
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Recording, damaged
-from rdjepa.data.readers.sizes import DENSEST, require_held, require_memory
-from rdjepa.errors import DataError, RdjepaError
+from rdjepa.data.readers.recording import Deferred, Recording, intact
+from rdjepa.data.readers.sizes import DENSEST, require_held
+from rdjepa.errors import DataError
 
 MATLAB_5, MATLAB_7_3 = b"MATLAB 5", b"MATLAB 7"
-BYTES = {"double": 8, "int64": 8, "uint64": 8, "single": 4, "int32": 4, "uint32": 4, "int16": 2, "uint16": 2}
-BYTES |= {"int8": 1, "uint8": 1}
+NUMBERS = ("double", "single", "int64", "uint64", "int32", "uint32", "int16", "uint16", "int8", "uint8")
 
 
 def read_5(path: Path, reading: Reading) -> Iterator[Recording]:
@@ -24,62 +24,44 @@ def read_5(path: Path, reading: Reading) -> Iterator[Recording]:
     from scipy import io
     from scipy.io.matlab import MatReadError
 
-    try:
-        arrays: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
+    with intact("MATLAB file", str(path), MatReadError):
         for name, shape, kind in io.whosmat(path):
-            if kind in BYTES:
+            if kind in NUMBERS:
                 declared = int(np.prod(shape, dtype=object))  # a number takes a byte at least, however it is stored
                 require_held(declared, path.stat().st_size, str(path), DENSEST)
-                arrays[name] = _Variable(path, name, shape, kind)
+                shape = _line(shape)
+                arrays[name] = Deferred(shape, kind, str(path), partial(_variable, path, name, shape))
         yield catalog.recording("MATLAB file", str(path), arrays, reading)
-    except RdjepaError:
-        raise
-    except (*DAMAGED, MatReadError) as error:
-        raise damaged("MATLAB file", str(path), error) from error
 
 
 def read_7_3(path: Path, reading: Reading) -> Iterator[Recording]:
     """Read a file of version 7.3, piece by piece; it holds every array with its axes reversed."""
-    try:
-        with h5py.File(path, "r") as file:
-            arrays = {
-                name: _Reversed(item)
-                for name, item in file.items()
-                if isinstance(item, h5py.Dataset) and item.shape and "MATLAB_empty" not in item.attrs
-            }
-            yield catalog.recording("MATLAB file", str(path), arrays, reading, accept=_accepted)
-    except RdjepaError:
-        raise
-    except DAMAGED as error:
-        raise damaged("MATLAB file", str(path), error) from error
+    with intact("MATLAB file", str(path)), h5py.File(path, "r") as file:
+        arrays = {
+            name: _Reversed(item)
+            for name, item in file.items()
+            if isinstance(item, h5py.Dataset) and item.shape and "MATLAB_empty" not in item.attrs
+        }
+        yield catalog.recording("MATLAB file", str(path), arrays, reading, accept=partial(_accepted, path))
 
 
-def _accepted(_: str, array: Any) -> "_Reversed":
-    held(array.dataset)
+def _accepted(path: Path, _: str, array: Any) -> "_Reversed":
+    held(array.dataset, path)
     return array
 
 
-class _Variable:
-    """A variable of a file of version 5, read when it is first indexed; a row or column is a line."""
+def _variable(path: Path, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Read a variable of a file of version 5, which has a shape."""
+    from scipy import io
 
-    def __init__(self, path: Path, name: str, shape: tuple[int, ...], kind: str) -> None:
-        self.path, self.name, self.kind = path, name, kind
-        self.shape = _line(shape)
-        self.dtype = np.dtype(kind)
-        self._content: np.ndarray | None = None
-
-    def __getitem__(self, index: Any) -> np.ndarray:
-        if self._content is None:
-            from scipy import io
-
-            require_memory(int(np.prod(self.shape, dtype=object)) * BYTES[self.kind], str(self.path))
-            self._content = io.loadmat(self.path, variable_names=[self.name])[self.name].reshape(self.shape)
-            if self._content.dtype.kind == "c":
-                raise DataError(
-                    f"expected fields of a floating dtype, got {self._content.dtype} in {self.path}; "
-                    "give real and imaginary part as the two components"
-                )
-        return self._content[index]
+    content = io.loadmat(path, variable_names=[name])[name].reshape(shape)
+    if content.dtype.kind == "c":
+        raise DataError(
+            f"expected fields of a floating dtype, got {content.dtype} in {path}; "
+            "give real and imaginary part as the two components"
+        )
+    return content
 
 
 class _Reversed:

@@ -12,8 +12,7 @@ from rdjepa.data.borders import WALLS
 from rdjepa.data.readers import catalog
 from rdjepa.data.readers.extras import needed
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Recording, damaged
-from rdjepa.errors import RdjepaError
+from rdjepa.data.readers.recording import DAMAGED, Recording, intact
 from rdjepa.pde.boundary import Kind
 
 BOUNDARIES = (*get_args(Kind), WALLS)
@@ -58,13 +57,8 @@ def read_netcdf(path: Path, reading: Reading) -> Iterator[Recording]:
     if not classic:
         needed("h5netcdf", str(path))
     options = {"engine": "scipy" if classic else "h5netcdf", "decode_times": False, "cache": False}
-    try:
-        with xarray.open_dataset(path, **options) as source:
-            yield from read_object(source, reading, "NetCDF file", str(path))
-    except RdjepaError:
-        raise
-    except DAMAGED as error:
-        raise damaged("NetCDF file", str(path), error) from error
+    with intact("NetCDF file", str(path)), xarray.open_dataset(path, **options) as source:
+        yield from read_object(source, reading, "NetCDF file", str(path))
 
 
 class _Values:

@@ -2,6 +2,7 @@
 
 import zipfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 from rdjepa.data.fields import array_of
 from rdjepa.data.readers import catalog
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Recording, unnamed
-from rdjepa.data.readers.sizes import DENSEST, require_held, require_memory
+from rdjepa.data.readers.recording import DAMAGED, Deferred, Recording, unnamed
+from rdjepa.data.readers.sizes import DENSEST, require_held
 from rdjepa.errors import DataError, first_line
 
 NPY_START = b"\x93NUMPY"
@@ -62,24 +63,6 @@ class _Mapped:
         return np.load(self.path, mmap_mode="r", allow_pickle=False)
 
 
-class _Member:
-    """An array of an archive that is read when it is first indexed."""
-
-    def __init__(self, path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
-        self.path, self.name, self.shape, self.dtype = path, name, shape, dtype
-        self._content: np.ndarray | None = None
-
-    def __getitem__(self, index: Any) -> np.ndarray:
-        if self._content is None:
-            require_memory(int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize, str(self.path))
-            try:
-                with np.load(self.path, allow_pickle=False) as archive:
-                    self._content = archive[self.name]
-            except DAMAGED as error:
-                raise _unreadable(self.path, error) from error
-        return self._content[index]
-
-
 def _members(path: Path) -> dict[str, Any]:
     """Return the arrays of an archive by name, from their headers alone.
 
@@ -99,8 +82,18 @@ def _members(path: Path) -> dict[str, Any]:
             compressed = entry.compress_type != zipfile.ZIP_STORED
             if not dtype.hasobject:  # objects are refused where they are chosen, and never unpickled
                 require_held(declared, entry.compress_size, str(path), DENSEST if compressed else 1)
-            found[entry.filename.removesuffix(".npy")] = _Member(path, entry.filename, shape, dtype)
+            found[entry.filename.removesuffix(".npy")] = Deferred(
+                shape, dtype, str(path), partial(_member, path, entry.filename)
+            )
     return found
+
+
+def _member(path: Path, name: str) -> np.ndarray:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return archive[name]
+    except DAMAGED as error:
+        raise _unreadable(path, error) from error
 
 
 def _unreadable(path: Path, error: Exception) -> DataError:

@@ -47,7 +47,7 @@ class Pictures:
         frames = np.asarray(self.frames, dtype=object)[index[0]]
         files = groupby(frames, key=itemgetter(0))
         pictures = [self._same(path, each) for path, own in files for each in _open(path, [page for _, page in own])]
-        return np.stack(pictures)[(slice(None), *index[1:])] if pictures else np.empty((0, *self.shape[1:]), self.dtype)
+        return np.stack(pictures)[(slice(None), *index[1:])]
 
     def _same(self, path: Path, picture: np.ndarray) -> np.ndarray:
         if picture.shape != self.shape[1:] or picture.dtype != self.dtype:

@@ -4,6 +4,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from tokenize import TokenError
 from typing import Any, Protocol
@@ -44,6 +45,22 @@ class Lazy(Protocol):
 
     def __getitem__(self, index: Any) -> Any:
         """Read the part at a tuple of integers and slices."""
+
+
+class Deferred:
+    """An array that is loaded whole when it is first indexed."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, place: str, load: Callable[[], np.ndarray]) -> None:
+        self.shape, self.dtype = shape, np.dtype(dtype)
+        self._place, self._load = place, load
+        self._content: np.ndarray | None = None
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        """Read the part at an index."""
+        if self._content is None:
+            require_memory(int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize, self._place)
+            self._content = self._load()
+        return self._content[index]
 
 
 @dataclass(frozen=True)
@@ -163,12 +180,8 @@ class Recording:
         """
         require_memory((stop - start) * self.frame_bytes, self.place)
         chosen = [self.arrays[each] for each in components] if len(self.arrays) > 1 else self.arrays
-        try:
+        with intact(self.kind, self.place):
             parts = [self._part(array, index, start, stop) for array in chosen]
-        except RdjepaError:
-            raise
-        except DAMAGED as error:
-            raise damaged(self.kind, self.place, error) from error
         if len(parts) > 1:
             return np.concatenate(parts, axis=-1)
         every = len(self.arrays) > 1 or tuple(components) == tuple(range(self.components))
@@ -210,6 +223,26 @@ def unnamed(reading: Reading, kind: str) -> tuple[str, ...]:
     return (f"--field (field=) chooses among named arrays, and has no effect on a source without ({kind})",)
 
 
+@contextmanager
+def intact(kind: str, place: str, *more: type[Exception]) -> Iterator[None]:
+    """Turn what libraries raise on a source that cannot be read into one sentence.
+
+    Args:
+        kind: of the source, in words.
+        place: where it is.
+        more: what its library raises besides.
+
+    Raises:
+        DataError: one of these was raised; deliberate errors stay as they are.
+    """
+    try:
+        yield
+    except RdjepaError:
+        raise
+    except (*DAMAGED, *more) as error:
+        raise damaged(kind, place, error) from error
+
+
 def damaged(kind: str, place: str, error: Exception) -> DataError:
     """Return the error of a source that cannot be read."""
     if isinstance(error, BlockingIOError):
@@ -224,7 +257,7 @@ def damaged(kind: str, place: str, error: Exception) -> DataError:
 
 def _require_numbers(dtype: Any, place: str) -> None:
     """Refuse objects, texts, truth values and complex numbers; objects could only be unpickled, which is never done."""
-    kind = np.dtype(dtype).kind if not isinstance(dtype, np.dtype) else dtype.kind
+    kind = np.dtype(dtype).kind
     if kind not in "fiu":
         advice = {
             "c": "give real and imaginary part as the two components",

@@ -15,8 +15,8 @@ from rdjepa.data.readers import catalog
 from rdjepa.data.readers.extras import needed
 from rdjepa.data.readers.packed import MISSING, unpacked
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Lazy, Recording, damaged
-from rdjepa.errors import DataError, Note, RdjepaError, warn
+from rdjepa.data.readers.recording import DAMAGED, Lazy, Recording, intact
+from rdjepa.errors import DataError, Note, warn
 
 METADATA = ("zarr.json", ".zgroup", ".zarray")
 DIMENSIONS = "_ARRAY_DIMENSIONS"  # the attribute in which xarray names the axes of version 2
@@ -39,22 +39,14 @@ def is_store(path: Path) -> bool:
 def read(path: Path, reading: Reading) -> Iterator[Recording]:
     """Read a store, piece by piece; dimensions are those that it names, of xarray or of version 3."""
     zarr = needed("zarr", str(path))
-    store = None
-    try:
-        store = zarr.storage.LocalStore(path, read_only=True) if path.is_dir() else zarr.storage.ZipStore(path)
+    kind = partial(zarr.storage.LocalStore, read_only=True) if path.is_dir() else zarr.storage.ZipStore
+    with intact("Zarr store", str(path), *_errors(zarr)), contextlib.closing(kind(path)) as store:
         root = zarr.open(store, mode="r")
         found = {"values": root} if isinstance(root, zarr.Array) else _arrays(root, zarr.Array)
         named = {name: _dimensions(array) for name, array in found.items()}
         fields = [name for name, array in found.items() if array.ndim >= 3]
         dimensions = named if fields and all(named[name] for name in fields) else None
         yield catalog.recording("Zarr store", str(path), found, reading, dimensions, partial(_accepted, path))
-    except RdjepaError:
-        raise
-    except (*DAMAGED, *_errors(zarr)) as error:
-        raise damaged("Zarr store", str(path), error) from error
-    finally:
-        if store is not None:
-            store.close()
 
 
 def _arrays(group: Any, kind: type, above: str = "") -> dict[str, Any]:

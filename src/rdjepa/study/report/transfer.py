@@ -4,7 +4,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from matplotlib import figure as canvas
 
 from rdjepa.forecasters.registry import SPARE_COLORS, SPARE_MARKERS
 from rdjepa.study import changes
@@ -26,7 +25,7 @@ def reductions(found: Material) -> Any:
     """
     table = found.reductions
     names = [] if table.empty else list(dict.fromkeys(table["forecaster"]))
-    figure: Any = canvas.Figure(figsize=(style.WIDTH, 1.4 + 0.2 * max(len(names), 4)))
+    figure: Any = style.new_figure(figsize=(style.WIDTH, 1.4 + 0.2 * max(len(names), 4)))
     grid = figure.subplots(1, len(found.systems), sharey=True, squeeze=False)[0]
     offsets = np.linspace(-0.18, 0.18, len(found.budgets)) if len(found.budgets) > 1 else [0.0]
     colors = (BLUE, ORANGE, GREEN, *SPARE_COLORS)
@@ -59,7 +58,7 @@ def equations(found: Material) -> Any:
     Args:
         found: the results.
     """
-    figure: Any = canvas.Figure(figsize=(style.WIDTH, 2.8))
+    figure: Any = style.new_figure(figsize=(style.WIDTH, 2.8))
     panels = figure.subplots(1, len(found.budgets), sharey=True, squeeze=False)[0]
     for axes, k in zip(panels, found.budgets, strict=True):
         for system, color, marker in zip(found.systems, SPARE_COLORS, SPARE_MARKERS, strict=False):
