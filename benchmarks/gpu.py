@@ -29,6 +29,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ from rdjepa.pretraining.objectives.adaptation import AdaptationOptions
 from rdjepa.pretraining.processes import joined
 from rdjepa.pretraining.state import NETWORKS, TrainingState, saved_states
 from rdjepa.systems import SOURCES
-from slices import PACKING, join, pack, told, until
+from slices import PACKING, end, join, pack, told, until
 
 PATIENCE = 100  # seconds that one trial may take in the check
 MARGIN = 1.3  # of the seconds of a step on noise: reading, measuring and saving take some too
@@ -277,9 +278,7 @@ def building(recipe: Recipe, work: Path, builders: int) -> Iterator[subprocess.P
     try:
         yield process
     finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGINT)
-            process.wait()
+        end(process, partial(os.killpg, process.pid))
 
 
 def planned(recipe: Recipe, found: Mapping[str, Any], way: str, seconds: float) -> dict[str, int]:
@@ -369,6 +368,7 @@ def _add_slice(verb: argparse.ArgumentParser) -> None:
 
 def main() -> None:
     """Run a verb."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts with & ignores it, as would commands
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(required=True)
     for name, function in (("check", check), ("go", go), ("train", train)):

@@ -5,11 +5,13 @@ import signal
 import subprocess
 import tarfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 SHARD = 15 * 2**20
 PACKING = 15  # seconds kept for what comes back
+SIGNALS = ((signal.SIGINT, 12.0), (signal.SIGTERM, 3.0), (signal.SIGKILL, None))  # and seconds until the next one
 
 
 def told(what: str) -> None:
@@ -27,9 +29,18 @@ def until(command: Sequence[object], ends: float, log: Path) -> int:
         try:
             return process.wait(timeout=left)
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)
-            process.wait()
             return -signal.SIGINT
+        finally:
+            end(process, process.send_signal)
+
+
+def end(process: subprocess.Popen, send: Callable[[int], object]) -> None:
+    """Send a process that still runs, or all of its group, one signal after the other until it ends."""
+    for number, patience in SIGNALS:
+        if process.poll() is None:
+            send(number)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(patience)
 
 
 def pack(paths: Iterable[Path], work: Path, out: Path) -> None:
