@@ -38,6 +38,7 @@ import torch
 
 import rdjepa
 from rdjepa.data.statistics import Normalizer
+from rdjepa.io.checkpoint import CONFIG
 from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.device import device_named
 from rdjepa.models.rdjepa import PRESETS, build
@@ -246,10 +247,10 @@ def pretrain(arguments: argparse.Namespace, recipe: Recipe, work: Path, ends: fl
     if not lengths.exists():
         lengths.write_text(json.dumps(planned(recipe, found, ways[0], arguments.seconds)))
     told(f"ways {ways}, steps {lengths.read_text()}")
-    last = work / recipe.stages[-1].name / "model"
+    last = work / recipe.stages[-1].name
     train = [sys.executable, __file__, "train", "--recipe", arguments.recipe, "--work", work]
     train += ["--start", arguments.start] if arguments.start else []
-    while time.monotonic() < ends - PACKING and not last.exists():
+    while time.monotonic() < ends - PACKING and not finished(last):
         command = [*train, "--device", arguments.device, "--compile", ways[0]]
         code = until(command, ends - PACKING, work / "pretrain.log")
         if code and code != -signal.SIGINT and time.monotonic() < ends:
@@ -319,7 +320,7 @@ def train(arguments: argparse.Namespace) -> None:
     before = Path(arguments.start) if arguments.start else None
     for stage in recipe.stages:
         out = work / stage.name
-        if not (out / "model" / "model.safetensors").exists():
+        if not finished(out):
             told(f"{stage.name}: {lengths[stage.name]} steps")
             rdjepa.pretrain(
                 recipe.preset,
@@ -337,9 +338,14 @@ def train(arguments: argparse.Namespace) -> None:
         before = out / "model"
 
 
+def finished(stage: Path) -> bool:
+    """Return whether the model of a stage is whole: its configuration is written after its weights."""
+    return (stage / "model" / CONFIG).is_file()
+
+
 def kept(recipe: Recipe, work: Path) -> list[Path]:
     """Return what is to be kept: check, lengths, logs, metrics, the newest model, weights of a stage that goes on."""
-    models = [work / stage.name / "model" for stage in recipe.stages if (work / stage.name / "model").exists()]
+    models = [work / stage.name / "model" for stage in recipe.stages if finished(work / stage.name)]
     found = [work / "check.json", work / "lengths.json", *work.glob("*.log"), *work.glob("*/metrics.jsonl")]
     found += models[-1:]
     unfinished = [saved_states(work / stage.name)[:1] for stage in recipe.stages[len(models) :]]

@@ -6,6 +6,9 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
+
+from rdjepa.io.tensors import save_tensors
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
@@ -39,3 +42,15 @@ def test_an_interrupt_is_heard_where_a_shell_had_it_ignored(monkeypatch):
     finally:
         signal.signal(signal.SIGINT, before)
     assert heard == [signal.default_int_handler]
+
+
+def test_a_stage_without_the_last_file_of_its_model_goes_on(tmp_path):
+    recipe, stage = gpu.RECIPES["nano"], tmp_path / "latent"
+    state, model = stage / "state" / "step-000000100.safetensors", stage / "model"
+    model.mkdir(parents=True)
+    (model / "model.safetensors").touch()
+    save_tensors(state, {"jepa.weight": torch.ones(2)}, {"kind": "state"})
+    assert not gpu.finished(stage)
+    assert gpu.kept(recipe, tmp_path)[-1] == tmp_path / "latent-step-000000100.safetensors"
+    (model / "config.json").touch()
+    assert gpu.finished(stage) and gpu.kept(recipe, tmp_path)[-1] == model
