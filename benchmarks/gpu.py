@@ -13,8 +13,8 @@ or `wide`: the stages of the shipped `nano-wide` (docs/how-to/pretrain.md), in l
 hold by the times of the check; `whole` is its last stage alone, from the model `--start`, and `rehearsal` has a
 hundredth of its data. `study` computes cells, several at once on the device, with what `rdjepa study run` is given
 after `--`; so an ablation makes its own data and pretrainings. It may be called again and again too. At the end of
-every call the newest model, the weights of an unfinished stage, the rows, metrics, check and logs are in `--out`, as an
-archive in shards of 15 MiB.
+every call, also one that failed, the newest model, the weights of an unfinished stage, the rows, the tracebacks of
+failed cells, metrics, check and logs are in `--out`, as an archive in shards of 15 MiB.
 """
 
 import argparse
@@ -214,8 +214,10 @@ def go(arguments: argparse.Namespace) -> None:
     ends = time.monotonic() + 60 * arguments.minutes
     work, out, recipe = Path(arguments.work), Path(arguments.out), RECIPES[arguments.recipe]
     work.mkdir(parents=True, exist_ok=True)
-    pretrain(arguments, recipe, work, ends)
-    pack(kept(recipe, work), work, out)
+    try:
+        pretrain(arguments, recipe, work, ends)
+    finally:
+        pack(kept(recipe, work), work, out)
 
 
 def study(arguments: argparse.Namespace) -> None:
@@ -229,7 +231,7 @@ def study(arguments: argparse.Namespace) -> None:
         told(f"cells {cells}: status {code}")
     export = [*RDJEPA, "study", "export", "--root", work / "study", "--out", work / "rows"]
     subprocess.run(list(map(str, export)), check=False)
-    pack([work / "rows", log], work, Path(arguments.out))
+    pack([work / "rows", work / "study" / "failed", log], work, Path(arguments.out))
 
 
 def pretrain(arguments: argparse.Namespace, recipe: Recipe, work: Path, ends: float) -> None:

@@ -54,3 +54,31 @@ def test_a_stage_without_the_last_file_of_its_model_goes_on(tmp_path):
     assert gpu.kept(recipe, tmp_path)[-1] == tmp_path / "latent-step-000000100.safetensors"
     (model / "config.json").touch()
     assert gpu.finished(stage) and gpu.kept(recipe, tmp_path)[-1] == model
+
+
+def lent(work, *arguments):
+    """Give a verb the arguments of a call."""
+    return ["gpu.py", arguments[0], "--work", str(work), "--out", str(work / "out"), *arguments[1:]]
+
+
+def test_what_is_to_be_kept_comes_back_after_a_failure(tmp_path, monkeypatch):
+    def fail(arguments, recipe, work, ends):
+        (work / "pretrain.log").write_text("why it failed")
+        raise SystemExit("pretraining failed in every way")
+
+    monkeypatch.setattr(gpu, "pretrain", fail)
+    monkeypatch.setattr(sys, "argv", lent(tmp_path, "go"))
+    with pytest.raises(SystemExit, match="every way"):
+        gpu.main()
+    slices.join(tmp_path / "out", tmp_path / "home")
+    assert (tmp_path / "home" / "pretrain.log").read_text() == "why it failed"
+
+
+def test_tracebacks_of_failed_cells_come_back(tmp_path, monkeypatch):
+    (tmp_path / "study" / "failed").mkdir(parents=True)
+    (tmp_path / "study" / "failed" / "0123.txt").write_text("a traceback")
+    monkeypatch.setattr(gpu, "RDJEPA", [sys.executable, "-c", ""])
+    monkeypatch.setattr(sys, "argv", lent(tmp_path, "study", "--", "decoder"))
+    gpu.main()
+    slices.join(tmp_path / "out", tmp_path / "home")
+    assert (tmp_path / "home" / "study" / "failed" / "0123.txt").read_text() == "a traceback"
