@@ -129,13 +129,13 @@ class Trial:
         return " ".join(filter(None, (self.preset, self.stage, self.precision, self.way, ranks)))
 
 
-def trials(preset: str, recipe: Recipe) -> list[Trial]:
-    """Return what the check tries, what the rest of the run needs first."""
+def trials(preset: str, recipe: Recipe, fused: bool) -> list[Trial]:
+    """Return what the check tries, what the rest of the run needs first; kernels of torch.compile where wanted."""
     found = [Trial(preset), Trial(preset, "graphs")]
     found += [Trial(preset, "graphs", stage=stage.name) for stage in recipe.stages if stage.share]
     found += [Trial(other, way) for way in ("graphs", "no") for other in PRESETS if other != preset]
     found += [Trial(preset, "no", "float32"), Trial(preset, ranks=2)]
-    return found + [Trial(each, "yes") for each in PRESETS]
+    return found + [Trial(each, "yes") for each in PRESETS if fused]
 
 
 def steps(arguments: argparse.Namespace) -> None:
@@ -171,34 +171,36 @@ def steps(arguments: argparse.Namespace) -> None:
             print(json.dumps(found | {"first": taken[0], "GiB": peak, "device": named}))
 
 
-def attempt(trial: Trial, device: str) -> dict[str, Any]:
-    """Run one trial in a process of its own; return what it told, or its error."""
+def attempt(trial: Trial, device: str, ends: float) -> dict[str, Any]:
+    """Run one trial in a process of its own; return what it told, or its error; nothing where the time was over."""
     command = [sys.executable]
     if trial.ranks > 1:
         command += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(trial.ranks)]
     command += [__file__, "steps", "--preset", trial.preset, "--compile", trial.way, "--precision", trial.precision]
     command += ["--device", device, "--stage", trial.stage]
+    left = ends - time.monotonic()
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=min(PATIENCE, left), check=False)
         found: dict[str, Any] = (
             json.loads(done.stdout.splitlines()[-1]) if not done.returncode else {"error": done.stderr[-6000:]}
         )
         return found | ({"note": done.stderr[-600:]} if "CUDA graph failed" in done.stderr else {})
     except subprocess.TimeoutExpired:
-        return {"error": f"no result after {PATIENCE} s"}
+        return {"error": f"no result after {PATIENCE} s"} if left > PATIENCE else {}
 
 
-def check(arguments: argparse.Namespace) -> dict[str, Any]:
+def check(arguments: argparse.Namespace, ends: float = math.inf) -> dict[str, Any]:
     """Try every way of computing until the time is over; return what came out, with "works" for each."""
     recipe = RECIPES[arguments.recipe]
     report = Path(arguments.work) / "check.json"
     report.parent.mkdir(parents=True, exist_ok=True)
     found: dict[str, Any] = json.loads(report.read_text()) if report.exists() else {}
-    ends = time.monotonic() + arguments.check_seconds
-    for trial in trials(recipe.preset, recipe):
-        if trial.name in found or time.monotonic() > ends:
+    ends = min(ends, time.monotonic() + arguments.check_seconds)
+    for trial in trials(recipe.preset, recipe, arguments.fused):
+        if trial.name in found:
             continue
-        result = attempt(trial, arguments.device)
+        if not (result := attempt(trial, arguments.device, ends)):
+            break
         same = [each for each in found.values() if each["of"] == [trial.preset, trial.stage] and each["works"]]
         close = not same or np.allclose(result.get("losses", np.nan), same[0]["losses"], rtol=0.05)
         works = "error" not in result and bool(close)
@@ -239,7 +241,7 @@ def pretrain(arguments: argparse.Namespace, recipe: Recipe, work: Path, ends: fl
     lengths, until_data = work / "lengths.json", time.monotonic() + arguments.data_seconds
     # Once the lengths are known the data are what they are: a run that goes on wants those that it began with.
     with building(recipe, work, 0 if lengths.exists() else arguments.builders) as builder:
-        found = check(arguments)
+        found = check(arguments, ends - PACKING)
         with suppress(subprocess.TimeoutExpired):
             builder.wait(max(0.0, min(ends, until_data) - time.monotonic()))
     told(f"data: status {builder.returncode}, {len(list(work.glob('datasets/**/*.hdf5')))} files")
@@ -388,6 +390,7 @@ def main() -> None:
             verb.add_argument("--compile", choices=tuple(MODES), default="no")
             continue
         verb.add_argument("--check-seconds", type=float, default=120.0)
+        verb.add_argument("--fused", action="store_true", help="try torch.compile too, which takes minutes")
         if name == "go":
             verb.add_argument("--seconds", type=float, default=300.0, help="for training the stages that have a share")
             verb.add_argument("--data-seconds", type=float, default=math.inf, help="for data; fewer make less of them")

@@ -82,3 +82,23 @@ def test_tracebacks_of_failed_cells_come_back(tmp_path, monkeypatch):
     gpu.main()
     slices.join(tmp_path / "out", tmp_path / "home")
     assert (tmp_path / "home" / "study" / "failed" / "0123.txt").read_text() == "a traceback"
+
+
+@pytest.mark.timeout(60)
+def test_a_trial_ends_with_the_check_or_the_call_and_is_tried_again(tmp_path, monkeypatch):
+    slow, quick = "import time; time.sleep(90)", 'print(\'{"losses": [1.0], "seconds": 0.1}\')'
+    found = []
+    monkeypatch.setattr(gpu, "pretrain", lambda arguments, *_: found.append(gpu.check(arguments, time.monotonic() + 5)))
+    for text in (slow, quick):
+        (tmp_path / "trial.py").write_text(text)
+        monkeypatch.setattr(gpu, "__file__", str(tmp_path / "trial.py"))
+        monkeypatch.setattr(sys, "argv", lent(tmp_path, "go", "--device", "cpu"))
+        gpu.main()
+    assert not found[0] and found[1]["nano bfloat16 no"]["works"]
+
+
+def test_a_trial_that_had_its_time_has_failed(tmp_path, monkeypatch):
+    (tmp_path / "trial.py").write_text("import time; time.sleep(90)")
+    monkeypatch.setattr(gpu, "__file__", str(tmp_path / "trial.py"))
+    monkeypatch.setattr(gpu, "PATIENCE", 0.5)
+    assert "no result" in gpu.attempt(gpu.Trial("nano"), "cpu", time.monotonic() + 60)["error"]
