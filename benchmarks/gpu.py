@@ -134,7 +134,8 @@ def trials(preset: str, recipe: Recipe, fused: bool) -> list[Trial]:
     found = [Trial(preset), Trial(preset, "graphs")]
     found += [Trial(preset, "graphs", stage=stage.name) for stage in recipe.stages if stage.share]
     found += [Trial(other, way) for way in ("graphs", "no") for other in PRESETS if other != preset]
-    found += [Trial(preset, "no", "float32"), Trial(preset, ranks=2)]
+    found.append(Trial(preset, "no", "float32"))
+    found += [Trial(preset, ranks=2)] if torch.cuda.device_count() > 1 else []  # every process has a GPU of its own
     return found + [Trial(each, "yes") for each in PRESETS if fused]
 
 
@@ -142,7 +143,7 @@ def steps(arguments: argparse.Namespace) -> None:
     """Make some steps on noise with frames on the device; print the first losses and the median seconds as JSON."""
     device = device_named(arguments.device)
     with joined(device) as ranks:
-        device = ranks.device(device) if torch.cuda.device_count() > 1 else device
+        device = ranks.device(device)
         grid = PRESETS[arguments.preset].grid
         fields = np.random.default_rng(0).standard_normal((40, 2, grid, grid)).astype(np.float32)
         frames = Frames.of({name: [fields] for name in (*SOURCES, "family")}).to(device)

@@ -102,3 +102,10 @@ def test_a_trial_that_had_its_time_has_failed(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu, "__file__", str(tmp_path / "trial.py"))
     monkeypatch.setattr(gpu, "PATIENCE", 0.5)
     assert "no result" in gpu.attempt(gpu.Trial("nano"), "cpu", time.monotonic() + 60)["error"]
+
+
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_two_processes_are_tried_where_each_has_a_gpu(monkeypatch, gpus):
+    monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
+    found = gpu.trials("nano", gpu.RECIPES["nano"], fused=False)
+    assert [each.ranks for each in found if each.ranks > 1] == [2] * (gpus > 1)
