@@ -12,9 +12,10 @@ that passed, for at most `--minutes` a call. A recipe is a pretraining of the pr
 or `wide`: the stages of the shipped `nano-wide` (docs/how-to/pretrain.md), in larger batches, as long as `--seconds`
 hold by the times of the check; `whole` is its last stage alone, from the model `--start`, and `rehearsal` has a
 hundredth of its data. `study` computes cells, several at once on the device, with what `rdjepa study run` is given
-after `--`; so an ablation makes its own data and pretrainings. It may be called again and again too. At the end of
-every call, also one that failed, the newest model, the weights of an unfinished stage, the rows, the tracebacks of
-failed cells, metrics, check and logs are in `--out`, as an archive in shards of 15 MiB.
+after `--`; so an ablation makes its own data and pretrainings. Its workers take turns on the device unless
+`nvidia-cuda-mps-control -d` was called before. It may be called again and again too. At the end of every call, also one
+that failed, the newest model, the weights of an unfinished stage, the rows, the tracebacks of failed cells, metrics,
+check and logs are in `--out`, as an archive in shards of 15 MiB for each of the two.
 """
 
 import argparse
@@ -220,7 +221,7 @@ def go(arguments: argparse.Namespace) -> None:
     try:
         pretrain(arguments, recipe, work, ends)
     finally:
-        pack(kept(recipe, work), work, out)
+        pack(kept(recipe, work), work, out, "go")
 
 
 def study(arguments: argparse.Namespace) -> None:
@@ -234,7 +235,7 @@ def study(arguments: argparse.Namespace) -> None:
         told(f"cells {cells}: status {code}")
     export = [*RDJEPA, "study", "export", "--root", work / "study", "--out", work / "rows"]
     subprocess.run(list(map(str, export)), check=False)
-    pack([work / "rows", work / "study" / "failed", log], work, Path(arguments.out))
+    pack([work / "rows", work / "study" / "failed", log], work, Path(arguments.out), "study")
 
 
 def pretrain(arguments: argparse.Namespace, recipe: Recipe, work: Path, ends: float) -> None:

@@ -43,20 +43,27 @@ def end(process: subprocess.Popen, send: Callable[[int], object]) -> None:
                 process.wait(patience)
 
 
-def pack(paths: Iterable[Path], work: Path, out: Path) -> None:
-    """Write files and folders of `work`, those that are there, as one archive in shards of 15 MiB."""
+def pack(paths: Iterable[Path], work: Path, out: Path, name: str) -> None:
+    """Write files and folders of `work`, those that are there, as one archive in shards of 15 MiB.
+
+    It replaces an earlier one of this name.
+    """
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w:gz") as archive:
         for path in filter(Path.exists, paths):
             archive.add(path, path.relative_to(work))
     out.mkdir(parents=True, exist_ok=True)
+    for shard in out.glob(f"{name}.tar.gz.*"):
+        shard.unlink()
     for number, first in enumerate(range(0, content.tell(), SHARD)):
-        (out / f"kept.tar.gz.{number:02d}").write_bytes(content.getvalue()[first : first + SHARD])
+        (out / f"{name}.tar.gz.{number:02d}").write_bytes(content.getvalue()[first : first + SHARD])
     told(f"{content.tell():,} bytes kept")
 
 
 def join(folder: Path, out: Path) -> None:
-    """Put the shards of an archive together and unpack it."""
-    content = b"".join(part.read_bytes() for part in sorted(folder.glob("kept.tar.gz.*")))
-    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        archive.extractall(out, filter="data")
+    """Put the shards of every archive in a folder together and unpack it."""
+    shards = sorted(folder.glob("*.tar.gz.*"))
+    for name in dict.fromkeys(shard.stem for shard in shards):
+        content = b"".join(shard.read_bytes() for shard in shards if shard.stem == name)
+        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+            archive.extractall(out, filter="data")

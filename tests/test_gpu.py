@@ -1,5 +1,6 @@
 """What a lent GPU is used with (benchmarks/gpu.py, benchmarks/slices.py), as far as no GPU is needed."""
 
+import random
 import signal
 import sys
 import time
@@ -109,3 +110,15 @@ def test_two_processes_are_tried_where_each_has_a_gpu(monkeypatch, gpus):
     monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
     found = gpu.trials("nano", gpu.RECIPES["nano"], fused=False)
     assert [each.ranks for each in found if each.ranks > 1] == [2] * (gpus > 1)
+
+
+def test_archives_replace_their_own_shards_alone_and_all_are_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr(slices, "SHARD", 1_000)
+    work, out = tmp_path / "work", tmp_path / "out"
+    work.mkdir()
+    for name, file, size in (("go", "long", 5_000), ("study", "rows", 50), ("go", "short", 50)):
+        (work / file).write_bytes(random.Random(size).randbytes(size))
+        slices.pack([work / file], work, out, name)
+    slices.join(out, tmp_path / "home")
+    assert {path.name for path in (tmp_path / "home").iterdir()} == {"short", "rows"}
+    assert {path.name for path in out.iterdir()} == {"go.tar.gz.00", "study.tar.gz.00"}
