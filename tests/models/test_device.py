@@ -1,5 +1,8 @@
 """bfloat16 is taken where a device computes in it, and one that would emulate it says so."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -40,6 +43,49 @@ def test_a_block_of_autocast_around_has_no_part_in_what_is_made_in_float32():
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert torch.equal(device.in_float32(layer)(x), device.in_float32(layer)(x).float())
         assert device.in_float32(layer)(x).dtype == torch.float32 and layer(x).dtype == torch.bfloat16
+
+
+@pytest.fixture
+def reduced():
+    """Let torch reduce the precision of convolutions and products, as they may be in a program."""
+    before = torch.backends.cudnn.allow_tf32, torch.get_float32_matmul_precision()
+    torch.backends.cudnn.allow_tf32 = True
+    torch.set_float32_matmul_precision("medium")
+    yield _reductions()
+    torch.backends.cudnn.allow_tf32 = before[0]
+    torch.set_float32_matmul_precision(before[1])
+
+
+def _reductions():
+    matmul = torch.backends.cuda.matmul.allow_tf32
+    return torch.backends.cudnn.allow_tf32, matmul, torch.get_float32_matmul_precision()
+
+
+def test_float32_is_not_reduced_inside_and_as_before_afterwards(reduced):
+    def fail():
+        found.append(_reductions())
+        raise KeyError
+
+    found: list[tuple] = []
+    assert device.in_float32(_reductions)() == (False, False, "highest") and _reductions() == reduced
+    with pytest.raises(KeyError):
+        device.in_float32(fail)()
+    assert found == [(False, False, "highest")] and _reductions() == reduced == (True, True, "medium")
+
+
+NEWER = """
+import torch
+from rdjepa.models.device import in_float32
+torch.backends.cudnn.conv.fp32_precision = torch.backends.cuda.matmul.fp32_precision = "tf32"
+found = lambda: (torch.backends.cudnn.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision)
+in_float32(found)()
+assert found() == ("tf32", "tf32"), found()
+"""
+
+
+@pytest.mark.skipif(not hasattr(torch.backends, "fp32_precision"), reason="torch has the older names alone")
+def test_what_was_set_by_the_newer_names_is_no_error_and_stays():
+    subprocess.run([sys.executable, "-c", NEWER], check=True)  # both names in one process are an error of torch
 
 
 def test_weights_are_rounded_anew_after_every_block_also_inside_of_another_one():

@@ -65,7 +65,11 @@ def device_of(model: nn.Module) -> torch.device:
 
 
 def in_float32(function: Callable[Given, Found]) -> Callable[Given, Found]:
-    """Return a function that makes and computes float32 whatever torch's default and autocast are outside of it."""
+    """Return a function that makes and computes float32 whatever torch's settings are outside of it.
+
+    These are its default dtype, autocast, and the reduced precision of convolutions (TF32, on by default) and products.
+    What a program set of the last by the names of torch 2.9 (`fp32_precision`) stays as it is.
+    """
 
     @functools.wraps(function)
     def called(*arguments: Given.args, **named: Given.kwargs) -> Found:
@@ -75,6 +79,14 @@ def in_float32(function: Callable[Given, Found]) -> Callable[Given, Found]:
             if (usual := torch.get_default_dtype()) != torch.float32:
                 outside.callback(torch.set_default_dtype, usual)
                 torch.set_default_dtype(torch.float32)
+            with contextlib.suppress(RuntimeError):  # torch cannot say it by this name where another one was used
+                if torch.backends.cudnn.allow_tf32:
+                    outside.callback(setattr, torch.backends.cudnn, "allow_tf32", True)
+                    torch.backends.cudnn.allow_tf32 = False
+            with contextlib.suppress(RuntimeError):
+                if (products := torch.get_float32_matmul_precision()) != "highest":
+                    outside.callback(torch.set_float32_matmul_precision, products)
+                    torch.set_float32_matmul_precision("highest")
             return function(*arguments, **named)
 
     return called

@@ -73,7 +73,6 @@ def compute_cell(supply: Supply, cell: Cell, profile: Profile, device: str) -> s
 def _device(name: str) -> torch.device:
     """Return the device of a cell; of several GPUs the one whose number is at the end of the worker's name."""
     device = device_named(name)
-    torch.backends.cudnn.allow_tf32 = False  # a cell has one result, on whichever device it was computed
     if device.type != "cuda" or device.index is not None or torch.cuda.device_count() < 2:
         return device
     from distributed import get_worker
