@@ -4,6 +4,7 @@ import sys
 import warnings
 
 _OURS = ("rdjepa", "torch")  # torch, since its decorators stand around functions of the package
+_FULL = ("can't allocate memory", "out of memory", "_ALLOC_FAILED")  # in the words of torch, CUDA, and its libraries
 
 
 def printable(text: str) -> str:
@@ -15,6 +16,12 @@ def first_line(error: BaseException) -> str:
     """Return the first line of another library's error, or its kind where it says nothing."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Return whether an error says that memory ran out; that of torch is a plain RuntimeError in most cases."""
+    told = isinstance(error, RuntimeError) and any(words in str(error) for words in _FULL)
+    return told or isinstance(error, MemoryError)
 
 
 class RdjepaError(Exception):

@@ -66,6 +66,7 @@ def test_an_error_that_nobody_meant_is_a_bug_with_its_traceback(capsys, failing,
     [
         MemoryError("Unable to allocate 9 TiB"),
         torch.cuda.OutOfMemoryError("CUDA out of memory.\nTried to allocate 9 GiB"),
+        RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be reported asynchronously"),
         RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
     ],
 )

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 import rdjepa
 from rdjepa.data.splits import coinciding_seeds
@@ -221,6 +222,18 @@ def test_a_failed_cell_keeps_its_traceback_and_does_not_stop_the_rest(tmp_path, 
     monkeypatch.undo()
     assert study.run(tmp_path, two_cells, brief).done == (bad,)
     assert not list((tmp_path / "failed").iterdir())
+
+
+def test_a_cell_without_enough_memory_says_what_to_lower(tmp_path, monkeypatch, brief, two_cells):
+    def compute(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate 9 GiB")
+
+    monkeypatch.setattr(attempts, "compute", compute)
+    ran, found = study.run(tmp_path, two_cells[:1], brief), study.status(tmp_path, two_cells[:1], brief)
+    told = "InsufficientMemoryError: expected enough memory, got too little (CUDA out of memory.); lower --workers"
+    assert ran.failed == {two_cells[0]: told} and found.failed[two_cells[0]].endswith(told)
+    text = Directory(tmp_path).traceback(identifier(identity(two_cells[0], brief))).read_text()
+    assert "Tried to allocate 9 GiB" in text and "in compute" in text
 
 
 def test_a_folder_without_a_record_is_named_before_anything_is_computed(tmp_path, monkeypatch, brief, two_cells):

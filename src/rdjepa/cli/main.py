@@ -17,7 +17,7 @@ import typer
 from rdjepa import extensions
 from rdjepa.cli import about, curve, data, export, forecasts, inspect, look, pretrain, simulation, study, view
 from rdjepa.cli.interrupts import INTERRUPTED, Interrupts
-from rdjepa.errors import Note, RdjepaError, first_line, printable
+from rdjepa.errors import Note, RdjepaError, first_line, out_of_memory, printable
 from rdjepa.io.atomic import REFUSALS
 from rdjepa.memory import keep_freed_memory
 from rdjepa.version import __version__
@@ -117,8 +117,6 @@ def _sentence(error: BaseException) -> str | None:
         return f"expected a path that can be used, got {error.filename} ({reason}); choose another, or mend it"
     if isinstance(error, OSError) and error.errno in REFUSALS:  # files have names; what is left is the standard output
         return f"expected to print what was found, got {REFUSALS[error.errno]}"
-    # torch's own error on a GPU is no MemoryError, and on a processor it raises a plain RuntimeError
-    full = type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
-    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and full):
+    if out_of_memory(error):
         return f"expected enough memory, got too little ({first_line(error)}); give less at once"
     return None

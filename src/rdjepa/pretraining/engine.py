@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rdjepa.checks import Count, check
-from rdjepa.errors import ArgumentError, InsufficientMemoryError
+from rdjepa.errors import ArgumentError, InsufficientMemoryError, out_of_memory
 
 MODES = ("no", "yes", "graphs")
 PLACES = ("memory", "mapped", "device")
@@ -89,9 +89,7 @@ def explain_out_of_memory() -> Iterator[None]:
     except InsufficientMemoryError:
         raise
     except (MemoryError, RuntimeError) as error:
-        # torch reports a failed allocation on a CPU as a plain RuntimeError
-        full = isinstance(error, MemoryError | torch.cuda.OutOfMemoryError) or "can't allocate memory" in str(error)
-        if not full:
+        if not out_of_memory(error):
             raise
         raise InsufficientMemoryError(
             "expected enough memory for a step, got too little; raise --accumulate, keep the frames elsewhere "

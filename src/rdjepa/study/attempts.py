@@ -5,7 +5,7 @@ import traceback
 
 import torch
 
-from rdjepa.errors import OutputError, StudyError
+from rdjepa.errors import InsufficientMemoryError, OutputError, StudyError, first_line, out_of_memory
 from rdjepa.models.device import device_named
 from rdjepa.study import pretrainings
 from rdjepa.study.cell import Cell, compute, identity
@@ -31,8 +31,7 @@ def pretrain(supply: Supply, start: Pretraining, profile: Profile, device: str) 
         except OutputError:
             raise
         except Exception as error:
-            directory.fail(name, traceback.format_exc())
-            return f"{type(error).__name__}: {error}"
+            return _failed(directory, name, error)
         directory.traceback(name).unlink(missing_ok=True)
         return DONE
 
@@ -64,10 +63,20 @@ def compute_cell(supply: Supply, cell: Cell, profile: Profile, device: str) -> s
         except OutputError:
             raise
         except Exception as error:
-            directory.fail(name, traceback.format_exc())
-            return f"{type(error).__name__}: {error}"
+            return _failed(directory, name, error)
         directory.finish(name, files)
         return DONE
+
+
+def _failed(directory: Directory, name: str, error: Exception) -> str:
+    """Write the traceback of what failed; return its last line, which says what to lower where memory ran out."""
+    if out_of_memory(error):
+        told = InsufficientMemoryError(
+            f"expected enough memory, got too little ({first_line(error.__cause__ or error)}); lower --workers"
+        )
+        told.__cause__, error = error, told
+    directory.fail(name, "".join(traceback.format_exception(error)))
+    return f"{type(error).__name__}: {error}"
 
 
 def _device(name: str) -> torch.device:
