@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from rdjepa.errors import Note
+from rdjepa.errors import ArgumentError, Note
 from rdjepa.models import device
-from rdjepa.models.device import device_of, note_emulation, suited
+from rdjepa.models.device import device_named, device_of, note_emulation, suited
 
 CPU = torch.device("cpu")
 
@@ -36,6 +36,21 @@ def test_the_device_of_a_model_is_that_of_its_weights_or_else_of_its_buffers():
     for model in (nn.Linear(1, 1), buffers):
         assert device_of(model) == torch.device("cpu") and device_of(model.to("meta")) == torch.device("meta")
     assert device_of(nn.Identity()) == torch.device("cpu")
+
+
+def test_a_gpu_that_is_full_is_there_and_one_beyond_their_number_is_not(monkeypatch):
+    def full(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(ArgumentError, match="a GPU of this machine, got 'cuda'"):
+        device_named("cuda")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    monkeypatch.setattr(torch, "zeros", full)
+    assert [device_named(name) for name in ("cuda", "cuda:1")] == [torch.device("cuda"), torch.device("cuda", 1)]
+    with pytest.raises(ArgumentError, match="a GPU of this machine, got 'cuda:2'"):
+        device_named("cuda:2")
 
 
 def test_a_block_of_autocast_around_has_no_part_in_what_is_made_in_float32():

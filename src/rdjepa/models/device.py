@@ -112,7 +112,8 @@ def ended_in_own_precision(layers: nn.Sequential, x: Tensor) -> Tensor:
 def device_named(name: str | torch.device) -> torch.device:
     """Return the device of a name such as "cpu" or "cuda"; "auto" takes a CUDA GPU when there is one.
 
-    One of torch is returned after the same check.
+    One of torch is returned after the same check. Nothing is put on a GPU, which may be full, or that of another
+    process of a run.
 
     Raises:
         ArgumentError: the device is not there, or has no numbers of 64 bits, which equations are fitted in.
@@ -123,11 +124,15 @@ def device_named(name: str | torch.device) -> torch.device:
     try:
         device = torch.device(name)
         # a device may have a valid name and still be absent
-        found = torch.zeros(1, dtype=torch.float64, device=device).device
+        if device.type == "cuda":
+            there = torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count()
+        else:
+            found = torch.zeros(1, dtype=torch.float64, device=device).device
+            there = found.type != "meta" and device.index in (None, found.index)
     except (RuntimeError, AssertionError) as error:
         raise ArgumentError(f"expected the device auto, cpu or a GPU of this machine, got {name!r}") from error
     except TypeError as error:
         raise ArgumentError(f"expected a device with numbers of 64 bits, got {name!r}; name cpu") from error
-    if found.type == "meta" or device.index not in (None, found.index):
+    if not there:
         raise ArgumentError(f"expected the device auto, cpu or a GPU of this machine, got {name!r}; name one")
     return device
