@@ -11,10 +11,11 @@ import pytest
 import torch
 from noise import CONFIG, source
 
+from rdjepa.errors import ArgumentError
 from rdjepa.io.tensors import load_tensors
 from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.loop import pretrain
-from rdjepa.pretraining.processes import Ranks, environment
+from rdjepa.pretraining.processes import Ranks, environment, joined
 from rdjepa.pretraining.state import TrainingState, saved_states
 
 SCRIPT = """
@@ -89,6 +90,24 @@ def test_environment_of_torchrun_is_read(monkeypatch):
     assert environment() == Ranks(5, 8, 1)
     assert not environment().leads
     assert environment().device(torch.device("cuda")) == torch.device("cuda", 1)
+
+
+@pytest.fixture
+def second_of_two(monkeypatch):
+    """Be process 1 of two; return what the connection of processes is asked for."""
+    asked: list = []
+    for name, value in (("RANK", "1"), ("WORLD_SIZE", "2"), ("LOCAL_RANK", "1")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("torch.cuda.set_device", asked.append)
+    monkeypatch.setattr("torch.distributed.init_process_group", lambda *given, **named: asked.append((given, named)))
+    return asked
+
+
+def test_more_processes_than_gpus_are_refused(second_of_two, monkeypatch):
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    with pytest.raises(ArgumentError, match="got 1 and process 1; lower --nproc"), joined(torch.device("cuda")):
+        pass
+    assert not second_of_two
 
 
 def test_accumulated_passes_make_the_step_of_the_whole_batch(tiny):

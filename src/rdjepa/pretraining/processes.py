@@ -116,6 +116,7 @@ def joined(device: torch.device) -> Iterator[Ranks]:
     """Join the processes of the environment: NCCL between GPUs, Gloo between CPUs. A process that fails ends all.
 
     Raises:
+        ArgumentError: fewer GPUs than processes on this machine.
         ProcessError: in those that are left when one was lost.
     """
     ranks = environment()
@@ -123,6 +124,11 @@ def joined(device: torch.device) -> Iterator[Ranks]:
         yield ranks
         return
     if device.type == "cuda":
+        if ranks.local >= (count := torch.cuda.device_count()):
+            raise ArgumentError(
+                f"expected a GPU for every process of this machine, got {count} and process {ranks.local}; "
+                "lower --nproc-per-node"
+            )
         torch.cuda.set_device(ranks.local)
     try:
         with _ended_by_signals():
