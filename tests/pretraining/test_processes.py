@@ -110,6 +110,14 @@ def test_more_processes_than_gpus_are_refused(second_of_two, monkeypatch):
     assert not second_of_two
 
 
+@pytest.mark.parametrize(("kind", "backend", "own"), [("cpu", "gloo", None), ("cuda", "nccl", torch.device("cuda", 1))])
+def test_processes_know_their_gpu_and_wait_for_data_to_be_read(second_of_two, monkeypatch, kind, backend, own):
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    with joined(torch.device(kind)):
+        ((given, named),) = (each for each in second_of_two if isinstance(each, tuple))
+    assert given == (backend,) and named["device_id"] == own and named["timeout"].total_seconds() >= 3600
+
+
 def test_accumulated_passes_make_the_step_of_the_whole_batch(tiny):
     whole, divided = (
         TrainingState("tiny", CONFIG, torch.device("cpu"), Engine(accumulate=passes)) for passes in (1, 2)

@@ -13,6 +13,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
@@ -20,6 +21,8 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from rdjepa.errors import ArgumentError, ProcessError
+
+READING = timedelta(hours=6)  # that others wait while the first process reads the data
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,8 @@ def joined(device: torch.device) -> Iterator[Ranks]:
         torch.cuda.set_device(ranks.local)
     try:
         with _ended_by_signals():
-            dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+            own = ranks.device(device) if device.type == "cuda" else None
+            dist.init_process_group("nccl" if own else "gloo", timeout=READING, device_id=own)
         yield ranks
     except RuntimeError as error:
         if not _of_a_lost_process(error):
