@@ -256,7 +256,7 @@ def adapt(
         "augmented": bool(augment),
         **decision.told,
         "seconds": dict(zip(STAGES, np.diff(times).round(3).tolist(), strict=True)),
-        "software": software(),
+        "software": software(torch_device),
     }
     result = Forecaster(decision.around(support.whole(forecaster)), statistics, record, losses)
     if support.others:

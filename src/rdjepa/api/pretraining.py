@@ -168,8 +168,8 @@ def pretrain(
                 start=begun.model if begun else None,
             )
         if ranks.leads:
-            setup = {"engine": dataclasses.asdict(engine), "processes": ranks.size, **_nearest(data, dataset.checksums)}
-            setup["without"] = list(without)
+            setup = {"software": software(torch_device), "engine": dataclasses.asdict(engine), "processes": ranks.size}
+            setup |= {**_nearest(data, dataset.checksums), "without": list(without)}
             _finish(model, preset, run, config, dataset, validation, started, setup, files, begun)
         ranks.wait()
     return checkpoint.load(run / "model")
@@ -288,7 +288,6 @@ def _finish(
         "validation_trajectories": validation.frames.counts,
         "diagnostics": next((m for m in reversed(metrics) if m.keys() & {"latent_loss", "latent_std"}), {}),
         "seconds_of_last_session": round(time.perf_counter() - started, 1),
-        "software": software(),
         **setup,
     }
     folder = run / "model"

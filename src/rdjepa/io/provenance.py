@@ -15,19 +15,22 @@ import torch
 from rdjepa.version import __version__
 
 
-def software() -> dict[str, str]:
+def software(device: torch.device | None = None) -> dict[str, str]:
     """Return the versions, the device and the number of threads that a result depends on.
 
     Two states of the package between releases have one version; "source" tells them apart.
+
+    Args:
+        device: that it was computed on; the GPU, if there is one, when None.
     """
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else processor()
+    on_gpu = torch.cuda.is_available() if device is None else device.type == "cuda"
     return {
         "rdjepa": __version__,
         "source": source(),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": np.__version__,
-        "device": device,
+        "device": torch.cuda.get_device_name(device) if on_gpu else processor(),
         "threads": str(torch.get_num_threads()),
     }
 

@@ -300,7 +300,7 @@ def compute(
         "trajectories": fingerprint(seen),
         "normalizer": normalizer.to_dict(),
         **made,
-        "software": software() | {"accelerator": str(device)},
+        "software": software(device) | {"accelerator": str(device)},
         "threads": torch.get_num_threads(),
         "seconds": {name: round(value, 3) for name, value in watch.seconds.items()},
         "files": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},

@@ -281,7 +281,7 @@ class _Remembered:
 
     def __init__(self, supply: Supply, device: torch.device) -> None:
         self.path = supply.root / TIMINGS
-        self.device = f"{software()['device']}, {device.type}, {torch.get_num_threads()} threads"
+        self.device = f"{software(device)['device']}, {device.type}, {torch.get_num_threads()} threads"
         self.known = sealed.read(self.path, Timings, "delete it") if self.path.is_file() else {}
 
     def get(self, what: str, measured: Callable[[], dict[str, float]]) -> dict[str, float]:
