@@ -1,12 +1,14 @@
 """Costs add up from measured steps, and a measured step is remembered."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from rdjepa.data.build import trajectory_bytes
 from rdjepa.data.trajectory import Key
+from rdjepa.forecasters.persistence import persistence
 from rdjepa.study import cost
 from rdjepa.study import runner as study
 from rdjepa.study.cost import Step
@@ -67,6 +69,17 @@ def test_the_time_left_goes_by_finished_cells(two_cells):
 def test_a_forecaster_without_weights_has_no_updates(brief):
     seconds = cost.measure("persistence", brief, CPU)
     assert seconds["update"] == seconds["support"] == 0 and seconds["test"] > 0
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("cpu", (3.0 + 2 * 0.25) / 2), ("cuda", 0.25)])
+def test_an_update_on_a_gpu_has_no_share_of_what_every_adaptation_captures_first(brief, monkeypatch, kind, expected):
+    def adapt(start, fields, *, config, **options):
+        seconds = {"features": 0.0, "decide": 0.0, "adapt": 3.0 + 0.25 * config.steps}
+        return SimpleNamespace(record={"seconds": seconds}, forecast=persistence)
+
+    monkeypatch.setattr(cost.api, "adapt", adapt)
+    monkeypatch.setattr("torch.cuda.synchronize", lambda device: None)
+    assert cost.measure("riesz-no", brief, torch.device(kind))["update"] == pytest.approx(expected)
 
 
 def test_what_stands_beside_a_network_is_timed_only_where_a_cell_has_it(brief, monkeypatch):
