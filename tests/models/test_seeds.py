@@ -24,6 +24,17 @@ def test_a_seed_gives_what_it_gives_torch_and_the_state_before_is_restored():
     assert torch.equal(found, expected) and torch.equal(torch.get_rng_state(), before)
 
 
+def test_a_gpu_that_is_the_default_device_is_initialized_for_its_generator(monkeypatch):
+    beside = torch.Generator()  # in the place of that of the GPU
+    monkeypatch.setattr("torch.get_default_device", lambda: torch.device("cuda", 1))
+    monkeypatch.setattr("torch.cuda.default_generators", ())
+    monkeypatch.setattr("torch.cuda.init", lambda: setattr(torch.cuda, "default_generators", (None, beside)))
+    before = beside.get_state()
+    with seeded(5):
+        assert beside.initial_seed() == 5
+    assert torch.equal(beside.get_state(), before)
+
+
 def test_a_seed_gives_the_same_weights_in_every_thread(tiny):
     def drawn(seed):
         return build("tiny", seed=seed).state_dict()

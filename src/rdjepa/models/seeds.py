@@ -34,5 +34,7 @@ def seeded(seed: int) -> Iterator[None]:
 def _generators() -> list[torch.Generator]:
     """Return the generators that weights are drawn from: of the CPU, and of a GPU that is torch's default device."""
     device = torch.get_default_device()
-    beside = [torch.cuda.default_generators[device.index or 0]] if device.type == "cuda" else []
-    return [torch.default_generator, *beside]
+    if device.type != "cuda":
+        return [torch.default_generator]
+    torch.cuda.init()  # there are no generators before
+    return [torch.default_generator, torch.cuda.default_generators[device.index or 0]]
