@@ -7,6 +7,7 @@ import pytest
 
 import rdjepa
 from rdjepa import forecasters
+from rdjepa.adaptation.forecaster import at_once
 from rdjepa.data import readers
 from rdjepa.data.fields import with_second
 from rdjepa.errors import ArgumentError, DataError, Note
@@ -209,3 +210,8 @@ def test_the_stability_of_several_rollouts_at_once_and_a_file_without_a_name_are
         calibrated.stable_frames(contexts, calibrated.rollout(contexts, 7))
     with pytest.raises(ArgumentError, match="a forecaster's file to be a str or Path, got None"):
         calibrated.save(None)
+
+
+def test_a_gpu_takes_as_many_points_at_once_whatever_the_grid_and_a_cpu_as_many_windows():
+    assert [at_once("cuda", side**2) for side in (8, 64, 128, 256, 1024)] == [64, 64, 16, 4, 1]
+    assert {at_once("cpu", side**2) for side in (8, 64, 1024)} == {2}

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 ALONE = "rd-jepa-alone"  # name of the network of a combination, as in studies
 REMEDY = "give a file that `rdjepa adapt` wrote"
 AT_ONCE = {"cpu": 2, "cuda": 64}  # windows per forward pass; on a processor more do not fit into the cache
+POINTS = 64**2  # of windows that a GPU takes so many of at once
 
 
 class Forecaster:
@@ -203,8 +204,7 @@ class Forecaster:
     def _forecast(self, context: np.ndarray) -> np.ndarray:
         """Forecast from contexts (B, 4, H, W, C) that were checked."""
         standard = channels_first(self.normalizer.standardize(context))
-        few = AT_ONCE.get(self.device.type, 8)
-        pieces = torch.from_numpy(standard).split(few)
+        pieces = torch.from_numpy(standard).split(at_once(self.device.type, standard.shape[-2] * standard.shape[-1]))
         parts = [self.model(piece.to(self.device)).float().cpu().numpy() for piece in pieces]
         return self.normalizer.restore(channels_last(np.concatenate(parts))).astype(np.float32)
 
@@ -387,3 +387,9 @@ class Forecaster:
         from rdjepa.adaptation.saving import save  # which knows this class
 
         return save(self, path, force)
+
+
+def at_once(kind: str, points: int) -> int:
+    """Return how many windows of so many points a forward pass takes on a kind of device: on a GPU fewer large ones."""
+    few = AT_ONCE.get(kind, 8)
+    return few if kind == "cpu" else max(1, min(few, few * POINTS // points))
