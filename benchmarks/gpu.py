@@ -230,12 +230,14 @@ def study(arguments: argparse.Namespace) -> None:
     work, log = Path(arguments.work), Path(arguments.work) / "study.log"
     work.mkdir(parents=True, exist_ok=True)
     run = [*RDJEPA, "study", "run", *arguments.run, "--root", work / "study", "--device", arguments.device]
-    for cells in arguments.cells or [""]:
-        code = until([*run, *(["--only", cells] if cells else [])], ends - PACKING, log)
-        told(f"cells {cells}: status {code}")
-    export = [*RDJEPA, "study", "export", "--root", work / "study", "--out", work / "rows"]
-    subprocess.run(list(map(str, export)), check=False)
-    pack([work / "rows", work / "study" / "failed", log], work, Path(arguments.out), "study")
+    try:
+        for cells in arguments.cells or [""]:
+            code = until([*run, *(["--only", cells] if cells else [])], ends - PACKING, log)
+            told(f"cells {cells}: status {code}")
+    finally:
+        export = [*RDJEPA, "study", "export", "--root", work / "study", "--out", work / "rows"]
+        subprocess.run(list(map(str, export)), check=False)
+        pack([work / "rows", work / "study" / "failed", log], work, Path(arguments.out), "study")
 
 
 def pretrain(arguments: argparse.Namespace, recipe: Recipe, work: Path, ends: float) -> None:
@@ -245,7 +247,7 @@ def pretrain(arguments: argparse.Namespace, recipe: Recipe, work: Path, ends: fl
     with building(recipe, work, 0 if lengths.exists() else arguments.builders) as builder:
         found = check(arguments, ends - PACKING)
         with suppress(subprocess.TimeoutExpired):
-            builder.wait(max(0.0, min(ends, until_data) - time.monotonic()))
+            builder.wait(max(0.0, min(ends - PACKING, until_data) - time.monotonic()))
     told(f"data: status {builder.returncode}, {len(list(work.glob('datasets/**/*.hdf5')))} files")
     if builder.returncode and time.monotonic() < until_data:
         return  # another call goes on with them

@@ -85,6 +85,20 @@ def test_tracebacks_of_failed_cells_come_back(tmp_path, monkeypatch):
     assert (tmp_path / "home" / "study" / "failed" / "0123.txt").read_text() == "a traceback"
 
 
+def test_what_a_study_made_comes_back_after_an_interrupt(tmp_path, monkeypatch):
+    def until(command, ends, log):
+        log.write_text("how far it came")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gpu, "RDJEPA", [sys.executable, "-c", ""])
+    monkeypatch.setattr(gpu, "until", until)
+    monkeypatch.setattr(sys, "argv", lent(tmp_path, "study", "--", "decoder"))
+    with pytest.raises(KeyboardInterrupt):
+        gpu.main()
+    slices.join(tmp_path / "out", tmp_path / "home")
+    assert (tmp_path / "home" / "study.log").read_text() == "how far it came"
+
+
 @pytest.mark.timeout(60)
 def test_a_trial_ends_with_the_check_or_the_call_and_is_tried_again(tmp_path, monkeypatch):
     slow, quick = "import time; time.sleep(90)", 'print(\'{"losses": [1.0], "seconds": 0.1}\')'
