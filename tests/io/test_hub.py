@@ -79,6 +79,20 @@ def test_what_the_hub_does_not_take_is_answered_in_one_sentence(hub, saved, monk
     assert "\n" not in str(caught.value)
 
 
+def test_a_connection_that_fails_is_answered_in_one_sentence(hub, saved, monkeypatch):
+    class ConnectError(Exception):
+        """As that of the hub's HTTP client, which is no OSError."""
+
+    def fail(*arguments, **named):
+        raise ConnectError("[Errno -3] Temporary failure in name resolution")
+
+    for name in ("create_repo", "snapshot_download"):
+        monkeypatch.setattr(sys.modules["huggingface_hub"], name, fail)
+    for call in (lambda: rdjepa.push_to_hub(saved, "owner/rd-jepa.tiny"), lambda: rdjepa.load("owner/nothing")):
+        with pytest.raises(CheckpointError, match=r"Temporary failure in name resolution.*; check name"):
+            call()
+
+
 def test_a_missing_package_is_named(monkeypatch, saved):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(CheckpointError, match=r"rdjepa\[hub\]"):
