@@ -319,8 +319,9 @@ def test_a_file_whose_loading_was_interrupted_is_loaded_again(fresh):
     assert sys.modules["users_long"].done and len(extensions.loaded()) == 1 and sys.path.count(str(fresh)) == 1
 
 
-def test_a_file_named_as_an_installed_package_is_refused(fresh):
+def test_a_file_named_as_an_installed_package_is_refused(fresh, monkeypatch):
     (fresh / "mkdocs.py").write_text("")
+    monkeypatch.delitem(sys.modules, "mkdocs", raising=False)  # the test of the site may have imported it
     assert "mkdocs" not in sys.modules
     with pytest.raises(ArgumentError, match="but mkdocs is a module already; rename the file"):
         extensions.load(fresh / "mkdocs.py")
