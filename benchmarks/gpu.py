@@ -1,11 +1,11 @@
 """A lent GPU, used by one command: every path that only a GPU runs is tried first, then data, pretraining, results.
 
     python benchmarks/gpu.py check                                    # which ways of computing work here, and how fast
-    python benchmarks/gpu.py go --recipe small --work work --out out  # all of it, in slices that stop and go on
+    python benchmarks/gpu.py go --recipe small --out kept             # all of it, in slices that stop and go on
     python benchmarks/gpu.py go --recipe wide --seconds 300 --minutes 5
-    python benchmarks/gpu.py study --cells k=1 k=5 -- decoder --model work/whole/model --workers 12
+    python benchmarks/gpu.py study --cells k=1 k=5 -- decoder --model runs/gpu/whole/model --workers 12
     python benchmarks/gpu.py study --cells group=objectives -- ablation --workers 12
-    python benchmarks/gpu.py join out kept                            # at home: put the shards together and unpack them
+    python benchmarks/gpu.py join kept home                           # at home: put the shards together and unpack them
 
 `go` may be called again and again: beside the check it makes what data is missing, and it pretrains in the fastest way
 that passed, for at most `--minutes` a call. A recipe is a pretraining of the preset of this name on the five sources,
@@ -369,14 +369,14 @@ def _verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], Any]) 
     """Add a verb that works in a folder on a device."""
     verb: argparse.ArgumentParser = verbs.add_parser(name)
     verb.set_defaults(function=function)
-    verb.add_argument("--work", default="work")
+    verb.add_argument("--work", default="runs/gpu")
     verb.add_argument("--device", default="cuda")
     return verb
 
 
 def _add_slice(verb: argparse.ArgumentParser) -> None:
     """Add how long a call lasts, and where what is to be kept goes."""
-    verb.add_argument("--out", default="out")
+    verb.add_argument("--out", default="runs/gpu-kept")
     verb.add_argument("--minutes", type=float, default=9.0, help="of this call")
 
 

@@ -69,7 +69,7 @@ def test_a_failed_cell_is_status_1(monkeypatch, capsys, tmp_path, brief_nano):
     assert not run(monkeypatch, "run", "heldout", "--root", tmp_path, "--only", ONLY.replace("persistence", "equation"))
     for verb in (("tables", "heldout"), ("export",)):
         assert not run(monkeypatch, *verb, "--root", tmp_path, "--out", tmp_path / "out")
-        assert "1 cells or pretrainings failed in" in " ".join(capsys.readouterr().err.split())
+        assert f"that failed in {tmp_path} (1) are in no table" in " ".join(capsys.readouterr().err.split())
 
 
 def test_number_of_updates_and_precision_are_those_of_the_command(monkeypatch, capsys, tmp_path, brief_nano):

@@ -295,7 +295,7 @@ def _tell_failures(roots: Sequence[Path]) -> None:
         failed = Directory(root).failures()
         if failed:
             warn(
-                f"{failed} cells or pretrainings failed in {root} and are in no table or figure; see which with: "
+                f"cells and pretrainings that failed in {root} ({failed}) are in no table or figure; see which with: "
                 f"rdjepa study status STUDY --root {root}",
                 Note,
             )

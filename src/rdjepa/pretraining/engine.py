@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rdjepa.checks import Count, check
+from rdjepa.checks import Count, among, check
 from rdjepa.errors import ArgumentError, InsufficientMemoryError, out_of_memory
 
 MODES = ("no", "yes", "graphs")
@@ -33,10 +33,8 @@ class Engine:
     def __post_init__(self) -> None:
         """Refuse unknown values, and CUDA graphs with accumulated passes."""
         check(self)
-        if self.compile not in MODES:
-            raise ArgumentError(f"expected compile among {', '.join(MODES)}, got {self.compile!r}; name one of them")
-        if self.frames not in PLACES:
-            raise ArgumentError(f"expected frames among {', '.join(PLACES)}, got {self.frames!r}; name one of them")
+        among(self.compile, MODES, "compile")
+        among(self.frames, PLACES, "frames")
         if self.replays and self.accumulate > 1:
             raise ArgumentError("expected one pass a step with CUDA graphs, got more; use compile no, or accumulate 1")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from rdjepa.errors import ArgumentError
+from rdjepa.checks import among
 from rdjepa.io.checkpoint import METRICS
 from rdjepa.models.device import autocast, note_emulation
 from rdjepa.models.rdjepa import PRESETS, RDJEPA, ModelConfig
@@ -78,8 +78,7 @@ def pretrain(
         DivergenceError: loss or gradient is not finite; the saved states are those before.
         InsufficientMemoryError: a `MemoryError`; the sentence says what to lower.
     """
-    if preset not in PRESETS:
-        raise ArgumentError(f"expected a preset among {', '.join(PRESETS)}, got {preset!r}; name one of them")
+    among(preset, PRESETS, "a preset")
     device, engine, ranks = device or torch.device("cpu"), engine or Engine(), ranks or Ranks()
     parts = ranks.parts(config.batch, engine.accumulate)
     with explain_out_of_memory(), run_directory.alone(run) if ranks.leads else contextlib.nullcontext():

@@ -8,7 +8,7 @@ import hashlib
 import io
 import os
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -27,8 +27,8 @@ from rdjepa.io import sealed
 from rdjepa.io.atomic import write_arrays, write_bytes
 from rdjepa.study import registry
 from rdjepa.study.cell import CURVE, EXAMPLE, ROWS, SPECTRA, Cell, Record, checked, read_record
-from rdjepa.study.directory import RECORD, STUDY, Directory, differing
-from rdjepa.study.fingerprints import but_precision
+from rdjepa.study.directory import RECORD, STUDY, Directory
+from rdjepa.study.mixtures import refuse_mixtures, refuse_other_references
 from rdjepa.study.plan import select
 
 CELL = ["study", "profile", "system", "k", "support_seed", "forecaster"]
@@ -37,7 +37,6 @@ SHARED = ("newest", "reference")  # fields of an example that do not depend on t
 ROW_COLUMNS = [*CELL, "regime", "metric", "horizon", "trajectory", "value", "run"]
 CURVE_COLUMNS = [*CELL, "updates", "weights", "regime", "metric", "horizon", "trajectory", "value", "run"]
 SPECTRUM_COLUMNS = [*CELL, "regime", "horizon", "wavenumber", "error", "reference", "run"]
-SAME = 1e-4  # relative difference of energies that single precision and other processors leave
 WHOLE = ("k", "support_seed", "updates", "horizon", "trajectory", "wavenumber")
 CATEGORIES = ("study", "profile", "system", "forecaster", "weights", "regime", "metric", "run")
 
@@ -69,7 +68,7 @@ def spectra(root: Path | str, study: str | None = None, profile: str | None = No
         StudyError: see `collect`; or cells of one system that were tested on different fields.
     """
     table = _table(root, read_records(root), SPECTRA, SPECTRUM_COLUMNS, study, profile)
-    _refuse_other_references(table)
+    refuse_other_references(table)
     return table
 
 
@@ -137,7 +136,7 @@ def read_records(root: Path | str) -> list[Record]:
         found = [read_record(path.parent) for path in sorted((root / "cells").glob(f"[!.]*/{RECORD}"))]
     else:
         found = [checked(record, root / "cells" / record["id"]) for record in _read_export(root).records]
-    _refuse_mixtures(found)
+    refuse_mixtures(found)
     return found
 
 
@@ -194,7 +193,7 @@ def export(roots: Path | str | Sequence[Path | str], out: Path | str, only: Sequ
         chosen = [part[part["run"].isin(runs)] for runs, part in zip(own, parts, strict=True)]
         table = pd.concat(chosen, ignore_index=True)
         if name == SPECTRA:
-            _refuse_other_references(table)
+            refuse_other_references(table)
         kinds = {column: "category" for column in CATEGORIES if column in table}
         kinds |= {column: "float32" for column in ("value", "error", "reference") if column in table}
         whole = [column for column in WHOLE if column in table]
@@ -222,7 +221,7 @@ def _joined(known: Mapping[Path, list[Record]], only: Sequence[str]) -> tuple[di
     chosen = set(select(list(cells.values()), only))
     kept = {run: place for run, place in every.items() if cells[run] in chosen}
     records = [record for _, record in kept.values()]
-    _refuse_mixtures(records)
+    refuse_mixtures(records)
     return {run: root for run, (root, _) in kept.items()}, records
 
 
@@ -366,64 +365,6 @@ def _check_export(path: Path, table: pd.DataFrame, found: list[Record]) -> None:
         raise StudyError(
             f"expected the runs of {RECORDS} in {path}, got others such as {min(unmatched)}; export the study again"
         )
-
-
-# Of an identity, what must be the same for all cells of a forecaster.
-MADE = "settings", "adapt", "checkpoint", "class", "source", "predictor", "decoder", "retained", "base", "constants"
-
-
-def _refuse_mixtures(found: Iterable[Record]) -> None:
-    """Refuse cells of one profile that were run with different settings: their means would mean nothing."""
-    cells: dict[tuple, Record] = {}
-    settings: dict[tuple, tuple[str, Any]] = {}
-    for record in found:
-        content, run = record["identity"], record["id"]
-        name = (record["profile"], *content["cell"].values())
-        if name in cells:
-            first, second = sorted((cells[name], record), key=lambda each: each["created"])
-            raise StudyError(
-                f"expected one run of {Cell(**content['cell'])} at {record['profile']}, got cells/{first['id']} of "
-                f"{first['created']} and cells/{second['id']} of {second['created']}, which differ in "
-                f"{', '.join(differing(first['identity'], second['identity']))}; move one of the two folders away"
-            )
-        cells[name] = record
-        # What must agree depends on the scope: test set and statistics over all cells of a profile, the updates over
-        # those that are trained, the recipe over the cells of a system, sizes and weights over those of a forecaster.
-        shared = but_precision(content)
-        trained = tuple(shared.get(name) for name in MADE)
-        for scope, value in (
-            (("protocol",), (content["test"], content["statistics"])),
-            (("updates", record["updates"] > 0), record["updates"]),
-            (("system", record["system"]), content["data"]),
-            (("forecaster", record["forecaster"]), trained),
-            (("rehearsal", "rehearsed" in content), content.get("rehearsed")),
-            (("pretraining", record["system"], record["forecaster"]), content.get("pretraining")),
-        ):
-            known = settings.setdefault((record["profile"], *scope), (run, value))
-            if known[1] != value:
-                raise StudyError(
-                    f"expected cells of the same settings at profile {record['profile']}, got {known[0]} and {run} "
-                    f"of different {scope[0]} settings; move the cells of one of the two away"
-                )
-
-
-def _refuse_other_references(table: pd.DataFrame) -> None:
-    """Refuse spectra of cells of one system that were tested on other fields: the energies of their references differ.
-
-    Simulations of one recipe on two kinds of processors may differ in the last bits, by 1e-7 of an energy.
-    """
-    place = ["profile", "system", "regime", "horizon", "wavenumber"]
-    energies = table.groupby(place, observed=True)["reference"].agg(["min", "max"])
-    apart = energies["max"] - energies["min"] > SAME * energies["max"]
-    if not apart.any():
-        return
-    profile, system = apart.idxmax()[:2]
-    cells = table[(table["profile"] == profile) & (table["system"] == system)]
-    total = cells.astype({"reference": "float64"}).groupby("run", observed=True)["reference"].sum()
-    raise StudyError(
-        f"expected the same test fields for all cells of {system} at profile {profile}, got others for "
-        f"{total.idxmin()} than for {total.idxmax()}; compute the cells of one of the two again"
-    )
 
 
 def _is_study(root: Path) -> bool:

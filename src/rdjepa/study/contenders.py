@@ -116,4 +116,4 @@ def untrained(
     model = forecaster(name, profile)
     if support:
         model = fitted(model, [each.fields for each in support], normalizer, device, domain_of(support))
-    return model.in_physical_units() or Forecaster(model.to(device), normalizer, {}).forecast, model
+    return model.in_physical_units() or Forecaster(model.to(device), normalizer).forecast, model

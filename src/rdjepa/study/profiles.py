@@ -5,6 +5,7 @@ from typing import Any
 
 from rdjepa.adaptation import adapt
 from rdjepa.adaptation.adapt import AdaptConfig
+from rdjepa.checks import among
 from rdjepa.errors import ArgumentError
 from rdjepa.models.rdjepa import PRESETS
 from rdjepa.study import changes
@@ -117,8 +118,7 @@ def profile(
         ArgumentError: unknown name or precision, a negative number of updates, or a checkpoint for a profile that
             pretrains its own.
     """
-    if name not in PROFILES:
-        raise ArgumentError(f"expected a profile among {', '.join(PROFILES)}, got {name!r}; name one of them")
+    among(name, PROFILES, "a profile")
     if checkpoint is not None and PROFILES[name].pretraining:
         raise ArgumentError(
             f"expected no checkpoint with the profile {name}, which pretrains its own, got {checkpoint}; leave it out"

@@ -10,6 +10,7 @@ from rdjepa.errors import ArgumentError
 from rdjepa.pde.sampling import stream
 from rdjepa.study.report.labels import heading, label, ordered
 from rdjepa.study.report.sheet import MISSING, Sheet, Text
+from rdjepa.study.report.summary import refuse_two_runs
 
 COLUMNS = ["system", "k", "supports", "trajectories", "difference", "low", "high", "won", "by_support", "runs"]
 
@@ -67,11 +68,7 @@ def matched(
             different trajectories.
     """
     chosen = rows[(rows["metric"] == metric) & rows["forecaster"].isin([forecaster, against])]
-    several = chosen.groupby(["system", "k", "support_seed", "forecaster"], observed=True)["run"].nunique()
-    if (several > 1).any():
-        raise ArgumentError(
-            f"expected one run of each cell, got {several.max()} of {several.idxmax()}; take the foreign one out"
-        )
+    refuse_two_runs(chosen)
     keys = ["system", "k", "support_seed", "regime", "trajectory"]
     errors = chosen.groupby([*keys, "forecaster"])["value"].mean().unstack("forecaster")
     if not {forecaster, against} <= set(errors.columns):

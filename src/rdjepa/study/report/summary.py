@@ -32,11 +32,7 @@ def prepare(rows: pd.DataFrame) -> pd.DataFrame:
     plain = rows.assign(value=rows["value"].astype("float64"))
     for name in ("system", "forecaster", "regime", "metric", "run"):
         plain[name] = plain[name].astype(str)
-    runs = plain.groupby([*SELECTION, "forecaster"])["run"].nunique()
-    if (runs > 1).any():
-        raise ArgumentError(
-            f"expected one run of each cell, got {runs.max()} of {runs.idxmax()}; take the foreign one out"
-        )
+    refuse_two_runs(plain)
     if not plain["value"].abs().lt(float("inf")).all():
         run = plain.loc[~plain["value"].abs().lt(float("inf")), "run"].iloc[0]
         raise ArgumentError(f"expected finite errors, got one of run {run} that is not; run that cell again")
@@ -55,6 +51,19 @@ def prepare(rows: pd.DataFrame) -> pd.DataFrame:
             f"{', '.join(mixed)}; take the foreign rows out"
         )
     return plain
+
+
+def refuse_two_runs(rows: pd.DataFrame) -> None:
+    """Refuse rows of two runs of one cell: their mean would mean nothing.
+
+    Raises:
+        ArgumentError: there are such rows.
+    """
+    runs = rows.groupby([*SELECTION, "forecaster"], observed=True)["run"].nunique()
+    if (runs > 1).any():
+        raise ArgumentError(
+            f"expected one run of each cell, got {runs.max()} of {runs.idxmax()}; take the foreign one out"
+        )
 
 
 def uneven(rows: pd.DataFrame) -> list[tuple[str, int]]:
