@@ -5,7 +5,8 @@ import os
 
 import pytest
 
-from rdjepa.study.directory import RECORD, Directory, differing
+from rdjepa.errors import StudyError
+from rdjepa.study.directory import RECORD, RECORDS, Directory, differing
 
 
 def test_what_a_killed_writer_of_a_cell_left_is_replaced(tmp_path):
@@ -50,3 +51,14 @@ def test_settings_that_differ_are_named_one_by_one():
     second = {"adapt": {"steps": 500, "clip": 1.0}, "test": 30, "curve": [1]}
     assert differing(first, first) == []
     assert differing(first, second) == ["adapt.seed", "adapt.steps", "curve"]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [Directory.read, lambda directory: directory.claim("nano", {}), lambda directory: directory.check("nano", {})],
+)
+def test_exported_rows_are_no_study_directory(tmp_path, use):
+    (tmp_path / RECORDS).write_text("{}")
+    with pytest.raises(StudyError, match=r"exported rows .*; choose another --root, .* --known"):
+        use(Directory(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == [RECORDS]

@@ -194,10 +194,11 @@ def export(roots: Roots = None, out: Out = Path("results"), only: Only = None) -
     """Write all rows, curves, spectra, records and example fields of study directories as a few small files."""
     _need_packages()
     from rdjepa.study import collect
+    from rdjepa.study.directory import RECORDS
 
     collect.export(roots or [ROOT], out, _conditions(only))
     _tell_failures(roots or [ROOT])
-    names = (collect.ROWS, collect.CURVE, collect.SPECTRA, collect.RECORDS, collect.EXAMPLES)
+    names = (collect.ROWS, collect.CURVE, collect.SPECTRA, RECORDS, collect.EXAMPLES)
     console.print(f"{', '.join(names)} in {out}")
 
 

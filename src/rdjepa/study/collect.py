@@ -27,12 +27,12 @@ from rdjepa.io import sealed
 from rdjepa.io.atomic import write_arrays, write_bytes
 from rdjepa.study import registry
 from rdjepa.study.cell import CURVE, EXAMPLE, ROWS, SPECTRA, Cell, Record, checked, read_record
-from rdjepa.study.directory import RECORD, STUDY, Directory
+from rdjepa.study.directory import RECORD, RECORDS, STUDY, Directory
 from rdjepa.study.mixtures import refuse_mixtures, refuse_other_references
 from rdjepa.study.plan import select
 
 CELL = ["study", "profile", "system", "k", "support_seed", "forecaster"]
-RECORDS, EXAMPLES = "records.json", "examples.npz"
+EXAMPLES = "examples.npz"
 SHARED = ("newest", "reference")  # fields of an example that do not depend on the forecaster
 ROW_COLUMNS = [*CELL, "regime", "metric", "horizon", "trajectory", "value", "run"]
 CURVE_COLUMNS = [*CELL, "updates", "weights", "regime", "metric", "horizon", "trajectory", "value", "run"]

@@ -26,6 +26,7 @@ from rdjepa.io.atomic import write_bytes, writing
 
 FORMAT, VERSION = "rdjepa-study", 2
 STUDY, RECORD = "study.json", "record.json"
+RECORDS = "records.json"  # of an export, which is no study directory
 OPTIONS = {"adapt.steps": "--steps", "adapt.precision": "--precision", "checkpoint": "--model"}  # that set them
 
 
@@ -56,6 +57,7 @@ class Directory:
         """
         path = self.root / STUDY
         if not path.is_file():
+            self._refuse_export()
             raise StudyError(f"expected a study directory with {STUDY}, got {self.root}; rdjepa study run makes one")
         remedy = "choose another --root, or the version of rdjepa that wrote it"
         found = sealed.read(path, Content, remedy, StudyError)
@@ -66,13 +68,21 @@ class Directory:
             )
         return found
 
+    def _refuse_export(self) -> None:
+        if (self.root / RECORDS).exists():
+            raise StudyError(
+                f"expected a study directory, got the exported rows of one in {self.root}; choose another --root, and "
+                f"continue from these rows with --known {self.root}"
+            )
+
     def check(self, profile: str, settings: Mapping[str, Any]) -> bool:
         """Return whether a profile was run in this directory already.
 
         Raises:
-            StudyError: it was, with other settings, or this is a directory of another protocol version.
+            StudyError: it was, with other settings, or this is a directory of another protocol version, or an export.
         """
         if not (self.root / STUDY).exists():
+            self._refuse_export()
             return False
         known, wanted = self.read().profiles.get(profile), sealed.plain(settings)
         if known is not None and known != wanted:
