@@ -13,7 +13,6 @@ import typer.main
 
 import rdjepa
 from rdjepa.cli.main import app
-from rdjepa.forecasters import equation
 from rdjepa.io import checkpoint
 from rdjepa.models.rdjepa import ModelConfig, build
 from rdjepa.study import collect
@@ -44,11 +43,7 @@ def narrow(tmp_path_factory):
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=NAMES[page]) for page in PAGES if PROGRAMS[page]])
 def test_blocks_of_a_page_run_one_after_the_other(page, narrow, request, tmp_path, monkeypatch, registrations):
-    """Run them with one update instead of the number shown, beside the files that the page tells to keep.
-
-    Equations of contexts are fitted in one iteration too.
-    """
-    monkeypatch.setattr(equation, "ITERATIONS", 1)
+    """Run them with one update instead of the number shown, beside the files that the page tells to keep."""
     if NAMES[page] not in FIRST:
         monkeypatch.setattr(checkpoint, "shipped", lambda: dict.fromkeys(("nano", checkpoint.DEFAULT), narrow))
     (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")  # pages read its results
