@@ -13,6 +13,7 @@ from rdjepa import forecasters
 from rdjepa.adaptation import retention
 from rdjepa.adaptation.adapt import AdaptConfig, standardized
 from rdjepa.data.statistics import Normalizer
+from rdjepa.data.well import checksum
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note
 from rdjepa.forecasters.rd_jepa import DecoderKept, RDJEPAForecaster
 
@@ -102,6 +103,15 @@ def test_a_tiled_forecaster_takes_whole_fields_and_is_saved_with_its_tiles(tiny,
     assert loaded.novelty(context) == novelty
     with pytest.raises(DataError, match="192, 192"):
         loaded.forecast(context[:, :64, :64])
+
+
+def test_what_is_calibrated_on_is_read_whole_where_some_trajectories_are_chosen_to_adapt_to(tiny):
+    fields = np.stack([trajectory(seed=seed) for seed in range(5)])
+    some = rdjepa.Reading(trajectories=(1, 2))
+    model = rdjepa.build("tiny", seed=0)
+    found = rdjepa.adapt(model, fields[:3], steps=1, reading=some, calibrate=fields[3:], device="cpu")
+    assert found.calibration is not None and found.calibration.trajectories == 2
+    assert found.record["checksums"] == [checksum(each) for each in fields[1:3]]
 
 
 def test_tiles_of_pretrained_weights_are_blended_with_the_equation_of_the_whole_field(tiny, tmp_path):

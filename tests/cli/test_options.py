@@ -70,6 +70,14 @@ def test_names_are_separated_by_commas_and_at_least_one_is_needed():
         options.names_in(" , ")
 
 
+def test_trajectories_are_named_by_positions():
+    nothing = (None,) * 7
+    assert options.reading_of(*nothing, "0, 3").trajectories == (0, 3)
+    for text in ("", "0,,1", "a", "-1", "1.5"):
+        with pytest.raises(ArgumentError, match="whole numbers separated by commas"):
+            options.reading_of(*nothing, text)
+
+
 def test_a_share_to_retain_is_a_number_or_left_to_the_data():
     assert (options.share_of("auto"), options.share_of("0.5")) == ("auto", 0.5)
     with pytest.raises(ArgumentError, match="expected a share to retain of a number or auto, got 'half'"):

@@ -9,10 +9,10 @@ import pytest
 import torch
 from PIL import Image
 
-from rdjepa.data import store
+from rdjepa.data import store, survey
 from rdjepa.data.readers import Reading, load
 from rdjepa.data.trajectory import Key, Trajectory
-from rdjepa.errors import DataError, Note
+from rdjepa.errors import ArgumentError, DataError, Note
 from rdjepa.forecasters.base import CONTEXT
 
 Make = Callable[..., Trajectory]
@@ -110,6 +110,35 @@ def test_a_generic_file_of_the_well(tmp_path: Path) -> None:
     assert [t.coefficients for t in found] == [{"F": f, "k": 0.05} for f in (0.1, 0.2, 0.3)]
     assert found[0].times[-1] == 90 and found[0].length == pytest.approx(2) and found[0].boundary == "periodic"
     assert len(load(tmp_path / "a.hdf5", limit=1)) == 1
+
+
+def test_some_trajectories_of_a_source_are_read_with_all_that_belongs_to_them(tmp_path: Path, make: Make) -> None:
+    source = tmp_path / "a.hdf5"
+    write_the_well(source)
+    with h5py.File(source, "r+") as file:
+        del file["dimensions/time"]
+        file["dimensions/time"] = np.linspace(0, [1, 2, 3], 10, axis=1)
+        file["dimensions/time"].attrs["sample_varying"] = True
+    every, some = load(source), load(source, reading=Reading(trajectories=(2, 0)))
+    assert_fields(some, MANY[[0, 2]])
+    assert [t.coefficients["F"] for t in some] == [0.1, 0.3]
+    assert [t.times[-1] for t in some] == [t.times[-1] for t in every[::2]]
+    found = survey.inspect(source, Reading(trajectories=(2,)))
+    assert found.trajectories == 1 and found.components[0].high == MANY[2, ..., 0].max()
+    written = [store.write(tmp_path, make(Key("gray_scott", index=i))) for i in range(3)]
+    mixed = [source, *written[:1], MANY, written[1]]
+    found_of_mixed = load(mixed, reading=Reading(trajectories=(1, 3, 5, 7)))
+    assert_fields([found_of_mixed[0], found_of_mixed[2]], MANY[[1, 1]])
+    assert [t.key and t.key.index for t in found_of_mixed] == [None, 0, None, 1]
+
+
+def test_trajectories_that_are_not_there_are_refused_and_what_follows_those_that_are_is_not_read() -> None:
+    with pytest.raises(DataError, match="positions from 0 to 2, as there are 3 in a ndarray, got 5; name those"):
+        load(MANY, reading=Reading(trajectories=(1, 5)))
+    load([MANY, "nowhere"], reading=Reading(trajectories=(2,)))
+    for wrong in ((), (1, 1), (-1,), "01", (0.5,)):
+        with pytest.raises(ArgumentError, match="trajectories"):
+            Reading(trajectories=wrong)  # type: ignore[arg-type]
 
 
 def test_names_of_the_well_may_be_texts_of_fixed_length(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from rdjepa.cli.options import (
     Interval,
     Length,
     Model,
+    Numbers,
     Resample,
     Seed,
     Spacing,
@@ -57,6 +58,7 @@ def learning_curve(
     length: Length = None,
     boundary: Boundary = None,
     spacing: Spacing = None,
+    numbers: Numbers = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -70,7 +72,7 @@ def learning_curve(
     ours = is_curve(out)
     refuse_overwriting(out, [*data, Path(model)], kind="learning curve", same_kind=is_curve, force=force)
     refuse_overwriting(figure, [*data, Path(model)], kind="figure", same_kind=lambda _: ours, force=force)
-    reading = reading_of(field, axes, components, interval, length, boundary, spacing)
+    reading = reading_of(field, axes, components, interval, length, boundary, spacing, numbers)
     with progress("learning curve") as update:
 
         def show(done: int, total: int, text: str) -> None:

@@ -25,6 +25,7 @@ from rdjepa.cli.options import (
     Interval,
     Length,
     Model,
+    Numbers,
     Resample,
     Seed,
     Spacing,
@@ -123,6 +124,7 @@ def adapt(
     length: Length = None,
     boundary: Boundary = None,
     spacing: Spacing = None,
+    numbers: Numbers = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -132,7 +134,7 @@ def adapt(
     refuse_overwriting(
         out, [*data, *(calibrate or []), Path(model)], kind="forecaster", same_kind=is_forecaster, force=force
     )
-    reading = reading_of(field, axes, components, interval, length, boundary, spacing)
+    reading = reading_of(field, axes, components, interval, length, boundary, spacing, numbers)
     pace, share = stride_of(stride), share_of(retain)
     with progress("adapt") as update:
         # `api.adapt` reads the data itself, after it has checked the cheaper arguments
@@ -180,6 +182,7 @@ def evaluate(
     length: Length = None,
     boundary: Boundary = None,
     spacing: Spacing = None,
+    numbers: Numbers = None,
     force: Force = False,
 ) -> None:
     """Measure a forecaster on unseen trajectories, beside what it is made of, persistence and extrapolation."""
@@ -190,7 +193,7 @@ def evaluate(
     if out is not None:
         refuse_overwriting(out, [forecaster, *data], kind="rows", same_kind=is_rows, force=force)
     adapted = load_forecaster(forecaster)
-    reading = reading_of(field, axes, components, interval, length, boundary, spacing)
+    reading = reading_of(field, axes, components, interval, length, boundary, spacing, numbers)
     metrics = list(dict.fromkeys(metric or METRICS))
     own = adapted.model.name
     with progress("evaluate") as update:
@@ -244,6 +247,7 @@ def forecast(
     length: Length = None,
     boundary: Boundary = None,
     spacing: Spacing = None,
+    numbers: Numbers = None,
     force: Force = False,
 ) -> None:
     """Forecast the next five frames, or more, from four of one trajectory, or five from all windows of many."""
@@ -261,7 +265,7 @@ def forecast(
     refuse_overwriting(out, [forecaster, *data], kind=kind, same_kind=same_kind, force=force)
     adapted = load_forecaster(forecaster)
     grid = adapted.model.grid if resample or back else None
-    reading = adapted.reading(reading_of(field, axes, components, interval, length, boundary, spacing))
+    reading = adapted.reading(reading_of(field, axes, components, interval, length, boundary, spacing, numbers))
     if every:
         total = sum(recording.count for recording in readers.recordings(data, reading))
         windows = readers.trajectories(data, minimum_frames=CONTEXT, grid=grid, reading=reading)
@@ -276,7 +280,7 @@ def forecast(
     trajectories = readers.load(data, limit=2, minimum_frames=CONTEXT, grid=grid, reading=reading)
     if len(trajectories) > 1:
         given = ", ".join(map(str, data))
-        raise DataError(f"expected one trajectory to forecast, got several in {given}; give a file that holds one")
+        raise DataError(f"expected one trajectory to forecast, got several in {given}; name one, as --trajectories 0")
     adapted.require_fitting(trajectories)
     fields = trajectories[0].fields
     first = len(fields) - CONTEXT if start is None else start

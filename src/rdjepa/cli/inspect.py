@@ -11,6 +11,7 @@ from rdjepa.cli.options import (
     Interval,
     Length,
     Model,
+    Numbers,
     Spacing,
     reading_of,
 )
@@ -26,13 +27,14 @@ def inspect(
     length: Length = None,
     boundary: Boundary = None,
     spacing: Spacing = None,
+    numbers: Numbers = None,
 ) -> None:
     """Say what data hold, how they would be read, and what adapt would do with them; nothing is written."""
     from rich.table import Table
 
     from rdjepa import api
 
-    reading = reading_of(field, axes, components, interval, length, boundary, spacing)
+    reading = reading_of(field, axes, components, interval, length, boundary, spacing, numbers)
     for source in data:
         table = Table.grid(padding=(0, 2))
         for heading, text in api.inspect(source, model=model, reading=reading).rows():

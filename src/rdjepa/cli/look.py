@@ -22,6 +22,7 @@ from rdjepa.cli.options import (
     Interval,
     Length,
     Model,
+    Numbers,
     Seed,
     Spacing,
     reading_of,
@@ -52,6 +53,7 @@ def first_look(
     length: Length = None,
     boundary: Boundary = None,
     spacing: Spacing = None,
+    numbers: Numbers = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -73,7 +75,7 @@ def first_look(
             hold_out=hold_out,
             base=base,
             seed=seed,
-            reading=reading_of(field, axes, components, interval, length, boundary, spacing),
+            reading=reading_of(field, axes, components, interval, length, boundary, spacing, numbers),
             device=device,
             progress=update,
         )

@@ -101,6 +101,10 @@ Spacing = Annotated[
     str | None,
     typer.Option(help="Distance between rows, and between columns, as 0.5,0.8; by default the same."),
 ]
+Numbers = Annotated[
+    str | None,
+    typer.Option("--trajectories", help="Which of many trajectories are read, by position from 0, as 0,1,2."),
+]
 
 Scheduler = Annotated[
     str | None, typer.Option(help="Address of a running Dask scheduler, used instead of local processes.")
@@ -115,6 +119,7 @@ def reading_of(
     length: float | None,
     boundary: str | None,
     spacing: str | None,
+    numbers: str | None,
 ) -> Any:
     """Return the options about data as the `Reading` that they stand for."""
     from rdjepa.data.readers import Reading
@@ -122,7 +127,8 @@ def reading_of(
     arrays = ",".join(field) if field else None
     chosen = tuple(names_in(*components)) if components else None
     distances: Any = None if spacing is None else _numbers_in(spacing)
-    return Reading(arrays, axes, chosen, interval, length, boundary=boundary, spacing=distances)
+    taken = None if numbers is None else _positions_in(numbers)
+    return Reading(arrays, axes, chosen, interval, length, boundary=boundary, spacing=distances, trajectories=taken)
 
 
 def stride_of(text: str) -> int | str:
@@ -162,6 +168,18 @@ def _numbers_in(text: str) -> tuple[float, ...]:
         return tuple(map(float, text.split(",")))
     except ValueError as error:
         raise ArgumentError(f"expected numbers separated by commas, got {text!r}; give them as 0.5,0.8") from error
+
+
+def _positions_in(text: str) -> tuple[int, ...]:
+    """Split a text into whole numbers at its commas.
+
+    Raises:
+        ArgumentError: there is anything else.
+    """
+    numbers = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdecimal() for part in numbers):
+        raise ArgumentError(f"expected whole numbers separated by commas, got {text!r}; give them as 0,1,2")
+    return tuple(map(int, numbers))
 
 
 def names_in(*texts: str) -> list[str]:

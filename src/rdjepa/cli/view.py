@@ -6,7 +6,19 @@ from typing import Annotated
 import typer
 
 from rdjepa.cli.console import console
-from rdjepa.cli.options import Axes, Boundary, Components, Field, Force, Interval, Length, Resample, Spacing, reading_of
+from rdjepa.cli.options import (
+    Axes,
+    Boundary,
+    Components,
+    Field,
+    Force,
+    Interval,
+    Length,
+    Numbers,
+    Resample,
+    Spacing,
+    reading_of,
+)
 from rdjepa.cli.outputs import refuse_overwriting
 from rdjepa.errors import ArgumentError
 from rdjepa.io.kinds import is_forecaster
@@ -26,6 +38,7 @@ def view(
     length: Length = None,
     boundary: Boundary = None,
     spacing: Spacing = None,
+    numbers: Numbers = None,
     force: Force = False,
 ) -> None:
     """Write one page for the browser that plays trajectories and their forecasts; it needs no network."""
@@ -44,7 +57,7 @@ def view(
         )
     if not data:
         raise ArgumentError(f"expected trajectories after the forecaster {files[0]}, got none; name some to forecast")
-    reading = reading_of(field, axes, components, interval, length, boundary, spacing)
+    reading = reading_of(field, axes, components, interval, length, boundary, spacing, numbers)
     trajectories = readers.load(
         data,
         grid=adapted.model.grid if adapted and resample else None,

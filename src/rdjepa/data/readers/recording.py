@@ -5,7 +5,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from tokenize import TokenError
 from typing import Any, Protocol
 
@@ -82,6 +82,7 @@ class Recording:
         whole: reads a trajectory of this package with everything that belongs to it.
         forecast: whether a forecaster of this package made the fields.
         remarks: sentences on what was left out, or is taken for something else.
+        taken: positions of the trajectories that it has on the axis of them; None for all.
     """
 
     kind: str
@@ -98,6 +99,7 @@ class Recording:
     whole: Callable[[int], Trajectory] | None = None
     forecast: bool = False
     remarks: tuple[str, ...] = ()
+    taken: Sequence[int] | None = None
 
     @classmethod
     def of(
@@ -144,7 +146,7 @@ class Recording:
     @property
     def count(self) -> int:
         """Number of trajectories."""
-        return self.points("b")
+        return self.points("b") if self.taken is None else len(self.taken)
 
     @property
     def frames(self) -> int:
@@ -170,6 +172,15 @@ class Recording:
     def frame_bytes(self) -> int:
         """Size of a frame with all components."""
         return self.grid[0] * self.grid[1] * self.components * self.dtype.itemsize
+
+    def taking(self, numbers: Sequence[int]) -> "Recording":
+        """Return the recording with these of its trajectories alone; of a recording that has all of them."""
+        times, whole = self.times, self.whole
+        if times is not None and np.ndim(times) == 2 and len(times) == self.count:
+            times = np.asarray(times)[numbers]
+        values = {name: np.ravel(v)[numbers] if np.ndim(v) else v for name, v in self.coefficients.items()}
+        found = (lambda index: whole(numbers[index])) if whole else None
+        return replace(self, times=times, coefficients=values, whole=found, taken=numbers)
 
     def read(self, index: int, start: int, stop: int, components: Sequence[int]) -> np.ndarray:
         """Read frames start to stop - 1 of a trajectory, (stop - start, H, W, C) as stored.
@@ -201,7 +212,7 @@ class Recording:
         return {name: value for name, value in known.items() if value is not None} | {"coefficients": values}
 
     def _part(self, array: Lazy, index: int, start: int, stop: int) -> np.ndarray:
-        where = {"b": index, "t": slice(start, stop), "1": 0}
+        where = {"b": index if self.taken is None else self.taken[index], "t": slice(start, stop), "1": 0}
         try:
             part = array[tuple(where.get(letter, slice(None)) for letter in self.axes)]
         except MemoryError as error:  # what the source declares does fit: a piece of it claims more

@@ -54,17 +54,37 @@ OBJECTS = "an array (T, H, W, C) or (B, T, H, W, C), an xarray object, a Traject
 KNOWN = f"a file of {', '.join(each.name for each in FORMATS)}, {FOLDERS}, {OBJECTS}"
 
 
-def recordings(source: Any, reading: Reading, within: tuple[int, ...] = ()) -> Iterator[Recording]:
+def recordings(source: Any, reading: Reading) -> Iterator[Recording]:
     """Yield the recordings of a source; their arrays can be read until the next one is asked for.
 
     Args:
         source: one of the kinds in `KNOWN`.
         reading: what the source does not say itself.
-        within: identities of the lists that it is an item of.
 
     Raises:
-        DataError: the source is unknown or damaged, or a list that contains itself.
+        DataError: the source is unknown or damaged, or a list that contains itself, or does not have all trajectories
+            that are to be read.
     """
+    if reading.trajectories is None:
+        yield from _recordings(source, reading, ())
+        return
+    wanted, number = sorted(reading.trajectories), 0
+    for recording in _recordings(source, reading, ()):
+        own = [each - number for each in wanted if number <= each < number + recording.count]
+        number += recording.count
+        if own:
+            yield recording.taking(own)
+        if number > wanted[-1]:
+            return
+    if number:
+        raise DataError(
+            f"expected trajectories by their positions from 0 to {number - 1}, as there are {number} in "
+            f"{describe(source)}, got {wanted[-1]}; name those that are there"
+        )
+
+
+def _recordings(source: Any, reading: Reading, within: tuple[int, ...]) -> Iterator[Recording]:
+    """Yield all recordings of a source; `within` are identities of the lists that it is an item of."""
     if id(source) in within:
         raise DataError(f"expected {KNOWN}, got a {type(source).__name__} that contains itself; give its items")
     if isinstance(source, Trajectory):
@@ -73,7 +93,7 @@ def recordings(source: Any, reading: Reading, within: tuple[int, ...] = ()) -> I
         yield from _of_path(Path(source), reading)
     elif isinstance(source, list | tuple):
         for item in source:
-            yield from recordings(item, reading, (*within, id(source)))
+            yield from _recordings(item, reading, (*within, id(source)))
     elif named.is_xarray(source):
         yield from named.read_object(source, reading)
     elif hasattr(source, "__array__") and np.ndim(source) > 0:
