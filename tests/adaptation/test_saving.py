@@ -45,6 +45,22 @@ def test_the_calibration_is_in_it_and_under_its_checksum(tmp_path):
         rdjepa.load_forecaster(path)
 
 
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("base", ["none", "anchored", "linear"])
+def test_one_that_is_read_forecasts_on_the_device_that_is_named(tmp_path, device, base):
+    made, context = adapt(movie(0), base=base), movie(9)[:4]
+    loaded = rdjepa.load_forecaster(made.save(tmp_path / "f.safetensors"), device)
+    assert loaded.device.type == device
+    assert np.allclose(loaded.forecast(context), made.forecast(context), atol=1e-3)
+    assert loaded.to("cpu") is loaded and loaded.device.type == "cpu"
+    assert np.array_equal(loaded.forecast(context), made.forecast(context))
+
+
+def test_a_device_that_is_not_there_is_told_before_the_file_is_read(tmp_path):
+    with pytest.raises(ArgumentError, match="the device auto, cpu or a GPU of this machine, got 'nowhere'"):
+        rdjepa.load_forecaster(tmp_path / "absent.safetensors", "nowhere")
+
+
 def test_one_without_a_calibration_is_read_and_gives_no_interval(tmp_path):
     loaded = rdjepa.load_forecaster(adapt(movie(0)).save(tmp_path / "f.safetensors"))
     assert loaded.calibration is None and loaded.novelty(movie(1)[:4]) is None

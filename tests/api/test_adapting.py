@@ -478,6 +478,28 @@ def test_a_forecaster_of_random_weights_is_not_taken_for_a_pretrained_one(option
         rdjepa.adapt(fresh, trajectory(), **{"steps": 1} | options, device="cpu")
 
 
+def test_random_weights_under_the_name_of_pretrained_ones_are_told(tiny):
+    with pytest.warns(UserWarning, match="expected pretrained weights in rd-jepa, got random ones; give rdjepa.adapt"):
+        rdjepa.adapt(RDJEPAForecaster(rdjepa.build("tiny", seed=0)), trajectory(), steps=1, device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", Note)
+        rdjepa.adapt(RDJEPAForecaster(pretrained()), trajectory(), steps=1, base="none", device="cpu")
+
+
+def test_settings_of_sizes_without_a_preset_are_told(tiny):
+    with pytest.warns(
+        Note, match=r"'custom' have no settings of their own, .* 5,000 updates without averaging; those of nano"
+    ):
+        rdjepa.adapt(rdjepa.build(tiny, seed=0), trajectory(), steps=1, device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fno = forecasters.build("fno", "nano", seed=0)
+        rdjepa.adapt(fno, trajectory(), steps=1, device="cpu")
+        model = rdjepa.build(tiny, seed=0)
+        rdjepa.adapt(model, trajectory(), steps=1, config=AdaptConfig(batch=1), device="cpu")
+
+
 def test_a_forecaster_around_pretrained_networks_is_taken_for_one(tiny):
     model = rdjepa.build("tiny", seed=0)
     model.pretrained = ("encoder", "predictor", "decoder")

@@ -31,10 +31,11 @@ def hub(monkeypatch, tmp_path):
                 shutil.copy(path, goal)
         return str(goal)
 
-    def snapshot_download(repo_id, allow_patterns):
-        if not (tmp_path / "hub" / repo_id).is_dir():
+    def snapshot_download(repo_id, revision, allow_patterns):
+        place = repo_id if revision is None else f"{repo_id}@{revision}"
+        if not (tmp_path / "hub" / place).is_dir():
             raise OSError("404: no such repository\nand more")
-        return copy(tmp_path / "hub" / repo_id, tmp_path / "cache" / repo_id, allow_patterns)
+        return copy(tmp_path / "hub" / place, tmp_path / "cache" / place, allow_patterns)
 
     def upload_folder(repo_id, folder_path, allow_patterns):
         copy(folder_path, tmp_path / "hub" / repo_id, allow_patterns)
@@ -61,6 +62,15 @@ def test_what_is_pushed_is_loaded_by_its_id_and_no_pickle_travels(hub, saved, tm
         "data.json",
         "README.md",
     }
+
+
+def test_a_revision_is_loaded_by_its_name_after_the_id(hub, saved, tmp_path):
+    rdjepa.push_to_hub(saved, "owner/name")
+    (tmp_path / "hub" / "owner" / "name").rename(tmp_path / "hub" / "owner" / "name@v1.0")
+    assert rdjepa.load("owner/name@v1.0").fingerprint == rdjepa.load(saved).fingerprint
+    for other in ("owner/name", "owner/name@main"):
+        with pytest.raises(CheckpointError, match="404: no such repository"):
+            rdjepa.load(other)
 
 
 def test_what_the_hub_does_not_have_is_answered_in_one_sentence(hub):

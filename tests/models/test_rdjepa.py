@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from rdjepa.errors import ArgumentError
+from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.models.decoder import Decoder, Fusion
 from rdjepa.models.encoder import AdaptiveNorm, to_grid
 from rdjepa.models.jepa import JEPA
@@ -35,6 +36,14 @@ def test_presets_have_the_proportions_of_the_paper(preset):
     assert decoder.fuse.width >= 2 * values
     assert not config.decoder_groups or config.decoder_width // config.decoder_groups >= 12
     assert len(decoder.down) == config.patch.bit_length() - 1
+
+
+def test_a_model_forecasts_as_the_forecaster_around_it(tiny):
+    model, context = build("tiny", seed=0).eval(), torch.randn(2, 4, 2, tiny.grid, tiny.grid)
+    made = model(context)
+    assert torch.equal(made, RDJEPAForecaster(model)(context))
+    assert made.shape == (2, 5, 2, tiny.grid, tiny.grid)
+    assert torch.allclose(model(context, horizons=2), made[:, :2], atol=1e-5)
 
 
 def test_nano_fits_fifteen_megabytes_in_half_precision():

@@ -25,7 +25,7 @@ from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Remembering
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
-from rdjepa.models.device import device_of, in_float32
+from rdjepa.models.device import device_named, device_of, in_float32
 
 if TYPE_CHECKING:
     from rdjepa.viz.inline import Drawing, Movie
@@ -66,6 +66,20 @@ class Forecaster:
     def device(self) -> torch.device:
         """Device of the network; the CPU for one without parameters and buffers."""
         return device_of(self.model)
+
+    def to(self, device: str | torch.device) -> "Forecaster":
+        """Move the network, and what stands beside it, to a device, and return the forecaster itself.
+
+        Contexts and forecasts stay arrays of NumPy. On a GPU many contexts are forecast at once.
+
+        Args:
+            device: "auto" (a GPU when there is one), "cpu", "cuda", or a device of torch.
+
+        Raises:
+            ArgumentError: the device is not there.
+        """
+        self.model.to(device_named(device))
+        return self
 
     @property
     def base(self) -> str:

@@ -24,7 +24,7 @@ from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io import sealed
 from rdjepa.io.kinds import is_forecaster, refuse_replacing
 from rdjepa.io.tensors import load_tensors, save_tensors
-from rdjepa.models.device import in_float32
+from rdjepa.models.device import device_named, in_float32
 from rdjepa.models.seeds import seeded
 from rdjepa.registry import import_class
 
@@ -96,12 +96,18 @@ def why_unsavable(model: ForecastModel) -> str:
 
 
 @in_float32
-def load_forecaster(path: str | Path) -> Forecaster:
+def load_forecaster(path: str | Path, device: str | torch.device = "cpu") -> Forecaster:
     """Read a file of `Forecaster.save`; a user's class is imported, so load only files that you trust.
 
+    Args:
+        path: the file.
+        device: where it forecasts, as for `Forecaster.to`.
+
     Raises:
+        ArgumentError: the device is not there.
         CheckpointError: the file is missing, damaged or foreign, or its class cannot be imported.
     """
+    torch_device = device_named(device)
     tensors, header = load_tensors(Path(of_class(path, str | Path, "a forecaster's file")), REMEDY)
     if header.get("kind") != "forecaster":
         raise CheckpointError(f"expected an adapted forecaster, got a {header.get('kind')} file at {path}; {REMEDY}")
@@ -143,7 +149,8 @@ def load_forecaster(path: str | Path) -> Forecaster:
         raise CheckpointError(f"expected a forecaster of this version, got another at {path} ({reason})") from error
     model.preset = header["preset"]
     normalizer = Normalizer.from_dict(header["normalizer"])
-    return Forecaster(model, normalizer, header["record"], header["losses"], calibration, familiar)
+    found = Forecaster(model, normalizer, header["record"], header["losses"], calibration, familiar)
+    return found.to(torch_device)
 
 
 def _network(model: ForecastModel) -> ForecastModel:

@@ -184,6 +184,7 @@ def evaluate(
     spacing: Spacing = None,
     numbers: Numbers = None,
     force: Force = False,
+    device: Device = "auto",
 ) -> None:
     """Measure a forecaster on unseen trajectories, beside what it is made of, persistence and extrapolation."""
     from rdjepa import api
@@ -192,7 +193,7 @@ def evaluate(
 
     if out is not None:
         refuse_overwriting(out, [forecaster, *data], kind="rows", same_kind=is_rows, force=force)
-    adapted = load_forecaster(forecaster)
+    adapted = load_forecaster(forecaster, device)
     reading = reading_of(field, axes, components, interval, length, boundary, spacing, numbers)
     metrics = list(dict.fromkeys(metric or METRICS))
     own = adapted.model.name
@@ -249,6 +250,7 @@ def forecast(
     spacing: Spacing = None,
     numbers: Numbers = None,
     force: Force = False,
+    device: Device = "auto",
 ) -> None:
     """Forecast the next five frames, or more, from four of one trajectory, or five from all windows of many."""
     import numpy as np
@@ -263,7 +265,7 @@ def forecast(
     out = out or Path("forecasts.h5" if every else "forecast.npz")
     kind, same_kind = ("forecasts", is_forecasts) if every else ("forecast", is_forecast)
     refuse_overwriting(out, [forecaster, *data], kind=kind, same_kind=same_kind, force=force)
-    adapted = load_forecaster(forecaster)
+    adapted = load_forecaster(forecaster, device)
     grid = adapted.model.grid if resample or back else None
     reading = adapted.reading(reading_of(field, axes, components, interval, length, boundary, spacing, numbers))
     if every:

@@ -10,6 +10,7 @@ from rdjepa.cli.options import (
     Axes,
     Boundary,
     Components,
+    Device,
     Field,
     Force,
     Interval,
@@ -40,6 +41,7 @@ def view(
     spacing: Spacing = None,
     numbers: Numbers = None,
     force: Force = False,
+    device: Device = "auto",
 ) -> None:
     """Write one page for the browser that plays trajectories and their forecasts; it needs no network."""
     from rdjepa.adaptation.saving import load_forecaster
@@ -48,7 +50,7 @@ def view(
     from rdjepa.viz.page import is_page
 
     refuse_overwriting(out, files, kind="page", same_kind=is_page, force=force)
-    adapted = load_forecaster(files[0]) if files[0].is_file() and is_forecaster(files[0]) else None
+    adapted = load_forecaster(files[0], device) if files[0].is_file() and is_forecaster(files[0]) else None
     data = files[1:] if adapted else files
     if resample and not adapted:
         raise ArgumentError(

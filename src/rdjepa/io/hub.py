@@ -10,18 +10,21 @@ from pathlib import Path
 
 from rdjepa.errors import CheckpointError, first_line
 
-HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
+HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(?:@[\w-][\w./-]*)?")
 NEEDED = ("model.safetensors", "config.json", "data.json", "README.md")
 FILES = ("model.safetensors", "config.json", "data.json", "*metrics.jsonl", "probes.json", "*.md", "*.png")
 
 
 def is_hub_id(source: str) -> bool:
-    """Return whether a text has the form "owner/name"."""
+    """Return whether a text has the form "owner/name", or "owner/name@revision"."""
     return HUB_ID.fullmatch(source) is not None
 
 
 def fetch(repository: str) -> Path:
     """Download a checkpoint, or find it in the local cache, and return its directory.
+
+    Args:
+        repository: "owner/name", of which the newest is taken, or "owner/name@revision" with a branch, tag or commit.
 
     Raises:
         CheckpointError: huggingface_hub is not installed, or the hub does not have it or cannot be reached.
@@ -29,12 +32,13 @@ def fetch(repository: str) -> Path:
     _need_hub(f"fetch {repository!r}, which is no local directory")
     import huggingface_hub  # an extra
 
+    name, _, revision = repository.partition("@")
     try:
-        return Path(huggingface_hub.snapshot_download(repository, allow_patterns=list(FILES)))
+        return Path(huggingface_hub.snapshot_download(name, revision=revision or None, allow_patterns=list(FILES)))
     except Exception as error:  # its errors of a connection have another base with every major version
         raise CheckpointError(
             f"expected a directory or a checkpoint of the hub, got {repository!r} ({first_line(error)}); "
-            "check name and connection"
+            "check name, revision and connection"
         ) from error
 
 

@@ -4,7 +4,8 @@ import copy
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from rdjepa.checks import Number, Seed, Size, among, check, checked, of_class
 from rdjepa.errors import ArgumentError
@@ -186,6 +187,14 @@ class RDJEPA(nn.Module):
     def preset(self) -> str:
         """Name of its sizes, as forecasters have it."""
         return self.name
+
+    def forward(self, context: Float[Tensor, "B 4 C H W"], horizons: int = 5) -> Float[Tensor, "B N C H W"]:
+        """Forecast fields at the horizons 1 to N from four frames, both standardized: decoder, predictor, encoder.
+
+        A decoder that was not pretrained (`pretrained` names those that were) has random weights, and so has its
+        forecast.
+        """
+        return self.decoder(self.predictor.full_grid(self.encoder(context), horizons), context[:, -1])
 
 
 def decoder_of(config: ModelConfig) -> Decoder:
