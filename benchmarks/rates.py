@@ -37,7 +37,7 @@ import torch
 from torch import nn
 
 import rdjepa
-from rdjepa import forecasters, systems
+from rdjepa import extensions, forecasters, systems
 from rdjepa.adaptation import combination, retention
 from rdjepa.adaptation.adapt import AVERAGED, PROFILES, fitted, standardized, tensors, train, windows
 from rdjepa.adaptation.augmentation import images
@@ -75,6 +75,8 @@ KEY = (*TRIAL, "fingerprint")  # of the pretrained weights
 def run(arguments: argparse.Namespace) -> None:
     """Run the missing trials, in the order of the factors, so that an early stop leaves equal numbers of them."""
     torch.set_num_threads(arguments.threads)
+    if arguments.load:
+        extensions.load(arguments.load)
     known = done(arguments.out, KEY)
     system = arguments.left_out
     learning, unseen, normalizer = material(arguments, arguments.k)
@@ -302,6 +304,7 @@ def main() -> None:
     common(go, help="a source, or the key of a random equation")
     go.add_argument("--model", help="directory of a model pretrained on the other sources")
     go.add_argument("--forecasters", default=",".join(DEFAULT))
+    go.add_argument("--load", type=Path, help="a Python file that registers forecasters")
     go.add_argument("--factors", default="1,0.3,3")
     go.add_argument("--k", type=int, default=1)
     go.add_argument("--base", choices=("none", "linear"), default="none", help="what the forecasters add to")

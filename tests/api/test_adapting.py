@@ -107,7 +107,7 @@ def test_a_tiled_forecaster_takes_whole_fields_and_is_saved_with_its_tiles(tiny,
 
 def test_what_is_calibrated_on_is_read_whole_where_some_trajectories_are_chosen_to_adapt_to(tiny):
     fields = np.stack([trajectory(seed=seed) for seed in range(5)])
-    some = rdjepa.Reading(trajectories=(1, 2))
+    some = rdjepa.Reading(index=(1, 2))
     model = rdjepa.build("tiny", seed=0)
     found = rdjepa.adapt(model, fields[:3], steps=1, reading=some, calibrate=fields[3:], device="cpu")
     assert found.calibration is not None and found.calibration.trajectories == 2

@@ -72,7 +72,7 @@ def test_names_are_separated_by_commas_and_at_least_one_is_needed():
 
 def test_trajectories_are_named_by_positions():
     nothing = (None,) * 7
-    assert options.reading_of(*nothing, "0, 3").trajectories == (0, 3)
+    assert options.reading_of(*nothing, "0, 3").index == (0, 3)
     for text in ("", "0,,1", "a", "-1", "1.5"):
         with pytest.raises(ArgumentError, match="whole numbers separated by commas"):
             options.reading_of(*nothing, text)

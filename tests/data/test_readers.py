@@ -119,26 +119,26 @@ def test_some_trajectories_of_a_source_are_read_with_all_that_belongs_to_them(tm
         del file["dimensions/time"]
         file["dimensions/time"] = np.linspace(0, [1, 2, 3], 10, axis=1)
         file["dimensions/time"].attrs["sample_varying"] = True
-    every, some = load(source), load(source, reading=Reading(trajectories=(2, 0)))
+    every, some = load(source), load(source, reading=Reading(index=(2, 0)))
     assert_fields(some, MANY[[0, 2]])
     assert [t.coefficients["F"] for t in some] == [0.1, 0.3]
     assert [t.times[-1] for t in some] == [t.times[-1] for t in every[::2]]
-    found = survey.inspect(source, Reading(trajectories=(2,)))
+    found = survey.inspect(source, Reading(index=(2,)))
     assert found.trajectories == 1 and found.components[0].high == MANY[2, ..., 0].max()
     written = [store.write(tmp_path, make(Key("gray_scott", index=i))) for i in range(3)]
     mixed = [source, *written[:1], MANY, written[1]]
-    found_of_mixed = load(mixed, reading=Reading(trajectories=(1, 3, 5, 7)))
+    found_of_mixed = load(mixed, reading=Reading(index=(1, 3, 5, 7)))
     assert_fields([found_of_mixed[0], found_of_mixed[2]], MANY[[1, 1]])
     assert [t.key and t.key.index for t in found_of_mixed] == [None, 0, None, 1]
 
 
 def test_trajectories_that_are_not_there_are_refused_and_what_follows_those_that_are_is_not_read() -> None:
     with pytest.raises(DataError, match="positions from 0 to 2, as there are 3 in a ndarray, got 5; name those"):
-        load(MANY, reading=Reading(trajectories=(1, 5)))
-    load([MANY, "nowhere"], reading=Reading(trajectories=(2,)))
+        load(MANY, reading=Reading(index=(1, 5)))
+    load([MANY, "nowhere"], reading=Reading(index=(2,)))
     for wrong in ((), (1, 1), (-1,), "01", (0.5,)):
-        with pytest.raises(ArgumentError, match="trajectories"):
-            Reading(trajectories=wrong)  # type: ignore[arg-type]
+        with pytest.raises(ArgumentError, match="index"):
+            Reading(index=wrong)  # type: ignore[arg-type]
 
 
 def test_names_of_the_well_may_be_texts_of_fixed_length(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def read_support(
     cut = [] if hold_out is None or kept else undivided  # whoever forecasts all of it forecasts what was adapted to
     checksums = [checksum(fields) for fields in (*support, *cut)]
     if calibrate is not None:
-        alike = dataclasses.replace(reading or Reading(), names=given[0].names, trajectories=None)
+        alike = dataclasses.replace(reading or Reading(), names=given[0].names, index=None)
         beside, _ = read_at_stride(calibrate, side, resample, alike, taken)
         others = checked_fields(beside, grid)
         _refuse_seen(others, checksums)

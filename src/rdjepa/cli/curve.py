@@ -18,10 +18,10 @@ from rdjepa.cli.options import (
     Device,
     Field,
     Force,
+    Index,
     Interval,
     Length,
     Model,
-    Numbers,
     Resample,
     Seed,
     Spacing,
@@ -58,7 +58,7 @@ def learning_curve(
     length: Length = None,
     boundary: Boundary = None,
     spacing: Spacing = None,
-    numbers: Numbers = None,
+    index: Index = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -72,7 +72,7 @@ def learning_curve(
     ours = is_curve(out)
     refuse_overwriting(out, [*data, Path(model)], kind="learning curve", same_kind=is_curve, force=force)
     refuse_overwriting(figure, [*data, Path(model)], kind="figure", same_kind=lambda _: ours, force=force)
-    reading = reading_of(field, axes, components, interval, length, boundary, spacing, numbers)
+    reading = reading_of(field, axes, components, interval, length, boundary, spacing, index)
     with progress("learning curve") as update:
 
         def show(done: int, total: int, text: str) -> None:

@@ -22,10 +22,10 @@ from rdjepa.cli.options import (
     Device,
     Field,
     Force,
+    Index,
     Interval,
     Length,
     Model,
-    Numbers,
     Resample,
     Seed,
     Spacing,
@@ -124,7 +124,7 @@ def adapt(
     length: Length = None,
     boundary: Boundary = None,
     spacing: Spacing = None,
-    numbers: Numbers = None,
+    index: Index = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -134,7 +134,7 @@ def adapt(
     refuse_overwriting(
         out, [*data, *(calibrate or []), Path(model)], kind="forecaster", same_kind=is_forecaster, force=force
     )
-    reading = reading_of(field, axes, components, interval, length, boundary, spacing, numbers)
+    reading = reading_of(field, axes, components, interval, length, boundary, spacing, index)
     pace, share = stride_of(stride), share_of(retain)
     with progress("adapt") as update:
         # `api.adapt` reads the data itself, after it has checked the cheaper arguments
@@ -182,7 +182,7 @@ def evaluate(
     length: Length = None,
     boundary: Boundary = None,
     spacing: Spacing = None,
-    numbers: Numbers = None,
+    index: Index = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -194,7 +194,7 @@ def evaluate(
     if out is not None:
         refuse_overwriting(out, [forecaster, *data], kind="rows", same_kind=is_rows, force=force)
     adapted = load_forecaster(forecaster, device)
-    reading = reading_of(field, axes, components, interval, length, boundary, spacing, numbers)
+    reading = reading_of(field, axes, components, interval, length, boundary, spacing, index)
     metrics = list(dict.fromkeys(metric or METRICS))
     own = adapted.model.name
     with progress("evaluate") as update:
@@ -248,7 +248,7 @@ def forecast(
     length: Length = None,
     boundary: Boundary = None,
     spacing: Spacing = None,
-    numbers: Numbers = None,
+    index: Index = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -267,7 +267,7 @@ def forecast(
     refuse_overwriting(out, [forecaster, *data], kind=kind, same_kind=same_kind, force=force)
     adapted = load_forecaster(forecaster, device)
     grid = adapted.model.grid if resample or back else None
-    reading = adapted.reading(reading_of(field, axes, components, interval, length, boundary, spacing, numbers))
+    reading = adapted.reading(reading_of(field, axes, components, interval, length, boundary, spacing, index))
     if every:
         total = sum(recording.count for recording in readers.recordings(data, reading))
         windows = readers.trajectories(data, minimum_frames=CONTEXT, grid=grid, reading=reading)
@@ -282,7 +282,7 @@ def forecast(
     trajectories = readers.load(data, limit=2, minimum_frames=CONTEXT, grid=grid, reading=reading)
     if len(trajectories) > 1:
         given = ", ".join(map(str, data))
-        raise DataError(f"expected one trajectory to forecast, got several in {given}; name one, as --trajectories 0")
+        raise DataError(f"expected one trajectory to forecast, got several in {given}; name one, as --index 0")
     adapted.require_fitting(trajectories)
     fields = trajectories[0].fields
     first = len(fields) - CONTEXT if start is None else start

@@ -8,10 +8,10 @@ from rdjepa.cli.options import (
     Components,
     Data,
     Field,
+    Index,
     Interval,
     Length,
     Model,
-    Numbers,
     Spacing,
     reading_of,
 )
@@ -27,14 +27,14 @@ def inspect(
     length: Length = None,
     boundary: Boundary = None,
     spacing: Spacing = None,
-    numbers: Numbers = None,
+    index: Index = None,
 ) -> None:
     """Say what data hold, how they would be read, and what adapt would do with them; nothing is written."""
     from rich.table import Table
 
     from rdjepa import api
 
-    reading = reading_of(field, axes, components, interval, length, boundary, spacing, numbers)
+    reading = reading_of(field, axes, components, interval, length, boundary, spacing, index)
     for source in data:
         table = Table.grid(padding=(0, 2))
         for heading, text in api.inspect(source, model=model, reading=reading).rows():

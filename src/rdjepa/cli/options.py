@@ -101,9 +101,8 @@ Spacing = Annotated[
     str | None,
     typer.Option(help="Distance between rows, and between columns, as 0.5,0.8; by default the same."),
 ]
-Numbers = Annotated[
-    str | None,
-    typer.Option("--trajectories", help="Which of many trajectories are read, by position from 0, as 0,1,2."),
+Index = Annotated[
+    str | None, typer.Option(help="Positions, from 0, of the trajectories that are read of many, as 0,1,2.")
 ]
 
 Scheduler = Annotated[
@@ -119,7 +118,7 @@ def reading_of(
     length: float | None,
     boundary: str | None,
     spacing: str | None,
-    numbers: str | None,
+    index: str | None,
 ) -> Any:
     """Return the options about data as the `Reading` that they stand for."""
     from rdjepa.data.readers import Reading
@@ -127,8 +126,8 @@ def reading_of(
     arrays = ",".join(field) if field else None
     chosen = tuple(names_in(*components)) if components else None
     distances: Any = None if spacing is None else _numbers_in(spacing)
-    taken = None if numbers is None else _positions_in(numbers)
-    return Reading(arrays, axes, chosen, interval, length, boundary=boundary, spacing=distances, trajectories=taken)
+    taken = None if index is None else _positions_in(index)
+    return Reading(arrays, axes, chosen, interval, length, boundary=boundary, spacing=distances, index=taken)
 
 
 def stride_of(text: str) -> int | str:

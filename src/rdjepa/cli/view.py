@@ -13,9 +13,9 @@ from rdjepa.cli.options import (
     Device,
     Field,
     Force,
+    Index,
     Interval,
     Length,
-    Numbers,
     Resample,
     Spacing,
     reading_of,
@@ -39,7 +39,7 @@ def view(
     length: Length = None,
     boundary: Boundary = None,
     spacing: Spacing = None,
-    numbers: Numbers = None,
+    index: Index = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -59,7 +59,7 @@ def view(
         )
     if not data:
         raise ArgumentError(f"expected trajectories after the forecaster {files[0]}, got none; name some to forecast")
-    reading = reading_of(field, axes, components, interval, length, boundary, spacing, numbers)
+    reading = reading_of(field, axes, components, interval, length, boundary, spacing, index)
     trajectories = readers.load(
         data,
         grid=adapted.model.grid if adapted and resample else None,

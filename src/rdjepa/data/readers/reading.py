@@ -33,8 +33,8 @@ class Reading:
         names: of components that are taken, in this order, where none are chosen and the source has all of them; those
             of the first source of several when there are none, and for a forecaster those that it was adapted with.
             Names that are the same choose nothing.
-        trajectories: which are read, by position from 0 among all of the source, in the order of the source; the rest
-            of a large file is not. None reads all.
+        index: positions of the trajectories that are read, from 0 among all of the source; they keep its order, and the
+            rest of a large file is not read. None reads all.
 
     Raises:
         ArgumentError: a value that no source could have.
@@ -49,7 +49,7 @@ class Reading:
     boundary: str | None = None
     spacing: tuple[float, float] | None = None
     names: tuple[str, ...] = ()
-    trajectories: tuple[int, ...] | None = None
+    index: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         """Check every value and bring the letters of the axes together."""
@@ -78,15 +78,14 @@ class Reading:
                     "two, such as 0.5,0.8"
                 )
             object.__setattr__(self, "spacing", distances)
-        if self.trajectories is not None:
-            given = list(of_class(self.trajectories, Iterable, "trajectories"))
-            numbers = tuple(checked(given, list[Index], "trajectories"))
-            if not numbers or len(set(numbers)) < len(numbers):
+        if self.index is not None:
+            positions = tuple(checked(list(of_class(self.index, Iterable, "index")), list[Index], "index"))
+            if not positions or len(set(positions)) < len(positions):
                 raise ArgumentError(
-                    f"expected different numbers of trajectories, got {', '.join(map(str, numbers)) or 'none'}; give "
-                    "each of those that are to be read once, such as 0,1,2"
+                    f"expected different positions as index, got {', '.join(map(str, positions)) or 'none'}; give each "
+                    "of the trajectories that are to be read once, such as 0,1,2"
                 )
-            object.__setattr__(self, "trajectories", numbers)
+            object.__setattr__(self, "index", positions)
         if self.boundary not in (None, PERIODIC, WALLS):
             raise ArgumentError(
                 f"expected a boundary {PERIODIC} or {WALLS}, got {self.boundary!r}; give one, or leave it out"

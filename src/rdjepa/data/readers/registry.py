@@ -65,10 +65,10 @@ def recordings(source: Any, reading: Reading) -> Iterator[Recording]:
         DataError: the source is unknown or damaged, or a list that contains itself, or does not have all trajectories
             that are to be read.
     """
-    if reading.trajectories is None:
+    if reading.index is None:
         yield from _recordings(source, reading, ())
         return
-    wanted, number = sorted(reading.trajectories), 0
+    wanted, number = sorted(reading.index), 0
     for recording in _recordings(source, reading, ()):
         own = [each - number for each in wanted if number <= each < number + recording.count]
         number += recording.count

@@ -72,6 +72,6 @@ def require_memory(size: int, place: str) -> None:
     if size > available:
         raise InsufficientMemoryError(
             f"expected fields that fit into the {readable(available)} of free memory, got {readable(size)} in {place}; "
-            "read some of the trajectories, as --trajectories 0,1 (Reading(trajectories=(0, 1))), or fewer frames, or "
-            "--resample (resample=True)"
+            "read some of the trajectories, as --index 0,1 (index=(0, 1)), or give fewer frames, or --resample "
+            "(resample=True)"
         )
