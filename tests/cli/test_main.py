@@ -103,7 +103,7 @@ def test_a_rollout_is_stored_as_a_forecast_compared_and_read_again(monkeypatch, 
 def test_what_is_not_stable_is_written_with_a_warning(monkeypatch, capsys, adapted):
     forecaster = rdjepa.load_forecaster("mine.safetensors")
     forecaster.record["range"] = [[0.0, 0.0], [1e-9, 1e-9]]
-    monkeypatch.setattr("rdjepa.adaptation.saving.load_forecaster", lambda path: forecaster)
+    monkeypatch.setattr("rdjepa.adaptation.saving.load_forecaster", lambda path, device: forecaster)
     monkeypatch.setattr(
         type(forecaster), "_forecast", lambda self, c: np.repeat(3 * np.asarray(c)[:, -1:], 5, axis=1).astype("f4")
     )
