@@ -15,6 +15,7 @@ from rdjepa.adaptation.adapt import AdaptConfig, standardized
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.well import checksum
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note
+from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.rd_jepa import DecoderKept, RDJEPAForecaster
 
 
@@ -478,26 +479,18 @@ def test_a_forecaster_of_random_weights_is_not_taken_for_a_pretrained_one(option
         rdjepa.adapt(fresh, trajectory(), **{"steps": 1} | options, device="cpu")
 
 
-def test_random_weights_under_the_name_of_pretrained_ones_are_told(tiny):
-    with pytest.warns(UserWarning, match="expected pretrained weights in rd-jepa, got random ones; give rdjepa.adapt"):
-        rdjepa.adapt(RDJEPAForecaster(rdjepa.build("tiny", seed=0)), trajectory(), steps=1, device="cpu")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        warnings.simplefilter("ignore", Note)
-        rdjepa.adapt(RDJEPAForecaster(pretrained()), trajectory(), steps=1, base="none", device="cpu")
-
-
 def test_settings_of_sizes_without_a_preset_are_told(tiny):
-    with pytest.warns(
-        Note, match=r"'custom' have no settings of their own, .* 5,000 updates without averaging; those of nano"
-    ):
+    with pytest.warns(Note, match=r"'custom' have no settings of their own, .* taken: weights that are not averaged"):
         rdjepa.adapt(rdjepa.build(tiny, seed=0), trajectory(), steps=1, device="cpu")
+    with pytest.warns(Note, match="taken: up to 5,000 updates, weights"), pytest.raises(DataError):
+        rdjepa.adapt(rdjepa.build(tiny, seed=0), trajectory(3), device="cpu")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fno = forecasters.build("fno", "nano", seed=0)
         rdjepa.adapt(fno, trajectory(), steps=1, device="cpu")
         model = rdjepa.build(tiny, seed=0)
         rdjepa.adapt(model, trajectory(), steps=1, config=AdaptConfig(batch=1), device="cpu")
+        rdjepa.adapt(Linear(), trajectory(), device="cpu")
 
 
 def test_a_forecaster_around_pretrained_networks_is_taken_for_one(tiny):

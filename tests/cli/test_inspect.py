@@ -49,6 +49,26 @@ def test_inspect_says_what_a_file_holds_and_writes_nothing(here, capsys):
     assert "4 windows of 4 + 5 frames" in text
 
 
+def test_positions_of_trajectories_count_over_all_files_in_every_command(here, capsys):
+    for name in ("c.npy", "d.npy"):
+        np.save(name, np.random.default_rng(len(name)).standard_normal((2, 12, 16, 16, 2)))
+    np.save("d.npy", np.load("d.npy") + 1)
+    status, text, _ = run(capsys, "inspect", "c.npy", "d.npy", "--index", "0,2,3")
+    assert status == 0 and "c.npy, d.npy" in text and "trajectories 3 " in text
+    for place, verb in enumerate((("inspect",), ("forecast", "mine.safetensors"), ("evaluate", "mine.safetensors"))):
+        status, _, error = run(capsys, *verb, "c.npy", "d.npy", "--index", "4")
+        assert status == 2 and "positions from 0 to 3, as there are 4" in error, place
+    assert run(capsys, "forecast", "mine.safetensors", "c.npy", "d.npy", "--index", 2, "--out", "of.npz")[0] == 0
+    with np.load("of.npz") as made:
+        assert np.array_equal(made["context"], np.load("d.npy")[0, -4:].astype(np.float32))
+
+
+@pytest.mark.parametrize("verb", ["forecast", "evaluate", "view"])
+def test_a_forecaster_is_read_to_the_device_that_is_named(here, capsys, verb):
+    status, _, error = run(capsys, verb, "mine.safetensors", "a.nc", "--resample", "--device", "abacus")
+    assert status == 2 and "device auto, cpu or a GPU of this machine, got 'abacus'" in error
+
+
 def test_options_of_reading_are_the_same_everywhere(here, capsys):
     said = ("--axes", "y x c t", "--components", "0,1", "--interval", "0.5", "--length", "3")
     assert run(capsys, "inspect", "b.npy", "--axes", "y x c t")[0] == 0

@@ -132,6 +132,13 @@ def test_some_trajectories_of_a_source_are_read_with_all_that_belongs_to_them(tm
     assert [t.key and t.key.index for t in found_of_mixed] == [None, 0, None, 1]
 
 
+def test_times_of_another_number_of_trajectories_are_refused_whichever_are_read(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", fields=MANY, times=np.linspace(0, [1, 2], 10, axis=1))
+    for index in (None, (0, 2), (1,)):
+        with pytest.raises(DataError, match="times"):
+            load(tmp_path / "a.npz", reading=Reading(index=index))
+
+
 def test_trajectories_that_are_not_there_are_refused_and_what_follows_those_that_are_is_not_read() -> None:
     with pytest.raises(DataError, match="positions from 0 to 2, as there are 3 in a ndarray, got 5; name those"):
         load(MANY, reading=Reading(index=(1, 5)))

@@ -1,5 +1,7 @@
 """What every forecaster must do, on sizes that a test can afford; a new one is found by its name."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ import torch
 import rdjepa
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import AdaptConfig, tensors, train, windows
+from rdjepa.errors import Note
 from rdjepa.forecasters import cnext_unet, fno, lno, no_latent, registry, revit, riesz_no
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.linear import Linear
@@ -260,3 +263,11 @@ def test_only_a_pretrained_encoder_summarizes_contexts(tiny):
 def test_spare_styles_in_a_row_differ():
     looks = [registry.line_style(f"of-my-own-{number}", number) for number in range(35)]
     assert len({(look["color"], look["marker"]) for look in looks}) == len(looks)
+
+
+def test_random_weights_under_the_name_of_pretrained_ones_are_noted(tiny):
+    with pytest.warns(Note, match=r'rd-jepa has random weights where it is built by name; rdjepa.adapt\("nano-wide"'):
+        forecasters.build("rd-jepa", "tiny")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        forecasters.build("scratch", "tiny")

@@ -70,7 +70,8 @@ class Forecaster:
     def to(self, device: str | torch.device) -> "Forecaster":
         """Move the network, and what stands beside it, to a device, and return the forecaster itself.
 
-        Contexts and forecasts stay arrays of NumPy. On a GPU many contexts are forecast at once.
+        Contexts and forecasts stay arrays of NumPy. On a GPU many contexts are forecast at once. `parts` share the
+        network, so move the whole.
 
         Args:
             device: "auto" (a GPU when there is one), "cpu", "cuda", or a device of torch.

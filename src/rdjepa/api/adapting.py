@@ -25,7 +25,6 @@ from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError, Note, warn
-from rdjepa.forecasters import registry
 from rdjepa.forecasters.anchored import missed_by_continuations
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.equation import Equation, Remembering
@@ -178,7 +177,8 @@ def adapt(
     require_parts(start, borders, decoder, encoder)
     if isinstance(start, ForecastModel) and (refusal := why_unsavable(start)):
         warn(refusal)
-    _say_unusual(start, config)
+    if config is None:
+        _say_settings(start, steps)
     side, reading = grid_of(start), reading or Reading()
     if reading.boundary is None and borders in (PERIODIC, WALLS):
         reading = dataclasses.replace(reading, boundary=borders)
@@ -269,21 +269,16 @@ def adapt(
     return result
 
 
-def _say_unusual(start: RDJEPA | ForecastModel, config: AdaptConfig | None) -> None:
-    """Warn of random weights where a name says pretrained ones, and say which settings a model without preset has."""
-    known = registry.get(start.name) if start.name in registry.names() else None
-    if known and known.pretrained and "encoder" not in start.pretrained:
-        warn(
-            f"expected pretrained weights in {start.name}, got random ones; give rdjepa.adapt a checkpoint, such as "
-            f'"{checkpoint.DEFAULT}", or take the control "scratch", all of which is trained'
-        )
-    if config is None and start.preset not in PROFILES:
-        warn(
-            f"sizes of the preset {start.preset!r} have no settings of their own, so the paper's are taken, "
-            f"{AdaptConfig().steps:,} updates without averaging; those of nano are "
-            'rdjepa.adaptation.adapt.PROFILES["nano"] (config=)',
-            Note,
-        )
+def _say_settings(start: RDJEPA | ForecastModel, steps: int | str | None) -> None:
+    """Note whose settings are taken where the preset has none; without networks to train none are."""
+    if start.preset in PROFILES or (isinstance(start, ForecastModel) and not start.parameter_groups()):
+        return
+    usual = f"up to {AdaptConfig().steps:,} updates, " if steps in (None, AUTO) else ""
+    warn(
+        f"sizes of the preset {start.preset!r} have no settings of their own, so the paper's are taken: {usual}weights "
+        'that are not averaged; those of nano are rdjepa.adaptation.adapt.PROFILES["nano"] (config=)',
+        Note,
+    )
 
 
 def _require_arguments(config: Any, normalizer: Any, reading: Any, base: str, retain: float | str) -> None:

@@ -46,7 +46,8 @@ def load(source: str | Path) -> RDJEPA:
     """Load a pretrained RD-JEPA; its decoder has fresh weights where the checkpoint has none (`RDJEPA.pretrained`).
 
     Args:
-        source: name of a shipped checkpoint ("nano"), a directory that `pretrain` wrote, or a hub id "owner/name".
+        source: name of a shipped checkpoint ("nano"), a directory that `pretrain` wrote, or a hub id "owner/name",
+            after which "@" and a branch, tag or commit may stand.
 
     Raises:
         CheckpointError: missing, damaged or foreign; the shipped names are listed.

@@ -1,5 +1,7 @@
 """The command inspect."""
 
+from typing import Any
+
 from rdjepa.cli.console import console
 from rdjepa.cli.options import (
     MODEL,
@@ -35,9 +37,10 @@ def inspect(
     from rdjepa import api
 
     reading = reading_of(field, axes, components, interval, length, boundary, spacing, index)
-    for source in data:
+    sources: list[Any] = list(data) if index is None or len(data) == 1 else [data]  # positions count over all files
+    for source in sources:
         table = Table.grid(padding=(0, 2))
         for heading, text in api.inspect(source, model=model, reading=reading).rows():
             table.add_row(heading, text)
-        console.print(str(source))
+        console.print(", ".join(map(str, source)) if isinstance(source, list) else str(source))
         console.print(table)

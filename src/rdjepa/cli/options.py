@@ -58,7 +58,7 @@ LAST_SEED = 2**32 - 1  # NumPy's generators take no other seeds
 Seed = Annotated[
     int, typer.Option(min=0, max=LAST_SEED, help="Seed of fresh weights and of the order of training windows.")
 ]
-Model = Annotated[str, typer.Option(help="Shipped checkpoint, directory of one, or hub id.")]
+Model = Annotated[str, typer.Option(help="Shipped checkpoint, directory of one, or hub id, as owner/name@v1.0.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file in --out that another command made.")]
 Resample = Annotated[
     bool, typer.Option("--resample", help="Bring fields on another grid to the model's, and say what that loses.")

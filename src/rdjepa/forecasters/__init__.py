@@ -15,7 +15,7 @@ __all__ = ["Baseline", "build", "get", "model_class", "names", "register", "usua
 
 
 def build(name: str, preset: Any = "paper", seed: int | None = None) -> "ForecastModel":
-    """Build a forecaster with fresh weights.
+    """Build a forecaster with fresh weights; a note says so of one whose name stands for pretrained ones.
 
     Args:
         name: one of `names()`.
@@ -26,6 +26,7 @@ def build(name: str, preset: Any = "paper", seed: int | None = None) -> "Forecas
         ArgumentError: unknown name or preset.
     """
     from rdjepa.checks import Seed, checked
+    from rdjepa.errors import Note, warn
     from rdjepa.models.device import in_float32
     from rdjepa.models.seeds import seeded
 
@@ -35,6 +36,9 @@ def build(name: str, preset: Any = "paper", seed: int | None = None) -> "Forecas
     else:
         with seeded(checked(seed, Seed, "seed")):
             model = make(preset)
+    if get(name).pretrained:
+        begins = 'rdjepa.adapt("nano-wide", ...) begins with pretrained ones'
+        warn(f"{name} has random weights where it is built by name; {begins}", Note)
     model.name = name
     if isinstance(preset, str):
         model.preset = preset

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rdjepa.errors import CheckpointError, first_line
 
-HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(?:@[\w-][\w./-]*)?")
+HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(?:@[\w-][\w.-]*)?")
 NEEDED = ("model.safetensors", "config.json", "data.json", "README.md")
 FILES = ("model.safetensors", "config.json", "data.json", "*metrics.jsonl", "probes.json", "*.md", "*.png")
 

@@ -34,7 +34,7 @@ def settings(name: str, preset: str) -> dict[str, Any]:
     change = changes.find(name)
     with torch.device("meta"):  # sizes without weights
         if change is None:
-            return forecasters.build(name, preset).settings()
+            return forecasters.model_class(name).from_preset(preset).settings()
         sizes, _ = parts.without(change.without, PRESETS[preset], config.PROFILES["nano"])
         return RDJEPAForecaster(RDJEPA(sizes), rates(change, preset)).settings()
 

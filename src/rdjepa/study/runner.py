@@ -171,8 +171,8 @@ def _claimed(directory: Directory, plan: Sequence[Cell], profile: Profile) -> Pr
     """Enter the settings of a run into its directory; return the profile with a checkpoint that all workers find."""
     for name, own in settings(plan, profile).items():
         directory.claim(name, own)
-    if pretrained(plan) and profile.checkpoint not in shipped():
-        # a worker on a cluster may run in another working directory
+    if pretrained(plan) and profile.checkpoint not in shipped() and Path(profile.checkpoint).exists():
+        # a worker on a cluster may run in another working directory; what is not there is an id of the hub
         return replace(profile, checkpoint=str(Path(profile.checkpoint).resolve()))
     return profile
 

@@ -23,6 +23,7 @@ from rdjepa.errors import DataError, Note, warn
 
 AS_FOUND = Reading()
 OTHER_INTERVAL = 0.05  # a frame interval that differs by more, as a share, is another one
+FEWER = "read some of the trajectories, as --index 0,1 (index=), or give fewer frames, or --resample (resample=True)"
 SPREAD = 16  # frames by whose borders the boundary of what is read in pieces is judged
 Sliced = TypeVar("Sliced", bound=Any)
 
@@ -203,7 +204,7 @@ def _trajectory(
 ) -> Trajectory:
     """Read one trajectory, a piece at a time, convert it and check it."""
     side = recording.grid if grid is None else (grid, grid)
-    require_memory(recording.frames * side[0] * side[1] * COMPONENTS * 4, recording.place)
+    require_memory(recording.frames * side[0] * side[1] * COMPONENTS * 4, recording.place, FEWER)
     whole = recording.whole(index) if recording.whole else None
     source = recording if whole is None else replace(recording, arrays=[np.asanyarray(whole.fields)], axes="tyxc")
     fields, done, way = np.empty(0, np.float32), 0, None
@@ -256,7 +257,7 @@ def times_of(recording: Recording, index: int, reading: Reading) -> np.ndarray:
     if reading.interval is not None or recording.times is None:
         return np.arange(recording.frames, dtype=np.float64) * (reading.interval or 1.0)
     times = np.asarray(recording.times)
-    return times[index] if times.ndim == 2 and len(times) == recording.count else times
+    return times[recording.position(index)] if times.ndim == 2 and len(times) == recording.points("b") else times
 
 
 def interval_of(trajectory: Trajectory) -> float | None:

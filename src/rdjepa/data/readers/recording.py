@@ -175,12 +175,14 @@ class Recording:
 
     def taking(self, numbers: Sequence[int]) -> "Recording":
         """Return the recording with these of its trajectories alone; of a recording that has all of them."""
-        times, whole = self.times, self.whole
-        if times is not None and np.ndim(times) == 2 and len(times) == self.count:
-            times = np.asarray(times)[numbers]
+        whole = self.whole
         values = {name: np.ravel(v)[numbers] if np.ndim(v) else v for name, v in self.coefficients.items()}
         found = (lambda index: whole(numbers[index])) if whole else None
-        return replace(self, times=times, coefficients=values, whole=found, taken=numbers)
+        return replace(self, coefficients=values, whole=found, taken=numbers)
+
+    def position(self, index: int) -> int:
+        """Return where a trajectory is on the axis of all that the source has."""
+        return index if self.taken is None else self.taken[index]
 
     def read(self, index: int, start: int, stop: int, components: Sequence[int]) -> np.ndarray:
         """Read frames start to stop - 1 of a trajectory, (stop - start, H, W, C) as stored.
@@ -212,7 +214,7 @@ class Recording:
         return {name: value for name, value in known.items() if value is not None} | {"coefficients": values}
 
     def _part(self, array: Lazy, index: int, start: int, stop: int) -> np.ndarray:
-        where = {"b": index if self.taken is None else self.taken[index], "t": slice(start, stop), "1": 0}
+        where = {"b": self.position(index), "t": slice(start, stop), "1": 0}
         try:
             part = array[tuple(where.get(letter, slice(None)) for letter in self.axes)]
         except MemoryError as error:  # what the source declares does fit: a piece of it claims more

@@ -62,8 +62,8 @@ def _left_to_the_group() -> int | None:
         return None
 
 
-def require_memory(size: int, place: str) -> None:
-    """Refuse to read more than fits into memory.
+def require_memory(size: int, place: str, remedy: str = "") -> None:
+    """Refuse to read more than fits into memory; `remedy` is what to do instead.
 
     Raises:
         InsufficientMemoryError: there is less.
@@ -72,6 +72,5 @@ def require_memory(size: int, place: str) -> None:
     if size > available:
         raise InsufficientMemoryError(
             f"expected fields that fit into the {readable(available)} of free memory, got {readable(size)} in {place}; "
-            "read some of the trajectories, as --index 0,1 (index=(0, 1)), or give fewer frames, or --resample "
-            "(resample=True)"
+            f"{remedy or 'give fewer trajectories or frames, or --resample (resample=True)'}"
         )
