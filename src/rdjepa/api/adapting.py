@@ -177,8 +177,8 @@ def adapt(
     require_parts(start, borders, decoder, encoder)
     if isinstance(start, ForecastModel) and (refusal := why_unsavable(start)):
         warn(refusal)
-    if config is None:
-        _say_settings(start, steps)
+    if config is None and steps in (None, AUTO):
+        _say_settings(start)
     side, reading = grid_of(start), reading or Reading()
     if reading.boundary is None and borders in (PERIODIC, WALLS):
         reading = dataclasses.replace(reading, boundary=borders)
@@ -269,14 +269,14 @@ def adapt(
     return result
 
 
-def _say_settings(start: RDJEPA | ForecastModel, steps: int | str | None) -> None:
+def _say_settings(start: RDJEPA | ForecastModel) -> None:
     """Note whose settings are taken where the preset has none; without networks to train none are."""
     if start.preset in PROFILES or (isinstance(start, ForecastModel) and not start.parameter_groups()):
         return
-    usual = f"up to {AdaptConfig().steps:,} updates, " if steps in (None, AUTO) else ""
     warn(
-        f"sizes of the preset {start.preset!r} have no settings of their own, so the paper's are taken: {usual}weights "
-        'that are not averaged; those of nano are rdjepa.adaptation.adapt.PROFILES["nano"] (config=)',
+        f"sizes of the preset {start.preset!r} have no settings of their own, so the paper's are taken: up to "
+        f"{AdaptConfig().steps:,} updates, weights that are not averaged; those of nano are "
+        'rdjepa.adaptation.adapt.PROFILES["nano"] (config=)',
         Note,
     )
 
