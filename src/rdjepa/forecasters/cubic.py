@@ -57,6 +57,12 @@ class Advance:
         """Advance states (B, C, H, W)."""
         return self.inside(self.spread(self.react(self.spread(state))[0]))
 
+    def interval(self, state: Tensor) -> Tensor:
+        """Advance states (B, C, H, W) to the next frame."""
+        for _ in range(STEPS):
+            state = self(state)
+        return state
+
     def spread(self, state: Tensor) -> Tensor:
         """Return states after half of the diffusion."""
         return self.rows @ state @ self.columns
