@@ -297,6 +297,16 @@ def test_a_trajectory_comes_back_from_xarray_with_its_cells_and_names():
         assert found.names == ("predator", "prey")
 
 
+@pytest.mark.filterwarnings("ignore:The data type")  # version 3 has no specification of text yet
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_trajectory_comes_back_from_zarr_with_its_walls_and_names(tmp_path, version):
+    given = Trajectory(ONE, np.arange(10) * 0.5, boundary="neumann", length=4.0, names=("predator", "prey"))
+    given.to_xarray().to_zarr(tmp_path / "a.zarr", zarr_format=version, consolidated=False)
+    check(tmp_path / "a.zarr", ONE[None], 0.5, 4.0)
+    (found,) = load(tmp_path / "a.zarr")
+    assert (found.boundary, found.names) == ("neumann", ("predator", "prey"))
+
+
 @pytest.mark.parametrize(
     ("given", "found"),
     [*((kind, kind) for kind in ("periodic", "neumann", "walls")), ("unknown", "unknown"), ("half open", "unknown")],

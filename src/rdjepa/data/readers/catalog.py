@@ -4,15 +4,18 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
+from rdjepa.data.borders import WALLS
 from rdjepa.data.readers.axes import LETTER
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import Lazy, Recording, cell_sides, domain_length, require_even
 from rdjepa.errors import DataError
+from rdjepa.pde.boundary import Kind
 
+BOUNDARIES = (*get_args(Kind), WALLS)  # as `Trajectory.to_xarray` writes them
 FORECAST, CONTEXT = "forecast", "context"  # the names in a forecast of ours
 FIELDS = ("fields", FORECAST)  # the names that are taken before all others: ours, in a store and of a forecast
 TIMES = ("times", "time", "t")
@@ -31,8 +34,11 @@ def recording(
     reading: Reading,
     dimensions: Mapping[str, Sequence[str]] | None = None,
     accept: Callable[[str, Lazy], Lazy] = lambda _, array: array,
+    attributes: Callable[[str], Mapping[str, Any]] = lambda _: {},
 ) -> Recording:
     """Choose the fields among named arrays; return them as a recording, with times, length and spacing where found.
+
+    Names are those of several arrays, or of the coordinate of the components.
 
     Args:
         kind: of the file, in words.
@@ -42,6 +48,7 @@ def recording(
         dimensions: name -> names of the axes, where the file tells.
         accept: checks an array that is read, by its name, and returns it, unpacked where it is packed; what lies beside
             may be damaged.
+        attributes: returns what the file says of an array, by its name; of the fields, their boundary is taken.
 
     Raises:
         DataError: the choice is not clear, what was chosen is not there or damaged, or the coordinates of its grid are
@@ -62,11 +69,13 @@ def recording(
     line = _beside(beside, folder, "x")
     if line is not None and np.dtype(line.dtype).kind in "fiu":
         known["length"] = domain_length(line[...], found.grid[1])
-    if own is not None:
-        known |= _along_axes(found, own, beside, folder, reading)
+    said = str(attributes(names[0]).get("boundary"))
+    known["boundary"] = said if said in BOUNDARIES else None
     short = tuple(name.rpartition("/")[2] for name in names)
     distinct = short if len(set(short)) == len(short) else tuple(names)
     known["names"] = distinct if len(names) > 1 or found.components == 1 else ()
+    if own is not None:
+        known |= _along_axes(found, own, beside, folder, reading)
     known["forecast"] = FORECAST in names and CONTEXT in arrays
     return Recording(found.kind, place, chosen, found.axes, found.origin, **known)
 
@@ -111,18 +120,19 @@ def in_seconds(values: np.ndarray) -> np.ndarray:
 def _along_axes(
     found: Recording, dimensions: Sequence[str], beside: Beside, folder: str, reading: Reading
 ) -> dict[str, Any]:
-    """Return times, length and spacing, where arrays are called as the dimensions of the fields are.
+    """Return times, length, spacing and names, where arrays are called as the dimensions of the fields are.
 
     Raises:
         DataError: rows or columns lie at uneven distances, and the user does not say others.
     """
     lines: dict[str, np.ndarray] = {}
     for letter, name in zip(found.axes, dimensions, strict=True):
-        line = _beside(beside, folder, name) if letter in "tyx" else None
-        if line is None or tuple(line.shape) != (found.points(letter),) or np.dtype(line.dtype).kind not in "fiumM":
+        line = _beside(beside, folder, name) if letter in "tyxc" else None
+        if line is None or tuple(line.shape) != (found.points(letter),):
             continue
-        lines[letter] = in_seconds(np.asarray(line[...]))
-        if letter != "t" and reading.spacing is None:
+        if letter == "c" or np.dtype(line.dtype).kind in "fiumM":
+            lines[letter] = in_seconds(np.asarray(line[...]))
+        if letter in lines.keys() & {"y", "x"} and reading.spacing is None:
             require_even(lines[letter], letter, found.place)
     changes: dict[str, Any] = {}
     if "t" in lines:
@@ -131,6 +141,8 @@ def _along_axes(
         changes["length"] = domain_length(lines["x"], found.grid[1])
     if lines.keys() >= {"y", "x"}:
         changes["spacing"] = cell_sides(lines["y"], lines["x"], found.grid)
+    if "c" in lines:
+        changes["names"] = tuple(map(str, lines["c"]))
     return changes
 
 

@@ -1,21 +1,17 @@
 """Arrays with named dimensions: objects of xarray, and NetCDF files, which xarray opens."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import h5py
 import numpy as np
 
-from rdjepa.data.borders import WALLS
 from rdjepa.data.readers import catalog
 from rdjepa.data.readers.extras import needed
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import DAMAGED, Recording, intact
-from rdjepa.pde.boundary import Kind
 
-BOUNDARIES = (*get_args(Kind), WALLS)
 NETCDF_STARTS = (b"CDF\x01", b"CDF\x02")
 
 
@@ -45,8 +41,8 @@ def read_object(source: Any, reading: Reading, kind: str = "xarray object", plac
         variables = {str(source.name or "values"): source, **source.coords}
     arrays: dict[str, Any] = {str(name): _Values(variable) for name, variable in variables.items() if variable.ndim}
     dimensions = {str(name): [str(each) for each in variable.dims] for name, variable in variables.items()}
-    found = catalog.recording(kind, place or f"an {kind}", arrays, reading, dimensions)
-    yield _described(found, variables, dimensions)
+    said = {str(name): variable.attrs for name, variable in variables.items()}
+    yield catalog.recording(kind, place or f"an {kind}", arrays, reading, dimensions, attributes=said.__getitem__)
 
 
 def read_netcdf(path: Path, reading: Reading) -> Iterator[Recording]:
@@ -70,17 +66,3 @@ class _Values:
 
     def __getitem__(self, index: Any) -> np.ndarray:
         return catalog.in_seconds(np.asarray(self.variable[index].values))
-
-
-def _described(found: Recording, variables: Mapping[str, Any], dimensions: Mapping[str, list[str]]) -> Recording:
-    """Return the recording with the boundary that its attribute says, and the names that the coordinate of its
-    components gives, where it has one.
-    """
-    name = next(n for n, v in variables.items() if v.variable is getattr(found.arrays[0], "variable", None))
-    if (said := str(variables[name].attrs.get("boundary"))) in BOUNDARIES:  # as `Trajectory.to_xarray` writes it
-        found = replace(found, boundary=said)
-    own = dict(zip(found.axes, dimensions[str(name)], strict=True))
-    labels = variables.get(own.get("c", ""))
-    if labels is None or labels.ndim != 1:
-        return found
-    return replace(found, names=tuple(str(each) for each in _Values(labels)[...]))
