@@ -183,8 +183,10 @@ def with_second(fields: np.ndarray) -> np.ndarray:
     """
     if len(fields) < 2:
         raise DataError("expected at least 2 frames of one component, got 1; give more, or a second component")
-    before = np.concatenate([2 * fields[:1] - fields[1:2], fields[:-1]])
-    return np.concatenate([fields, before], axis=-1)
+    both = np.repeat(fields, 2, axis=-1)
+    both[0, ..., 1] = (2 * fields[0] - fields[1])[..., 0]
+    both[1:, ..., 1] = fields[:-1, ..., 0]
+    return both
 
 
 def require_change(fields: np.ndarray) -> None:
