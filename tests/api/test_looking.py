@@ -319,8 +319,9 @@ def test_bad_settings_of_a_curve_are_refused_and_nothing_is_written(tmp_path, se
 
 
 def test_a_suggested_stride_is_said_and_taken_only_when_asked_for():
-    with pytest.warns(Note, match="frame stride 3 suggested"):
-        given = rdjepa.adapt(small(), slow(), steps=1)
+    with pytest.warns(Note, match="frame stride 3 suggested") as said:
+        given = rdjepa.adapt(small(), slow(), steps=1, calibrate=np.roll(slow(), 3, axis=1))
+    assert sum("frame stride" in str(each.message) for each in said) == 1
     assert given.stride == given.record["stride"] == 1 and given.components is None
     with pytest.warns(Note, match="one of every 3 frames is taken, 14 of 41"):
         taken = rdjepa.adapt(small(), slow(), steps=1, stride="auto")
