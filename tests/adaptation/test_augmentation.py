@@ -36,7 +36,7 @@ def test_other_rectangles_keep_their_shape_without_quarter_turns():
 
 def test_the_images_of_a_solution_are_the_solutions_from_the_images_of_its_start():
     system = systems.get("gray-scott")
-    numerics = replace(system.numerics, size=32, stored=32, first=1.0, last=20.0, frames=3)
+    numerics = replace(system.numerics, size=32, stored=32, first=0.05, last=1.0, frames=3)
     p = system.draw(seed=0)
     system = replace(system, numerics=numerics)
     state = system.regimes["id"].initial_conditions[0].build(numerics.grid, p, np.random.default_rng(0))
@@ -55,7 +55,7 @@ def test_the_windows_of_all_images_are_learned_and_nothing_else_is_decided_by_th
         return adapt.train(model, data, *rest)
 
     monkeypatch.setattr(adapting, "train", trained)
-    fields = np.random.default_rng(0).standard_normal((10, 64, 64, 2)).astype(np.float32)
+    fields = np.random.default_rng(0).standard_normal((10, tiny.grid, tiny.grid, 2)).astype(np.float32)
     model = build("tiny", seed=0)
     plain, augmented = (
         rdjepa.adapt(model, fields, steps=1, device="cpu", augment=augment) for augment in (False, True)

@@ -92,7 +92,7 @@ def test_the_range_of_the_support_is_recorded():
 
 
 def test_the_novelty_of_a_context_survives_the_file(tiny, tmp_path):
-    support = np.cumsum(movie(0, 10, 64), axis=0) / 3
+    support = np.cumsum(movie(0, 10, tiny.grid), axis=0) / 3
     forecaster = rdjepa.adapt(rdjepa.build("tiny", seed=0), support, steps=1, device="cpu")
     context = np.stack([support[:4], 50 + 20 * support[:4]])
     novelty = forecaster.novelty(context)

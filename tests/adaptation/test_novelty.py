@@ -43,7 +43,7 @@ def test_a_support_of_equal_windows_makes_everything_else_new():
 
 def test_a_combination_is_described_by_its_network_without_any_fit(tiny, monkeypatch):
     network, normalizer = RDJEPAForecaster(build("tiny", seed=0)), Normalizer((0.0, 0.0), (1.0, 1.0))
-    contexts = np.random.default_rng(0).standard_normal((2, 4, 64, 64, 2)).astype(np.float32)
+    contexts = np.random.default_rng(0).standard_normal((2, 4, tiny.grid, tiny.grid, 2)).astype(np.float32)
     monkeypatch.setattr(Equation, "fitted", None)
     alone, combined = (embed(model, contexts, normalizer) for model in (network, Combined(network)))
     assert alone is not None and combined is not None and np.array_equal(alone, combined)

@@ -10,17 +10,28 @@ import torch
 
 import rdjepa
 from rdjepa import forecasters
-from rdjepa.adaptation import retention
+from rdjepa.adaptation import combination, retention
 from rdjepa.adaptation.adapt import AdaptConfig, standardized
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.well import checksum
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note
+from rdjepa.forecasters.combined import Combined
+from rdjepa.forecasters.equation import Equation
+from rdjepa.forecasters.fno import Config
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.rd_jepa import DecoderKept, RDJEPAForecaster
+from rdjepa.models.rdjepa import PRESETS
+from tiny import TINY
+
+SIDE, WIDE = TINY.grid, 5 * TINY.grid // 4  # a field of these many points takes four squares
 
 
-def trajectory(frames=10, seed=0):
-    return np.random.default_rng(seed).standard_normal((frames, 64, 64, 2)).astype(np.float32) * 3 + 1
+def trajectory(frames=10, seed=0, side=SIDE):
+    return np.random.default_rng(seed).standard_normal((frames, side, side, 2)).astype(np.float32) * 3 + 1
+
+
+def small():
+    return forecasters.build("fno", Config(width=4, layers=1, modes=4, readout=4, grid=16), seed=0)
 
 
 def pretrained():
@@ -30,15 +41,26 @@ def pretrained():
     return model
 
 
+@pytest.fixture(scope="module")
+def forecaster():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PRESETS, "tiny", TINY)
+        return rdjepa.adapt(rdjepa.build("tiny", seed=0), trajectory(), steps=2, device="cpu")
+
+
 @pytest.fixture
-def forecaster(tiny):
-    return rdjepa.adapt(rdjepa.build("tiny", seed=0), trajectory(), steps=2, device="cpu")
+def decided(monkeypatch):
+    """No update is made, and the combination is what it is without trajectories, where neither is looked at."""
+    monkeypatch.setattr("rdjepa.api.adapting.train", lambda *_: [])
+    monkeypatch.setattr(
+        combination, "combined", lambda network, _, domain: (Combined(network, equation=Equation(2, domain)), 0.5)
+    )
 
 
 def test_forecast_is_in_physical_units_and_of_five_frames(forecaster):
     context = trajectory()[:4]
     future = forecaster.forecast(context)
-    assert future.shape == (5, 64, 64, 2)
+    assert future.shape == (5, SIDE, SIDE, 2)
     assert future.dtype == np.float32
     assert np.allclose(forecaster.forecast(context[None])[0], future, atol=1e-5)
     assert abs(future.mean() - 1) < 3  # near the data's mean, not the standardized one's scale alone
@@ -64,7 +86,7 @@ def test_saved_forecaster_forecasts_the_same_bits(forecaster, tmp_path):
 
 
 def test_linear_base_is_saved_with_the_network_and_beats_it_where_fields_are_linear_in_time(tiny, tmp_path):
-    turning = np.arange(20)[:, None, None, None] * 0.3 + np.random.default_rng(1).uniform(0, 6, (1, 64, 64, 2))
+    turning = np.arange(20)[:, None, None, None] * 0.3 + np.random.default_rng(1).uniform(0, 6, (1, SIDE, SIDE, 2))
     fields = np.cos(turning).astype(np.float32)
     model = rdjepa.build("tiny", seed=0)
     plain, based = (rdjepa.adapt(model, fields, steps=1, base=base, device="cpu") for base in ("none", "linear"))
@@ -80,7 +102,7 @@ def test_linear_base_is_saved_with_the_network_and_beats_it_where_fields_are_lin
 
 @pytest.mark.parametrize("base", ["none", "linear"])
 def test_a_tiled_forecaster_takes_whole_fields_and_is_saved_with_its_tiles(tiny, tmp_path, base):
-    wide = np.random.default_rng(0).standard_normal((2, 10, 192, 192, 2)).astype(np.float32)
+    wide = np.random.default_rng(0).standard_normal((2, 10, WIDE, WIDE, 2)).astype(np.float32)
     model, seen = rdjepa.build("tiny", seed=0), []
     forecaster = rdjepa.adapt(
         model,
@@ -95,15 +117,15 @@ def test_a_tiled_forecaster_takes_whole_fields_and_is_saved_with_its_tiles(tiny,
     )
     context = wide[0, :4]
     made = forecaster.forecast(context)
-    assert made.shape == (5, 192, 192, 2) == seen[0]
+    assert made.shape == (5, WIDE, WIDE, 2) == seen[0]
     assert forecaster.interval(context, 0.5).lower.shape == made.shape
     novelty = forecaster.novelty(context)
     assert novelty is not None and forecaster.base == base
     loaded = rdjepa.load_forecaster(forecaster.save(tmp_path / "f.safetensors"))
     assert np.array_equal(loaded.forecast(context), made) and loaded.base == base
     assert loaded.novelty(context) == novelty
-    with pytest.raises(DataError, match="192, 192"):
-        loaded.forecast(context[:, :64, :64])
+    with pytest.raises(DataError, match=f"{WIDE}, {WIDE}"):
+        loaded.forecast(context[:, :SIDE, :SIDE])
 
 
 def test_what_is_calibrated_on_is_read_whole_where_some_trajectories_are_chosen_to_adapt_to(tiny):
@@ -116,27 +138,24 @@ def test_what_is_calibrated_on_is_read_whole_where_some_trajectories_are_chosen_
 
 
 def test_tiles_of_pretrained_weights_are_blended_with_the_equation_of_the_whole_field(tiny, tmp_path):
-    wide = np.random.default_rng(0).standard_normal((2, 10, 80, 80, 2)).astype(np.float32)
+    wide = np.random.default_rng(0).standard_normal((1, 10, WIDE, WIDE, 2)).astype(np.float32)
     model = pretrained()
-    adapt = partial(rdjepa.adapt, model, wide[:1], steps=1, tile=True, device="cpu")
+    adapt = partial(rdjepa.adapt, model, wide, steps=1, tile=True, device="cpu")
     forecaster, context = adapt(), wide[0, :4]
     assert forecaster.base == "combined" and np.array(forecaster.record["combined"]).tolist() == [[1, 1]] * 5
     alone = adapt(base="none").forecast(context)
     parts = {name: part.forecast(context) for name, part in forecaster.parts().items()}
-    assert np.array_equal(parts["rd-jepa-alone"], alone) and parts["equation"].shape == (5, 80, 80, 2)
+    assert np.array_equal(parts["rd-jepa-alone"], alone) and parts["equation"].shape == (5, WIDE, WIDE, 2)
     between = (parts["rd-jepa"] - parts["equation"]) / (alone - parts["equation"])  # the weight of the network
     assert np.quantile(between, 0.01) > -1e-3 and np.quantile(between, 0.99) < 1 + 1e-3
     loaded = rdjepa.load_forecaster(forecaster.save(tmp_path / "f.safetensors"))
     assert loaded.base == "combined" and np.array_equal(loaded.forecast(context), parts["rd-jepa"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert "on_others" in adapt(calibrate=wide[1:]).record
 
 
 def test_a_network_is_anchored_after_its_adaptation_and_so_is_one_that_was_not_pretrained(tiny, tmp_path):
-    wide = np.random.default_rng(0).standard_normal((2, 10, 80, 80, 2)).cumsum(1).astype(np.float32)
+    wide = np.random.default_rng(0).standard_normal((2, 10, WIDE, WIDE, 2)).cumsum(1).astype(np.float32)
     for model, tile in ((pretrained(), True), (forecasters.build("scratch", "tiny", seed=0), False)):
-        fields = wide if tile else wide[:, :, :64, :64]
+        fields = wide if tile else wide[:, :, :SIDE, :SIDE]
         adapt = partial(rdjepa.adapt, model, fields[:1], steps=1, device="cpu", tile=tile)
         alone, anchored = adapt(base="none", calibrate=fields[1:]), adapt(base="anchored", calibrate=fields[1:])
         context = fields[0, :4]
@@ -154,8 +173,9 @@ def test_a_network_is_anchored_after_its_adaptation_and_so_is_one_that_was_not_p
 def test_the_squares_of_one_trajectory_are_one_trajectory_to_what_is_decided(tiny, monkeypatch):
     """Nine of them: five trajectories or more would retain nothing."""
     monkeypatch.setattr("rdjepa.adaptation.retention.relative_error", lambda *_: 0.1)
-    wide = np.random.default_rng(0).standard_normal((1, 9, 128, 128, 2)).astype(np.float32)
-    assert rdjepa.adapt(pretrained(), wide, steps=1, tile=True, device="cpu").record["retained"] == 0.5
+    wide = np.random.default_rng(0).standard_normal((1, 9, 2 * SIDE, 2 * SIDE, 2)).astype(np.float32)
+    made = rdjepa.adapt(pretrained(), wide, steps=1, tile=True, base="none", device="cpu")
+    assert made.record["retained"] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -184,7 +204,7 @@ def test_what_only_updates_make_something_of_is_said_where_there_are_none(tiny, 
     ("reading", "spacing"),
     [(None, [1.0, 5 / 3]), (rdjepa.Reading(spacing=(0.5, 0.6)), [1.0, 2.0]), (rdjepa.Reading(spacing=(5, 3)), None)],
 )
-def test_the_equation_knows_how_far_points_of_a_squeezed_grid_lie_apart(tiny, tmp_path, reading, spacing):
+def test_the_equation_knows_how_far_points_of_a_squeezed_grid_lie_apart(tiny, decided, tmp_path, reading, spacing):
     wide = np.random.default_rng(0).standard_normal((10, 48, 80, 2)).astype(np.float32)
     with pytest.warns(Note, match="Equations go by the distances between rows and columns, which"):
         made = rdjepa.adapt(pretrained(), wide, steps=1, resample=True, reading=reading, device="cpu")
@@ -203,9 +223,9 @@ def test_the_equation_knows_how_far_points_of_a_squeezed_grid_lie_apart(tiny, tm
         ({"borders": "zeros"}, False),
     ],
 )
-def test_the_equation_goes_by_what_is_said_of_the_borders(tiny, options, walls):
-    fields = np.zeros((10, 64, 64, 2), np.float32)
-    fields[:, 16:48, 16:48] = np.random.default_rng(0).standard_normal((10, 32, 32, 2))
+def test_the_equation_goes_by_what_is_said_of_the_borders(tiny, decided, options, walls):
+    fields, half = np.zeros((10, SIDE, SIDE, 2), np.float32), SIDE // 2
+    fields[:, half // 2 :, half // 2 :][:, :half, :half] = trajectory(side=half)
     made = rdjepa.adapt(pretrained(), fields, steps=1, device="cpu", **options)
     assert made.parts()["equation"].model.settings()["walls"] == walls
 
@@ -213,9 +233,9 @@ def test_the_equation_goes_by_what_is_said_of_the_borders(tiny, options, walls):
 @pytest.mark.parametrize(
     ("fields", "options", "sentence"),
     [
-        (np.ones((10, 192, 192, 2)), {"tile": True, "resample": True}, "resampled or tiled, got both"),
-        (np.random.default_rng(0).random((10, 192, 160, 2)), {"tile": True}, "square fields .* got 192 x 160"),
-        (trajectory(), {"tile": True}, "more than 64 points per side to tile, got 64"),
+        (trajectory(side=WIDE), {"tile": True, "resample": True}, "resampled or tiled, got both"),
+        (trajectory(side=WIDE)[:, :, 1:], {"tile": True}, f"square fields .* got {WIDE} x {WIDE - 1}"),
+        (trajectory(), {"tile": True}, f"more than {SIDE} points per side to tile, got {SIDE}"),
         (trajectory(), {"borders": "mirrors"}, "borders among zeros, periodic, walls, got 'mirrors'"),
     ],
 )
@@ -239,11 +259,9 @@ def test_borders_reach_the_forecaster_and_its_file(tiny, tmp_path):
 def test_adaptation_leaves_its_argument_alone_and_repeats(tiny):
     model = rdjepa.build("tiny", seed=0)
     before = {k: v.clone() for k, v in model.state_dict().items()}
-    a = rdjepa.adapt(model, trajectory(), steps=2, device="cpu")
-    b = rdjepa.adapt(model, trajectory(), steps=2, device="cpu")
+    a, b, other = (rdjepa.adapt(model, trajectory(9), steps=2, seed=seed, device="cpu").losses for seed in (1, 1, 2))
     assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
-    assert a.losses == b.losses
-    assert a.losses != rdjepa.adapt(model, trajectory(), steps=2, seed=778, device="cpu").losses
+    assert a == b != other
 
 
 def test_a_single_window_does_not_tell_what_is_new_unless_others_do(tiny):
@@ -258,16 +276,17 @@ def test_what_torch_makes_by_default_changes_nothing(tiny, tmp_path, request):
     model, fields = pretrained(), trajectory()
     before = rdjepa.adapt(model, fields, steps=1, device="cpu")
     path = before.save(tmp_path / "f.safetensors")
+    forecast, novelty = before.forecast(fields[:4]), before.novelty(fields[:4])
     request.getfixturevalue("double")
     for forecaster in (before, rdjepa.load_forecaster(path), rdjepa.adapt(model, fields, steps=1, device="cpu")):
-        assert np.array_equal(forecaster.forecast(fields[:4]), rdjepa.load_forecaster(path).forecast(fields[:4]))
-        assert forecaster.novelty(fields[:4]) == before.novelty(fields[:4])
+        assert np.array_equal(forecaster.forecast(fields[:4]), forecast)
+        assert forecaster.novelty(fields[:4]) == novelty
     assert rdjepa.adapt(rdjepa.build("tiny", seed=0), fields, steps=1, device="cpu").losses
     assert torch.get_default_dtype() == torch.float64
 
 
-def test_adaptation_computes_gradients_where_they_are_switched_off_and_says_where_they_cannot_be(tiny):
-    model, fields = rdjepa.build("tiny", seed=0), trajectory()
+def test_adaptation_computes_gradients_where_they_are_switched_off_and_says_where_they_cannot_be():
+    model, fields = small(), trajectory(side=16)
     usual = rdjepa.adapt(model, fields, steps=2, device="cpu")
     with torch.no_grad():
         assert rdjepa.adapt(model, fields, steps=2, device="cpu").losses == usual.losses
@@ -275,22 +294,23 @@ def test_adaptation_computes_gradients_where_they_are_switched_off_and_says_wher
         rdjepa.adapt(model, fields, steps=2, device="cpu")
 
 
-def test_steps_and_seed_are_those_of_the_configuration_unless_given(tiny):
-    model, x = rdjepa.build("tiny", seed=0), trajectory()
-    five = AdaptConfig(steps=2, seed=5)
+def test_steps_and_seed_are_those_of_the_configuration_unless_given():
+    model, x = small(), trajectory(14, side=16)
+    five = AdaptConfig(steps=2, seed=5, batch=1)
     configured = rdjepa.adapt(model, x, config=five, device="cpu")
     assert configured.record["config"]["seed"] == 5
-    assert configured.losses == rdjepa.adapt(model, x, steps=2, seed=5, device="cpu").losses
-    both = rdjepa.adapt(model, x, config=AdaptConfig(steps=9), steps=2, seed=5, device="cpu")
+    assert (
+        configured.losses == rdjepa.adapt(model, x, config=AdaptConfig(batch=1), steps=2, seed=5, device="cpu").losses
+    )
+    both = rdjepa.adapt(model, x, config=AdaptConfig(steps=9, batch=1), steps=2, seed=5, device="cpu")
     assert configured.losses == both.losses
     assert configured.losses != rdjepa.adapt(model, x, config=five, seed=0, device="cpu").losses
-    default = rdjepa.adapt(model, x, steps=2, device="cpu")
+    default = rdjepa.adapt(model, x, steps=1, device="cpu")
     assert default.record["config"]["seed"] == 777 and default.losses != configured.losses
 
 
-def test_statistics_come_from_the_support_unless_given(tiny):
-    model = rdjepa.build("tiny", seed=0)
-    x = trajectory()
+def test_statistics_come_from_the_support_unless_given():
+    model, x = small(), trajectory(side=16)
     own = rdjepa.adapt(model, x, steps=1, device="cpu").normalizer
     assert own.source == "support"
     assert np.allclose(own.mean, x.mean((0, 1, 2)), atol=1e-4)
@@ -301,13 +321,13 @@ def test_statistics_come_from_the_support_unless_given(tiny):
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        (np.zeros((10, 64, 64, 3), np.float32), "2 components"),
-        (np.zeros((8, 64, 64, 2), np.float32), "at least 9 frames"),
-        (trajectory()[:, :32, :32], "64 x 64 grid"),
-        (np.zeros((10, 64, 64, 2), bool), "floating"),
-        (np.zeros((10, 64, 64, 2), np.float32), "components that vary"),
-        (np.full((10, 64, 64, 2), np.nan, np.float32), "finite"),
-        (np.zeros((64, 64), np.float32), "expected"),
+        (np.zeros((10, SIDE, SIDE, 3), np.float32), "2 components"),
+        (trajectory(8), "at least 9 frames"),
+        (trajectory(side=16), f"{SIDE} x {SIDE} grid"),
+        (np.zeros((10, SIDE, SIDE, 2), bool), "floating"),
+        (0 * trajectory(), "components that vary"),
+        (np.nan * trajectory(), "finite"),
+        (np.zeros((SIDE, SIDE), np.float32), "expected"),
     ],
 )
 def test_unfit_trajectories_are_refused_in_one_sentence(tiny, fields, sentence):
@@ -323,16 +343,16 @@ def test_a_normalizer_without_a_spread_is_refused(tiny):
 
 def test_unfit_contexts_are_refused(forecaster):
     with pytest.raises(DataError, match="four whole frames"):
-        forecaster.forecast(np.zeros((3, 64, 64, 2), np.float32))
+        forecaster.forecast(trajectory(3))
     with pytest.raises(DataError, match="finite context"):
-        forecaster.forecast(np.full((4, 64, 64, 2), np.inf, np.float32))
+        forecaster.forecast(np.inf * trajectory(4))
     context = trajectory()[:4]
     for unfit, words in (
         (np.ma.masked_greater(context, 2), "real numbers, got masked ones"),
         (context + 1j, "real numbers, got complex64"),
         (context.astype(object), "real numbers, got object"),
         (context.astype(np.float64) * 1e300, "within the range of float32"),
-        (context[None][:0], r"got \(0, 4, 64, 64, 2\)"),
+        (context[None][:0], rf"got \(0, 4, {SIDE}, {SIDE}, 2\)"),
     ):
         with pytest.raises(DataError, match=words):
             forecaster.forecast(unfit)
@@ -349,8 +369,7 @@ def test_no_updates_of_what_has_to_learn_are_refused(tiny, options):
 
 
 def test_a_zero_shot_forecaster_is_the_pretrained_model_and_the_field_statistics(tiny, tmp_path):
-    model, fields = rdjepa.build("tiny", seed=0), trajectory(25)
-    model.pretrained = ("encoder", "predictor", "decoder")
+    model, fields = pretrained(), trajectory(25)
     zero = rdjepa.adapt(model, fields, steps=0, decoder="pretrained", hold_out=0.4, device="cpu")
     assert zero.losses == [] and zero.record["config"]["steps"] == 0 and zero.calibration is not None
     kept = Normalizer.fit([fields[: zero.record["frames"][0]]], "support")
@@ -394,12 +413,10 @@ def test_a_tuned_encoder_is_trained_and_saved_and_a_frozen_one_stays_as_it_was(t
     ],
 )
 def test_several_trajectories_tune_the_encoder_and_nothing_is_retained(
-    tiny, monkeypatch, count, options, encoder, retained
+    tiny, decided, monkeypatch, count, options, encoder, retained
 ):
-    model = rdjepa.build("tiny", seed=0)
-    model.pretrained = ("encoder", "predictor", "decoder")
-    monkeypatch.setattr("rdjepa.adaptation.retention.relative_error", lambda *_: 0.1)
-    made = rdjepa.adapt(model, [trajectory(9, seed) for seed in range(count)], steps=1, device="cpu", **options)
+    monkeypatch.setattr(retention, "relative_error", lambda *_: 0.1)
+    made = rdjepa.adapt(pretrained(), [trajectory(9, seed) for seed in range(count)], steps=1, device="cpu", **options)
     assert (made.record["encoder"], made.record["retained"]) == (encoder, retained)
     assert made.model.name == ("rd-jepa-tuned" if encoder == "tuned" else "rd-jepa")
 
@@ -422,29 +439,35 @@ def test_several_trajectories_tune_the_encoder_and_nothing_is_retained(
     ],
 )
 def test_a_forecast_is_combined_with_simple_ones_where_all_weights_were_pretrained(
-    tiny, monkeypatch, tmp_path, count, error, options, combined, retained
+    tiny, decided, monkeypatch, count, error, options, combined, retained
 ):
-    model, fields = rdjepa.build("tiny", seed=0), [trajectory(seed=seed) for seed in range(count)]
-    model.pretrained = ("encoder", "predictor", "decoder")
-    monkeypatch.setattr("rdjepa.adaptation.retention.relative_error", lambda *_: error)
-    seen, context = {}, fields[0][1:5]
-    made = rdjepa.adapt(
-        model,
-        fields,
-        steps=1,
-        device="cpu",
-        **options,
-        at=(1,),
-        observe=lambda _, weights, now: seen.update({weights: now.forecast(context)}),
-    )
+    monkeypatch.setattr(retention, "relative_error", lambda *_: error)
+    fields = [trajectory(seed=seed) for seed in range(count)]
+    made = rdjepa.adapt(pretrained(), fields, steps=1, device="cpu", **options)
     assert ("combined" in made.record, made.record["retained"]) == (combined, retained)
     assert made.base == ("combined" if combined else options.get("base", "none"))
+
+
+@pytest.mark.parametrize(
+    ("count", "error", "options"),
+    [(2, 0.1, {}), (2, 0.5, {}), (1, 0.1, {"base": "anchored"}), (2, 0.1, {"hold_out": 0.5})],
+)
+def test_what_is_observed_last_is_the_result_and_what_is_saved(tiny, monkeypatch, tmp_path, count, error, options):
+    fields, seen = [trajectory(seed=seed) for seed in range(count)], []
+    context = fields[0][1:5]
+    monkeypatch.setattr(retention, "relative_error", lambda *_: error)
+
+    def observe(_, weights, now):
+        seen.append(now.forecast(context))
+
+    made = rdjepa.adapt(pretrained(), fields, steps=1, device="cpu", observe=observe, at=(1,), **options)
     forecast = made.forecast(context)
-    assert np.array_equal([*seen.values()][-1], forecast)  # what was observed last is the result
+    assert np.array_equal(seen[-1], forecast)
     again = rdjepa.load_forecaster(made.save(tmp_path / "made.safetensors"))
     assert np.array_equal(again.forecast(context), forecast)
     assert made.novelty(context) == pytest.approx(0, abs=1e-3)
-    if combined:
+    assert made.base == options.get("base", "combined")
+    if made.base == "combined":
         shares = np.array(made.record["combined"])
         assert shares.shape == (5, 2) and (shares >= 0).all() and (shares <= 1).all()
         assert error < 0.3 or (shares == 1).all()  # what it would be without the context's own forecast is not known
@@ -452,18 +475,16 @@ def test_a_forecast_is_combined_with_simple_ones_where_all_weights_were_pretrain
 
 
 def test_what_simple_forecasts_know_is_not_learned_for_long(tiny, monkeypatch):
-    model, phase = rdjepa.build("tiny", seed=0), 6 * np.random.default_rng(0).random((64, 64))
-    turns = 0.3 * np.arange(20)[:, None, None] + phase
-    model.pretrained = ("encoder", "predictor", "decoder")
-    monkeypatch.setattr("rdjepa.adaptation.retention.relative_error", lambda *_: 0.9)
+    turns = 0.3 * np.arange(18)[:, None, None] + 6 * np.random.default_rng(0).random((SIDE, SIDE))
+    monkeypatch.setattr(retention, "relative_error", lambda *_: 0.9)
     fields = np.stack([np.cos(turns), np.sin(turns)], axis=-1).astype(np.float32)
-    made = rdjepa.adapt(model, fields, steps=1, device="cpu")
+    made = rdjepa.adapt(pretrained(), fields, steps=1, device="cpu")
     assert made.record["together"] < 0.01 and made.record["retained"] == retention.SHARE
 
 
 @pytest.mark.parametrize("name", ["linear", "equation"])
 def test_what_needs_no_update_is_fitted_to_the_trajectories(name, tmp_path):
-    fields, context = [trajectory(12, seed) for seed in range(2)], trajectory(12, 7)[:4]
+    fields, context = [trajectory(12, seed, 16) for seed in range(2)], trajectory(4, 7, 16)
     made = rdjepa.adapt(forecasters.build(name, "nano"), fields, device="cpu")
     standard = standardized(fields, made.normalizer)
     expected = rdjepa.Forecaster(forecasters.model_class(name)().fitted_to(standard), made.normalizer)
@@ -492,9 +513,7 @@ def test_settings_of_sizes_without_a_preset_are_told(tiny):
 
 
 def test_a_forecaster_around_pretrained_networks_is_taken_for_one(tiny):
-    model = rdjepa.build("tiny", seed=0)
-    model.pretrained = ("encoder", "predictor", "decoder")
-    made = rdjepa.adapt(DecoderKept(model), trajectory(), steps=1, retain=0.25, device="cpu")
+    made = rdjepa.adapt(DecoderKept(pretrained()), trajectory(), steps=1, retain=0.25, device="cpu")
     assert made.record["retained"] == 0.25 and "unadapted" in made.record
 
 
@@ -509,12 +528,13 @@ def test_a_block_of_autocast_around_changes_nothing(tiny, precision, base):
     model, fields = pretrained(), trajectory()
     config = AdaptConfig(steps=2, batch=1, precision=precision, averaging=0.5)
     usual = rdjepa.adapt(model, fields, config=config, base=base, device="cpu")
-    rows = rdjepa.evaluate(usual, trajectory(seed=1))
+    other = trajectory(9, seed=1)
+    rows = rdjepa.evaluate(usual, other)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         inside = rdjepa.adapt(model, fields, config=config, base=base, device="cpu")
         assert inside.losses == usual.losses
         for forecaster in (usual, inside):
-            assert rdjepa.evaluate(forecaster, trajectory(seed=1)) == rows
+            assert rdjepa.evaluate(forecaster, other) == rows
             assert forecaster.novelty(fields[:4]) == usual.novelty(fields[:4])
 
 
@@ -536,6 +556,6 @@ def test_updates_are_as_many_as_a_configuration_says_unless_it_is_left_open(tiny
 
 
 def test_trajectories_of_several_grids_are_refused_where_any_one_would_do():
-    several = [trajectory()[:, :side, :side] for side in (32, 48)]
-    with pytest.raises(DataError, match=r"expected fields on one grid, got 32 x 32, 48 x 48; give"):
+    several = [trajectory(side=side) for side in (16, 24)]
+    with pytest.raises(DataError, match=r"expected fields on one grid, got 16 x 16, 24 x 24; give"):
         rdjepa.adapt(forecasters.build("linear"), several)

@@ -44,6 +44,12 @@ def slow(frames=41):
     return np.stack([np.cos(angle), np.sin(angle)], -1).astype(np.float32)
 
 
+@pytest.fixture
+def quick(monkeypatch):
+    """What stands beside the model and its control in a curve is persistence by other names."""
+    monkeypatch.setattr("rdjepa.api.evaluating._simple", lambda *_: persistence)
+
+
 def test_a_learning_curve_of_arrays_and_its_figure(tmp_path):
     lines = []
     curve = rdjepa.learning_curve(FIELDS, model=small(), steps=1, progress=lambda *line: lines.append(line))
@@ -61,7 +67,7 @@ def test_a_learning_curve_of_arrays_and_its_figure(tmp_path):
     assert curve.draw(tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_model_that_is_called_as_a_fit_beside_it_stands_in_its_place():
+def test_a_model_that_is_called_as_a_fit_beside_it_stands_in_its_place(quick):
     model = Linearly(small().config)
     curve = rdjepa.learning_curve(FIELDS[:2], model=model, steps=1, draws=1)
     usual = rdjepa.learning_curve(FIELDS[:2], model=small(), steps=1, draws=1)
@@ -69,7 +75,7 @@ def test_a_model_that_is_called_as_a_fit_beside_it_stands_in_its_place():
     assert set(curve.names) == set(usual.names) - {"fno"}
 
 
-def test_a_curve_goes_on_from_its_file_unless_the_data_or_settings_changed(tmp_path, monkeypatch):
+def test_a_curve_goes_on_from_its_file_unless_the_data_or_settings_changed(quick, tmp_path, monkeypatch):
     out, fitted = tmp_path / "rows.csv", []
     adapt = rdjepa.api.adapt
 
@@ -92,34 +98,26 @@ def test_a_curve_goes_on_from_its_file_unless_the_data_or_settings_changed(tmp_p
 
 
 def test_no_row_of_a_curve_is_taken_for_that_of_other_code_or_other_weights(tiny, tmp_path):
-    fields = np.random.default_rng(0).standard_normal((2, 9, 64, 64, 2)).astype(np.float32)
     checkpoint.save(rdjepa.build("tiny", seed=0), tmp_path / "m", {"pretrained": ["encoder", "predictor"]}, "card")
     typed: dict = {"FNO": FNO, "__name__": "__main__"}
     exec("class Typed(FNO):\n    pass", typed)
     changed, kept = checkpoint.load(tmp_path / "m"), checkpoint.load(tmp_path / "m")
     with torch.no_grad():
         next(changed.encoder.parameters()).mul_(2)
-    config = Config(width=4, layers=1, modes=4, readout=4, grid=64)
-
-    def identities(model):
-        curve = rdjepa.learning_curve(fields, model=model, steps=1, draws=1, base="none", out=tmp_path / "rows.csv")
-        return {row.identity for row in curve.rows if row.forecaster == curve.subject}
-
-    first = identities(tmp_path / "m")
-    assert first == identities(kept) and not first & identities(changed)
-    assert not identities(typed["Typed"](config)) & identities(typed["Typed"](config))
+    assert _weights(checkpoint.load(tmp_path / "m")) == _weights(kept) != _weights(changed)
+    assert _weights(typed["Typed"](small().config)) != _weights(typed["Typed"](small().config))
 
 
 def test_all_forecasters_of_a_curve_are_told_the_same_domain(monkeypatch):
-    told, adapt, simple = [], rdjepa.api.adapt, rdjepa.api.evaluating._simple
+    told, adapt = [], rdjepa.api.adapt
 
     def adapting(*given, **settings):
         told.append(settings["reading"].boundary)
         return adapt(*given, **settings)
 
-    def fitting(model, domain, *given):
+    def fitting(model, domain, *_):
         told.append("walls" if domain.walls else "periodic")
-        return simple(model, domain, *given)
+        return persistence
 
     monkeypatch.setattr("rdjepa.api.evaluating.adapt", adapting)
     monkeypatch.setattr("rdjepa.api.evaluating._simple", fitting)
@@ -194,19 +192,24 @@ def test_a_curve_begins_anew_for_another_preset_of_the_same_weights_and_another_
     assert _weights(model) != before
 
 
-def test_the_control_from_scratch_has_the_architecture_of_the_model(tiny, monkeypatch):
-    model = RDJEPA(replace(tiny, without=("diffusion",), borders="periodic"), "tiny")
-    seen = []
+def test_the_control_from_scratch_has_the_architecture_of_the_model(tiny, quick, monkeypatch, tmp_path):
+    """Also where its sizes are no preset; other sizes are measured anew."""
+    seen, out = [], tmp_path / "rows.csv"
 
     def adapting(given, *_):
         seen.append(given)
         return persistence
 
     monkeypatch.setattr("rdjepa.api.evaluating._adapted", adapting)
-    fields = np.random.default_rng(0).standard_normal((2, 9, 64, 64, 2)).astype(np.float32)
-    rdjepa.learning_curve(fields, model=model, steps=1, draws=1)
-    control = next(each for each in seen if each is not model)
-    assert isinstance(control, Scratch) and control.config == model.config and control.preset == "tiny"
+    fields = np.random.default_rng(0).standard_normal((2, 9, tiny.grid, tiny.grid, 2)).astype(np.float32)
+    config = replace(tiny, without=("diffusion",), borders="periodic")
+    for sizes, preset in ((config, "tiny"), (config, "custom"), (replace(config, width=2 * tiny.width), "custom")):
+        model = RDJEPA(sizes, preset)
+        rdjepa.learning_curve(fields, model=model, steps=1, draws=1, out=out)
+        (control,) = {each for each in seen if each is not model}
+        assert isinstance(control, Scratch) and control.config == sizes and control.preset == preset
+        seen.clear()
+    assert len({row.identity for row in curve_file.read(out) if row.forecaster == "scratch"}) == 3
 
 
 def test_a_combination_is_compared_with_its_network_and_its_equation(monkeypatch):
@@ -261,7 +264,7 @@ def test_what_cannot_be_compared_is_refused(tiny, monkeypatch):
         rdjepa.evaluate(persistence, FIELDS[1], resample=True)
 
 
-def test_a_curve_that_is_ended_early_loses_no_row_of_its_file(tmp_path):
+def test_a_curve_that_is_ended_early_loses_no_row_of_its_file(quick, tmp_path):
     out, given = tmp_path / "rows.csv", {"model": small(), "draws": 1}
 
     def ended(*_):
@@ -281,7 +284,7 @@ def test_a_curve_that_is_ended_early_loses_no_row_of_its_file(tmp_path):
     assert set(curve_file.read(out)) == both
 
 
-def test_a_curve_replaces_no_file_but_a_curve_unless_forced(monkeypatch, tmp_path):
+def test_a_curve_replaces_no_file_but_a_curve_unless_forced(quick, monkeypatch, tmp_path):
     data = tmp_path / "data.npz"
     np.savez(data, fields=FIELDS[:3])
     notes = tmp_path / "notes.txt"
@@ -299,18 +302,7 @@ def test_a_curve_replaces_no_file_but_a_curve_unless_forced(monkeypatch, tmp_pat
     assert curve_file.read(notes) == list(curve.rows)
 
 
-def test_the_control_of_a_curve_has_the_sizes_of_the_model(tiny, tmp_path):
-    """Also where these are no preset; other sizes are measured anew."""
-    fields, out = np.random.default_rng(0).standard_normal((2, 9, 64, 64, 2)).astype(np.float32), tmp_path / "rows.csv"
-    for width in (tiny.width, 2 * tiny.width):
-        own = rdjepa.build(replace(tiny, width=width), seed=0)
-        curve = rdjepa.learning_curve(fields, model=own, steps=1, draws=1, out=out)
-        assert {"rd-jepa", "scratch"} <= {row.forecaster for row in curve.rows}
-    identities = {row.identity for row in curve_file.read(out) if row.forecaster == "scratch"}
-    assert len(identities) == 2
-
-
-def test_one_trajectory_is_cut_into_spans_and_that_is_said():
+def test_one_trajectory_is_cut_into_spans_and_that_is_said(quick):
     curve = rdjepa.learning_curve(np.concatenate(FIELDS[:3]), model=small(), steps=1, draws=1)
     assert curve.spans and curve.trajectories == 4 and "cut into 4 spans of time" in curve.notes[1]
     with pytest.raises(DataError, match="or one of 18 frames"):
@@ -327,9 +319,10 @@ def test_bad_settings_of_a_curve_are_refused_and_nothing_is_written(tmp_path, se
 
 
 def test_a_suggested_stride_is_said_and_taken_only_when_asked_for():
-    with pytest.warns(Note, match="frame stride 3 suggested"):
-        given = rdjepa.adapt(small(), slow(), steps=1)
-    assert given.stride == given.record["stride"] == 1
+    with pytest.warns(Note, match="frame stride 3 suggested") as said:
+        given = rdjepa.adapt(small(), slow(), steps=1, calibrate=np.roll(slow(), 3, axis=1))
+    assert sum("frame stride" in str(each.message) for each in said) == 1
+    assert given.stride == given.record["stride"] == 1 and given.components is None
     with pytest.warns(Note, match="one of every 3 frames is taken, 14 of 41"):
         taken = rdjepa.adapt(small(), slow(), steps=1, stride="auto")
     assert taken.stride == 3
@@ -376,17 +369,14 @@ def test_chosen_components_come_back_in_their_order_and_are_taken_in_evaluation(
 
 @pytest.mark.parametrize("components", ["u", [], ["u", "u"], [1.5], [0, 1, 2]])
 def test_impossible_components_in_a_record_are_refused(components):
-    forecaster = rdjepa.adapt(small(), FIELDS[0], steps=1)
-    assert forecaster.components is None
-    forecaster.record["components"] = components
+    forecaster = rdjepa.Forecaster(small(), rdjepa.Normalizer.fit(FIELDS), {"components": components})
     with pytest.raises(CheckpointError, match="components"):
         rdjepa.evaluate(forecaster, FIELDS[1])
 
 
 @pytest.mark.parametrize("stride", ["2", 0, 1.5, None])
 def test_an_impossible_stride_in_a_record_is_refused(stride):
-    forecaster = rdjepa.adapt(small(), FIELDS[0], steps=1)
-    forecaster.record["stride"] = stride
+    forecaster = rdjepa.Forecaster(small(), rdjepa.Normalizer.fit(FIELDS), {"stride": stride})
     with pytest.raises(CheckpointError, match="expected stride to be"):
         rdjepa.evaluate(forecaster, FIELDS[1])
 
@@ -420,7 +410,7 @@ def test_a_first_look_holds_out_a_number(share):
 def test_a_first_look_has_the_pretrained_model_beside_it(tiny):
     model = rdjepa.build("tiny", seed=0)
     model.pretrained = ("encoder", "predictor", "decoder")
-    fields = np.random.default_rng(0).standard_normal((2, 12, 64, 64, 2)).astype(np.float32)
+    fields = np.random.default_rng(0).standard_normal((2, 9, tiny.grid, tiny.grid, 2)).astype(np.float32)
     look = rdjepa.first_look(fields, model=model, steps=1)
     combined = look.forecaster.base == "combined"
     others = ["rd-jepa-zero-shot", "linear", "autoregression", "equation", "persistence", "extrapolation"]
@@ -483,14 +473,15 @@ def test_a_first_look_tiles_square_fields_of_up_to_twice_the_points_of_the_model
         assert np.array_equal(look.reference, fields[-1, -5:])
 
 
-@pytest.mark.parametrize("boundary", ["periodic", "walls"])
-def test_a_tiled_first_look_measures_the_pretrained_model_in_tiles_too(tiny, boundary):
+@pytest.mark.parametrize(("boundary", "base"), [("periodic", "none"), ("walls", "auto")])
+def test_a_tiled_first_look_measures_the_pretrained_model_in_tiles_too(tiny, boundary, base):
     model = rdjepa.build("tiny", seed=0)
     model.pretrained = ("encoder", "predictor", "decoder")
-    fields = np.random.default_rng(0).standard_normal((2, 9, 80, 80, 2)).astype(np.float32)
-    look = rdjepa.first_look(fields, model=model, steps=1, reading=Reading(boundary=boundary))
-    assert look.forecaster.model.grid == 80
-    unadapted = Tiled(forecasters.model_class("rd-jepa-zero-shot")(model), 80, walls=boundary == "walls")
+    side = 5 * tiny.grid // 4
+    fields = np.random.default_rng(0).standard_normal((2, 9, side, side, 2)).astype(np.float32)
+    look = rdjepa.first_look(fields, model=model, steps=1, base=base, reading=Reading(boundary=boundary))
+    assert look.forecaster.model.grid == side and ("on_others" in look.forecaster.record) == (base == "auto")
+    unadapted = Tiled(forecasters.model_class("rd-jepa-zero-shot")(model), side, walls=boundary == "walls")
     forecast = rdjepa.Forecaster(unadapted, look.forecaster.normalizer).forecast
     rows = rdjepa.evaluate(forecast, fields[-1:], metrics=("relative_l2",))
     assert look.errors["rd-jepa-zero-shot"] == pytest.approx(per_horizon(rows, "relative_l2"))

@@ -9,7 +9,7 @@ import torch
 import rdjepa
 from rdjepa.api import latent_error
 from rdjepa.api.adapting import forecaster_of
-from rdjepa.data import manifest
+from rdjepa.data import acquire, manifest
 from rdjepa.data.build import build
 from rdjepa.data.identity import identity
 from rdjepa.data.statistics import Normalizer
@@ -17,42 +17,64 @@ from rdjepa.data.trajectory import Key
 from rdjepa.errors import ArgumentError, CheckpointError, DataError
 from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
 from rdjepa.io import checkpoint
+from rdjepa.models.rdjepa import PRESETS
 from rdjepa.pretraining import config as profiles
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.objectives.field_forecast import ForecastOptions
 from rdjepa.study import leaks
 from rdjepa.systems import get
+from tiny import TINY
+
+pytestmark = pytest.mark.usefixtures("brief")
+CHOSEN: dict = {
+    "config": PretrainConfig(steps=2, batch=1, warmup=1, peak=0.1),
+    "systems": ["schnakenberg"],
+    "device": "cpu",
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    made, names = tmp_path_factory.mktemp("data"), ("schnakenberg", "brusselator", "family")
+    keys = [Key(name, split) for name in names for split in ("pool", "validation")]
+    build(made, [*keys, Key("family", "pool", index=1)])
+    return made
+
+
+@pytest.fixture(scope="module")
+def first(brief, data, tmp_path_factory):
+    run = tmp_path_factory.mktemp("first")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PRESETS, "tiny", TINY)
+        rdjepa.pretrain("tiny", data, run, **CHOSEN)
+    return run / "model"
 
 
 def trajectory(frames=10, seed=0):
-    return np.random.default_rng(seed).standard_normal((frames, 64, 64, 2)).astype(np.float32) * 3 + 1
+    return np.random.default_rng(seed).standard_normal((frames, TINY.grid, TINY.grid, 2)).astype(np.float32) * 3 + 1
 
 
-def test_pretraining_takes_any_systems_and_records_them(tiny, tmp_path, monkeypatch):
-    data, names = tmp_path / "data", ["schnakenberg", "lambda-omega"]
-    build(data, [Key(name, split) for name in names for split in ("pool", "validation")])
+def test_pretraining_takes_any_systems_and_records_them(tiny, data, tmp_path, monkeypatch):
+    names = ["schnakenberg", "brusselator"]
     monkeypatch.setitem(profiles.PROFILES, "tiny", PretrainConfig(steps=2, batch=1, warmup=1))
     model = rdjepa.pretrain("tiny", data, tmp_path / "run", systems=names, device="cpu", stop_at=1)
     record = checkpoint.read_config(tmp_path / "run" / "model")[1].pretraining
     assert record["systems"] == names == list(record["trajectories"]) and model.name == "tiny"
-    with pytest.raises(ArgumentError, match="expected the systems schnakenberg, lambda-omega that"):
+    with pytest.raises(ArgumentError, match="expected the systems schnakenberg, brusselator that"):
         rdjepa.pretrain("tiny", data, tmp_path / "run", systems=names[::-1], device="cpu", resume=True)
-    with pytest.raises(ArgumentError, match=r"expected trajectories of brusselator \(pool\)"):
-        rdjepa.pretrain("tiny", data, tmp_path / "other", systems=["brusselator"], device="cpu")
+    with pytest.raises(ArgumentError, match=r"expected trajectories of barkley \(pool\)"):
+        rdjepa.pretrain("tiny", data, tmp_path / "other", systems=["barkley"], device="cpu")
 
 
 @pytest.mark.parametrize(
     ("objective", "pretrained"), [("field-forecast", ["encoder", "predictor", "decoder"]), ("random", [])]
 )
-def test_a_checkpoint_of_another_objective_says_so_and_is_adapted(tiny, tmp_path, monkeypatch, objective, pretrained):
-    data, run = tmp_path / "data", tmp_path / "run"
-    build(data, [Key("schnakenberg", split) for split in ("pool", "validation")])
+def test_a_checkpoint_of_another_objective_says_so_and_is_adapted(tiny, data, tmp_path, objective, pretrained):
+    run = tmp_path / "run"
     options = ForecastOptions(keep_decoder=True) if objective == "field-forecast" else None
     config = PretrainConfig(steps=1, batch=1, warmup=1, objective=objective, options=options)
-    monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
-    chosen: dict = {"systems": ["schnakenberg"], "device": "cpu", "without": ["reaction"]}
-    model = rdjepa.pretrain("tiny", data, run, config=config, **chosen)
+    model = rdjepa.pretrain("tiny", data, run, **CHOSEN | {"config": config, "without": ["reaction"]})
     record = checkpoint.read_config(run / "model")[1]
     told = record.pretraining
     assert (told["objective"], told["pretrained"], told["without"]) == (objective, pretrained, ["reaction"])
@@ -64,31 +86,34 @@ def test_a_checkpoint_of_another_objective_says_so_and_is_adapted(tiny, tmp_path
     for part in [*parts, *(["decoder"] if "decoder" in pretrained else [])]:
         pairs = zip(getattr(model, part).parameters(), getattr(loaded, part).parameters(), strict=True)
         assert all(torch.equal(a.half().float(), b) for a, b in pairs)
-    forecaster = rdjepa.adapt(loaded, trajectory(12), steps=1, device="cpu")
+    forecaster = rdjepa.adapt(loaded, trajectory(12), steps=1, base="none", device="cpu")
     assert np.isfinite(forecaster.forecast(trajectory(12)[:4])).all()
 
 
-def test_a_decoder_is_pretrained_after_the_rest_and_adapted_further(tiny, tmp_path, monkeypatch):
-    data, first, last = (tmp_path / name for name in ("data", "first", "last"))
-    build(data, [Key(name, split) for name in ("schnakenberg", "brusselator") for split in ("pool", "validation")])
-    config = PretrainConfig(steps=1, batch=1, warmup=1, peak=0.1)
-    monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
-    rdjepa.pretrain("tiny", data, first, config=config, systems=["schnakenberg"], device="cpu")
-    chosen: dict = {"config": config, "objective": "decoder", "systems": ["brusselator"], "device": "cpu"}
+def test_a_decoder_is_pretrained_after_the_rest_and_adapted_further(tiny, data, first, tmp_path, monkeypatch):
+    last, chosen = tmp_path / "last", CHOSEN | {"objective": "decoder", "systems": ["brusselator"]}
     with pytest.raises(ArgumentError, match="expected a pretrained model to start the objective decoder from"):
         rdjepa.pretrain("tiny", data, last, **chosen)
-    manifest._write_recipes(data, {"brusselator": identity(get("brusselator")) | {"revision": 0}})
+    old, begun = tmp_path / "old", tmp_path / "begun"
+    shutil.copytree(data / "brusselator", old / "brusselator")
+    manifest._write_recipes(old, {"brusselator": identity(get("brusselator")) | {"revision": 0}})
     with pytest.raises(DataError, match=r"for brusselator\.revision; choose another directory"):
-        rdjepa.pretrain("tiny", data, last, **chosen | {"objective": "predictive-latent"})
-    (data / "recipe.json").unlink()
-    copied = tmp_path / "copied"
-    shutil.copytree(first / "model", copied)
+        rdjepa.pretrain("tiny", old, last, **chosen | {"objective": "predictive-latent"})
+    shutil.copytree(first, begun)
 
     def removed(*_):  # the run ends with what it began with
-        shutil.rmtree(first / "model", ignore_errors=True)
+        shutil.rmtree(begun, ignore_errors=True)
 
-    rdjepa.pretrain("tiny", data, last, start=first / "model", progress=removed, **chosen)
-    (_, before) = checkpoint.read_config(copied)
+    simulated, simulate = [], acquire.simulate
+
+    def counted(name, **key):
+        simulated.append(name)
+        return simulate(name, **key)
+
+    monkeypatch.setattr(acquire, "simulate", counted)
+    rdjepa.pretrain("tiny", data, last, start=begun, progress=removed, **chosen)
+    assert simulated == ["schnakenberg"]  # what this run was not told to read
+    (_, before) = checkpoint.read_config(first)
     (_, after) = checkpoint.read_config(last / "model")
     told, sources = after.pretraining, checkpoint.read_sources(last / "model")
     assert told["start"]["fingerprint"] == before.sha256
@@ -105,7 +130,8 @@ def test_a_decoder_is_pretrained_after_the_rest_and_adapted_further(tiny, tmp_pa
     assert isinstance(kept, RDJEPAForecaster) and isinstance(fresh, RDJEPAForecaster)
     assert all(map(torch.equal, kept.decoder.parameters(), loaded.decoder.parameters()))
     assert not any(map(torch.equal, fresh.decoder.parameters(), loaded.decoder.parameters()))
-    adapted = rdjepa.adapt(loaded, trajectory(12), steps=1, decoder="pretrained", borders="walls", device="cpu")
+    walls: dict = {"borders": "walls", "base": "none", "device": "cpu"}
+    adapted = rdjepa.adapt(loaded, trajectory(12), steps=1, decoder="pretrained", **walls)
     assert adapted.record["decoder"] == "pretrained" and adapted.model.settings()["model"]["borders"] == "walls"
     tuned, _ = forecaster_of(loaded, 777, decoder="pretrained", encoder="tuned")
     assert isinstance(tuned, EncoderTuned) and not any(p.requires_grad for p in kept.encoder.parameters())
@@ -113,7 +139,7 @@ def test_a_decoder_is_pretrained_after_the_rest_and_adapted_further(tiny, tmp_pa
     assert all(map(torch.equal, kept.parameters(), tuned.parameters()))  # what differs is what is trained
     for model, decoder, sentence in (
         (
-            copied,
+            first,
             "pretrained",
             "got one with encoder and predictor; give it one with rdjepa pretrain --preset tiny --objective decoder",
         ),
@@ -124,12 +150,8 @@ def test_a_decoder_is_pretrained_after_the_rest_and_adapted_further(tiny, tmp_pa
             rdjepa.adapt(model, trajectory(12), steps=1, decoder=decoder, device="cpu")
 
 
-def test_a_start_that_a_run_could_not_tell_of_is_refused_before_the_first_step(tiny, tmp_path, monkeypatch, edit_json):
-    data, first, other = (tmp_path / name for name in ("data", "first", "other"))
-    build(data, [Key("brusselator", split) for split in ("pool", "validation")])
-    monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
-    chosen: dict = {"config": PretrainConfig(steps=1, batch=1, warmup=1), "systems": ["brusselator"], "device": "cpu"}
-    rdjepa.pretrain("tiny", data, first, **chosen)
+def test_a_start_that_a_run_could_not_tell_of_is_refused_before_the_first_step(tiny, data, first, tmp_path, edit_json):
+    other, key = tmp_path / "other", "schnakenberg/pool/id/00000"
 
     def unlisted():
         (other / "data.json").unlink()
@@ -138,40 +160,33 @@ def test_a_start_that_a_run_could_not_tell_of_is_refused_before_the_first_step(t
         edit_json(other / "config.json", lambda values: values["pretraining"].clear())
 
     def another():
-        edit_json(other / "data.json", lambda values: values["trajectories"].update({"brusselator/pool/id/00000": "0"}))
+        edit_json(other / "data.json", lambda values: values["trajectories"].update({key: "0"}))
 
     for change, error, sentence in (
         (unlisted, CheckpointError, "expected the list of its data"),
         (untold, CheckpointError, "in .*, got one without config; start from another"),
     ):
-        shutil.copytree(first / "model", other, dirs_exist_ok=True)
+        shutil.copytree(first, other, dirs_exist_ok=True)
         change()
         with pytest.raises(error, match=sentence):
-            rdjepa.pretrain("tiny", data, tmp_path / "run", start=other, objective="decoder", **chosen)
+            rdjepa.pretrain("tiny", data, tmp_path / "run", start=other, objective="decoder", **CHOSEN)
     with pytest.raises(ArgumentError, match="no model to start the objective random from, which trains nothing"):
-        rdjepa.pretrain("tiny", data, tmp_path / "run", start=first / "model", objective="random", **chosen)
+        rdjepa.pretrain("tiny", data, tmp_path / "run", start=first, objective="random", **CHOSEN)
     assert not list((tmp_path / "run").rglob("*.safetensors"))
-    shutil.copytree(first / "model", other, dirs_exist_ok=True)
+    shutil.copytree(first, other, dirs_exist_ok=True)
     another()
-    with pytest.warns(UserWarning, match="of the same key and other content, brusselator/pool/id/00000 first"):
-        rdjepa.pretrain("tiny", data, tmp_path / "run", start=other, objective="decoder", **chosen)
-    assert checkpoint.read_sources(tmp_path / "run" / "model").trajectories["brusselator/pool/id/00000"] == "0"
+    with pytest.warns(UserWarning, match=f"of the same key and other content, {key} first"):
+        rdjepa.pretrain("tiny", data, tmp_path / "run", start=other, objective="decoder", **CHOSEN)
+    assert checkpoint.read_sources(tmp_path / "run" / "model").trajectories[key] == "0"
 
 
-def test_pretraining_is_the_same_whatever_torch_makes_by_default(tiny, tmp_path, monkeypatch, request):
-    build(tmp_path / "data", [Key("brusselator", split) for split in ("pool", "validation")])
-    monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
-    chosen: dict = {"config": PretrainConfig(steps=2, batch=1, warmup=1), "systems": ["brusselator"], "device": "cpu"}
-    first = rdjepa.pretrain("tiny", tmp_path / "data", tmp_path / "first", **chosen)
-    request.getfixturevalue("double")
-    assert rdjepa.pretrain("tiny", tmp_path / "data", tmp_path / "second", **chosen).fingerprint == first.fingerprint
+def test_pretraining_is_the_same_whatever_torch_makes_by_default(tiny, data, first, double, tmp_path):
+    made = rdjepa.pretrain("tiny", data, tmp_path / "second", **CHOSEN)
+    assert made.fingerprint == checkpoint.read_config(first)[1].sha256
 
 
-def test_pretraining_on_a_family_takes_statistics_of_each_equation_and_as_many_as_asked(tiny, tmp_path, monkeypatch):
-    build(tmp_path / "data", [Key("family", "validation"), *(Key("family", "pool", index=i) for i in range(2))])
-    monkeypatch.setitem(profiles.PROFILES, "tiny", PretrainConfig(steps=1, batch=1, warmup=1))
-    monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
-    rdjepa.pretrain("tiny", tmp_path / "data", tmp_path / "run", systems=["family"], trajectories=1, device="cpu")
+def test_pretraining_on_a_family_takes_statistics_of_each_equation_and_as_many_as_asked(tiny, data, tmp_path):
+    rdjepa.pretrain("tiny", data, tmp_path / "run", **CHOSEN | {"systems": ["family"], "trajectories": 1})
     sources = checkpoint.read_sources(tmp_path / "run" / "model")
     assert list(sources.normalizers) == list(sources.trajectories) == ["family/pool/id/00000"]
     assert sources.systems == ["family"] and sources.normalizers["family/pool/id/00000"]["source"] == "trajectory"
@@ -238,39 +253,31 @@ def test_a_used_directory_is_refused_before_any_data_are_read(tmp_path):
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["metrics.jsonl"]
 
 
-def test_the_recorded_check_is_of_trained_systems(monkeypatch, tiny):
+def test_the_recorded_check_is_of_trained_systems(tiny):
     seen = []
 
-    def simulate(name, split):
-        seen.append(name)
+    def held_out(key):
+        seen.append(str(key))
         return rdjepa.Trajectory(trajectory(12), np.arange(12.0))
 
-    monkeypatch.setattr("rdjepa.api.pretraining.simulate", simulate)
     unit, model = rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0)), rdjepa.build("tiny", seed=0)
     for trained, checked in (
         (["schnakenberg", "barkley", "gray-scott"], ["gray-scott", "schnakenberg"]),
         (["barkley", "oregonator"], ["barkley"]),
-        (["mine"], ["mine.py"]),
+        (["mine"], ["mine"]),
         (["family/pool/id/00000"], ["family"]),
     ):
-        assert np.isfinite(latent_error(model, dict.fromkeys(trained, unit), {"mine": "mine.py"}))
-        assert seen == checked
+        assert np.isfinite(latent_error(model, dict.fromkeys(trained, unit), held_out))
+        assert seen == [f"{name}/validation/id/00000" for name in checked]
         seen.clear()
 
 
-def test_blocks_of_torch_around_a_pretraining_change_nothing_or_are_refused(tiny, tmp_path, monkeypatch):
-    build(tmp_path / "data", [Key("schnakenberg", split) for split in ("pool", "validation")])
-    monkeypatch.setattr("rdjepa.pretraining.loop.VALIDATION_BATCHES", 1)
-    config = PretrainConfig(steps=3, batch=1, warmup=1, precision="bfloat16")
-
+def test_blocks_of_torch_around_a_pretraining_change_nothing_or_are_refused(tiny, data, tmp_path):
     def made(out):
-        where = tmp_path / "data", tmp_path / out
-        return rdjepa.pretrain("tiny", *where, systems=["schnakenberg"], config=config, device="cpu").fingerprint
+        return rdjepa.pretrain("tiny", data, tmp_path / out, precision="bfloat16", **CHOSEN).fingerprint
 
     usual = made("usual")
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert made("autocast") == usual
-    with torch.no_grad():
-        assert made("no-grad") == usual
+    with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
+        assert made("blocks") == usual
     with torch.inference_mode(), pytest.raises(ArgumentError, match=r"got torch\.inference_mode; call pretrain"):
         made("inference")

@@ -1,13 +1,11 @@
 """Each forecaster against what is known of it: parameter counts, identities, symmetries, another implementation."""
 
-import numpy as np
 import pytest
 import torch
 
 from rdjepa import forecasters
-from rdjepa.forecasters import cnext_unet, fno, lno, revit, riesz_no
+from rdjepa.forecasters import cnext_unet, fno, lno, no_latent, revit, riesz_no
 from rdjepa.forecasters.fourier import DenseSpectralConvolution, real_inverse
-from rdjepa.forecasters.persistence import Extrapolation, Persistence, extrapolation, persistence
 from rdjepa.models.decoder import Decoder
 
 
@@ -103,15 +101,15 @@ def test_riesz_transforms_conserve_the_energy_of_a_field_without_mean():
 
 def test_revit_turns_with_its_input_and_varies_within_a_patch():
     torch.manual_seed(0)
-    model = revit.ReViT(revit.Config(16, (1, 2, 1, 2, 1), heads=2, window=4, grid=64)).double()
-    x = torch.randn(1, 4, 2, 64, 64, dtype=torch.double)
+    model = revit.ReViT(revit.Config(16, (1, 2, 1, 2, 1), heads=2, window=2, grid=32)).double()
+    x = torch.randn(1, 4, 2, 32, 32, dtype=torch.double)
     with torch.no_grad():
         out = model(x)
         for turns in (1, 2, 3):
             turned = model(x.rot90(turns, (-2, -1)))
             assert (turned - out.rot90(turns, (-2, -1))).abs().max() < 1e-5 * out.abs().max()
         assert (model(x.flip(-1)) - out.flip(-1)).abs().max() > 1e-3 * out.abs().max()  # a mirror is no turn
-    within = out[0, 0, 0].reshape(16, 4, 16, 4).std(dim=(1, 3)).mean()
+    within = out[0, 0, 0].reshape(8, 4, 8, 4).std(dim=(1, 3)).mean()
     assert within > 0.1 * out.std()
 
 
@@ -148,18 +146,11 @@ def test_frames_are_orthonormal_and_fall_back_to_the_grid():
 
 
 def test_the_control_without_latents_sees_the_newest_frame_only():
-    model = forecasters.build("no-latent", "nano", seed=0).eval()
-    a = torch.randn(1, 4, 2, 128, 128)
-    b = torch.cat([torch.randn(1, 3, 2, 128, 128), a[:, 3:]], dim=1)
+    model = forecasters.build("no-latent", no_latent.Config(16, 8, grid=32), seed=0).eval()
+    a = torch.randn(1, 4, 2, 32, 32)
+    b = torch.cat([torch.randn(1, 3, 2, 32, 32), a[:, 3:]], dim=1)
     with torch.no_grad():
         assert torch.equal(model(a), model(b))
-
-
-def test_the_trivial_forecasters_are_their_functions():
-    x = torch.randn(2, 4, 2, 8, 8)
-    last = x.movedim(2, -1).numpy()
-    for model, function in ((Persistence(), persistence), (Extrapolation(), extrapolation)):
-        np.testing.assert_array_equal(model(x).movedim(2, -1).numpy(), function(last))
 
 
 def test_fno_equals_the_spectral_convolution_of_neuraloperator():

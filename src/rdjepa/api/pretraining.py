@@ -3,7 +3,7 @@
 import copy
 import dataclasses
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,11 @@ import torch
 
 from rdjepa.checks import Count, among, checked, of_class, usable_path
 from rdjepa.data import manifest, store
+from rdjepa.data.acquire import Acquirer
 from rdjepa.data.fields import block_means, channels_first
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
-from rdjepa.data.trajectory import Key
+from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import PRETRAINING
 from rdjepa.errors import ArgumentError
 from rdjepa.io import cards, checkpoint, sealed
@@ -38,8 +39,9 @@ from rdjepa.pretraining.tensorboard import Board
 from rdjepa.progress import Progress
 from rdjepa.systems import SOURCES, family_names, get
 
-# systems of the error that is recorded with a checkpoint; one trajectory takes a fraction of a second to simulate
+# systems of the error that is recorded with a checkpoint, and the samples that it is measured on
 CHECKED = ("gray-scott", "brusselator", "ginzburg-landau", "schnakenberg")
+SAMPLES = 16
 
 
 def load(source: str | Path) -> RDJEPA:
@@ -171,7 +173,7 @@ def pretrain(
         if ranks.leads:
             setup = {"software": software(torch_device), "engine": dataclasses.asdict(engine), "processes": ranks.size}
             setup |= {**_nearest(data, dataset.checksums), "without": list(without)}
-            _finish(model, preset, run, config, dataset, validation, started, setup, files, begun)
+            _finish(model, preset, run, config, dataset, validation, started, setup, files, data, begun)
         ranks.wait()
     return checkpoint.load(run / "model")
 
@@ -269,6 +271,7 @@ def _finish(
     started: float,
     setup: Mapping[str, Any],
     files: Mapping[str, str],
+    data: Path,
     start: Start | None,
 ) -> None:
     """Write the folder `model` of a run: weights, configuration, data, curves and card."""
@@ -299,16 +302,23 @@ def _finish(
         for name, content in start.curves.items():
             write_bytes(folder / name, content)
     record["data"] = fingerprint(sources.trajectories)
+
+    def held_out(key: Key) -> Trajectory:
+        known = data if key.system in files else None  # nobody has checked what else is there
+        return Acquirer(run, known, sources=files).get(key, keep=False)
+
     # the latent loss of the written weights, to be compared after loading
     normalizers = {name: Normalizer.from_dict(each) for name, each in sources.normalizers.items()}
-    record["check"] = latent_error(model, normalizers, files)
+    record["check"] = latent_error(model, normalizers, held_out)
     sealed.write(folder / checkpoint.DATA, dataclasses.asdict(sources))
     write_bytes(folder / METRICS, (run / METRICS).read_bytes())
     figures.curves(metrics, folder / CURVES)
     checkpoint.save(model, folder, record, cards.model_card(preset, record))
 
 
-def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer], files: Mapping[str, str] | None = None) -> float:
+def latent_error(
+    model: RDJEPA, normalizers: Mapping[str, Normalizer], held_out: Callable[[Key], Trajectory] | None = None
+) -> float:
     """Return the mean latent loss on the first validation trajectory of some systems.
 
     The online encoder gives the targets. The loss is recorded with a checkpoint, so that a loaded checkpoint can be
@@ -319,16 +329,16 @@ def latent_error(model: RDJEPA, normalizers: Mapping[str, Normalizer], files: Ma
         model: a pretrained model.
         normalizers: the field statistics of its pretraining data, by system; of a family, whose trajectories have their
             own, by key.
-        files: system -> file that defines it, for systems of the user.
+        held_out: returns the trajectory of a key; it is simulated when None.
     """
-    files = files or {}
     first = next(iter(normalizers)).split("/")[0]  # a system, or that of a key
     fields = {}
     for name in [name for name in CHECKED if name in normalizers] or [first]:
-        physical = block_means(simulate(files.get(name, name), split="validation").fields, model.config.grid)
+        trajectory = held_out(Key(name, "validation")) if held_out else simulate(name, split="validation")
+        physical = block_means(trajectory.fields, model.config.grid)
         normalizer = normalizers.get(name) or Normalizer.fit([physical])
         fields[name] = [channels_first(normalizer.standardize(physical))]
     # A checkpoint has no target encoder; a copy of the online one makes the loss a function of the stored weights.
     jepa = JEPA(copy.deepcopy(model.encoder), model.predictor).to(next(model.parameters()).device)
-    batch = Dataset(Frames.of(fields), normalizers).batch(0, 0, 16, model.config.side, TargetConfig())
+    batch = Dataset(Frames.of(fields), normalizers).batch(0, 0, SAMPLES, model.config.side, TargetConfig())
     return diagnose(jepa, [batch.to(next(model.parameters()).device)])["latent_loss"]

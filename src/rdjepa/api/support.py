@@ -10,7 +10,7 @@ import numpy as np
 from rdjepa.adaptation import intervals
 from rdjepa.checks import of_class
 from rdjepa.data import readers, survey
-from rdjepa.data.borders import UNKNOWN
+from rdjepa.data.borders import PERIODIC, UNKNOWN, WALLS
 from rdjepa.data.fields import MIXED, measured, validate, why_repeated
 from rdjepa.data.readers import Reading
 from rdjepa.data.regrid import has_walls
@@ -107,19 +107,22 @@ def read_support(
     """
     given, taken = read_at_stride(trajectories, side, resample, reading, stride)
     grid = tiled_grid(given) if tile else side
-    support = undivided = checked_fields(given, grid)
+    known = checked_fields(given, grid)
+    support = undivided = list(known.values())
     others: list[np.ndarray] = []
     beside: list[Trajectory] = []
     if hold_out is not None:
         support, others = intervals.hold_out(undivided, hold_out)
     kept = len(undivided) - len(support)
-    cut = [] if hold_out is None or kept else undivided  # whoever forecasts all of it forecasts what was adapted to
-    checksums = [checksum(fields) for fields in (*support, *cut)]
+    checksums = list(known)[: len(support)]
+    if hold_out is not None and not kept:  # whoever forecasts all of it forecasts what was adapted to
+        checksums = [checksum(support[0]), *known]
     if calibrate is not None:
-        alike = dataclasses.replace(reading or Reading(), names=given[0].names, index=None)
-        beside, _ = read_at_stride(calibrate, side, resample, alike, taken)
-        others = checked_fields(beside, grid)
-        _refuse_seen(others, checksums)
+        alike = dataclasses.replace(reading or Reading(), names=given[0].names, index=None, stride=taken)
+        beside = readers.load(calibrate, grid=side if resample else None, reading=alike)
+        unseen = checked_fields(beside, grid)
+        _refuse_seen(unseen, checksums)
+        others = list(unseen.values())
         _refuse_mixtures([*support, *others])
     return Support(
         fields=support,
@@ -157,7 +160,6 @@ def domain_of(trajectories: Sequence[Trajectory], boundary: str | None = None) -
 def _domain_of_all(trajectories: Sequence[Trajectory], reading: Reading | None) -> Domain:
     """Return the domain of all trajectories, and say so where walls are guessed or some trajectory has none."""
     said = reading.boundary if reading else None
-    found = domain_of(trajectories, said)
     walls = sum(has_walls(trajectory, said) for trajectory in trajectories)
     if 0 < walls < len(trajectories):
         warn(
@@ -171,7 +173,7 @@ def _domain_of_all(trajectories: Sequence[Trajectory], reading: Reading | None) 
             "periodic (boundary=) says otherwise",
             Note,
         )
-    return found
+    return domain_of(trajectories, WALLS if walls else PERIODIC)
 
 
 def _interval_of_all(trajectories: Sequence[Trajectory]) -> float | None:
@@ -188,22 +190,15 @@ def _interval_of_all(trajectories: Sequence[Trajectory]) -> float | None:
     return float(np.median(found))
 
 
-def _refuse_repeated(fields: Sequence[np.ndarray]) -> None:
-    """Refuse a trajectory that is given twice, which would be held out and not."""
-    repeated = len(fields) - len(set(map(checksum, fields)))
-    if repeated:
-        raise DataError(why_repeated(repeated, len(fields)))
-
-
 def _refuse_mixtures(fields: Sequence[np.ndarray]) -> None:
     """Refuse trajectories of one measured component among those of two."""
     if len(set(map(measured, fields))) > 1:
         raise DataError(MIXED)
 
 
-def _refuse_seen(others: Sequence[np.ndarray], checksums: Collection[str]) -> None:
+def _refuse_seen(others: Collection[str], checksums: Collection[str]) -> None:
     """Refuse to calibrate on what is adapted to: its errors say nothing about new trajectories."""
-    known = sum(checksum(fields) in checksums for fields in others)
+    known = len(set(others).intersection(checksums))
     if known:
         raise DataError(
             f"expected other trajectories to calibrate on than to adapt to, got {known} of {len(others)} that are "
@@ -247,8 +242,8 @@ def tiled_grid(trajectories: Sequence[Trajectory]) -> int:
     return height
 
 
-def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list[np.ndarray]:
-    """Return the fields (T, H, W, 2) of the support trajectories after checking shape, values and grid.
+def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> dict[str, np.ndarray]:
+    """Return checksum -> fields (T, H, W, 2) of the support trajectories after checking shape, values and grid.
 
     Raises:
         DataError: no trajectory, one that is given twice, invalid fields, another grid than the model's, several grids,
@@ -266,9 +261,11 @@ def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> list
     if len(shapes := {fields.shape[1:3] for fields in support}) > 1:
         listed = ", ".join(f"{height} x {width}" for height, width in sorted(shapes))
         raise DataError(f"expected fields on one grid, got {listed}; give those of one grid, or resample them yourself")
-    _refuse_repeated(support)
+    found = {checksum(fields): fields for fields in support}
+    if len(found) < len(support):  # one that is given twice would be held out and not
+        raise DataError(why_repeated(len(support) - len(found), len(support)))
     _refuse_mixtures(support)
-    return support
+    return found
 
 
 def rehearsed_fields(given: Sequence[np.ndarray], grid: tuple[int, int]) -> list[np.ndarray]:

@@ -56,6 +56,7 @@ def source_of(kind: type) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+@cache
 def processor() -> str:
     """Return the name of the processor where the system reports one (Linux does), else its architecture."""
     described = Path("/proc/cpuinfo")
