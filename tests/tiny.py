@@ -2,4 +2,4 @@
 
 from rdjepa.models.rdjepa import ModelConfig
 
-TINY = ModelConfig(32, 1, (1, 1, 1, 1, 1), temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=64, patch=4)
+TINY = ModelConfig(32, 1, (1, 1, 1, 1, 1), temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=32, patch=4)
