@@ -4,6 +4,7 @@ import pytest
 
 from rdjepa.study import runner as study
 from rdjepa.study.profiles import profile
+from rdjepa.viz import style
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +27,17 @@ def finished(tmp_path_factory, brief, two_cells):
     root = tmp_path_factory.mktemp("finished")
     study.run(root, two_cells, brief)
     return root
+
+
+@pytest.fixture
+def unsaved(monkeypatch):
+    """Figures of a report are drawn, but instead of laying them out and writing them, empty files are made."""
+
+    def save(figure, out, name, kinds=("pdf", "png")):
+        out.mkdir(parents=True, exist_ok=True)
+        paths = [out / f"{name}.{kind}" for kind in kinds]
+        for path in paths:
+            path.touch()
+        return paths
+
+    monkeypatch.setattr(style, "save", save)
