@@ -1,7 +1,11 @@
+import shutil
 from dataclasses import replace
 
 import pytest
 
+from rdjepa import systems
+from rdjepa.data import acquire
+from rdjepa.data.simulate import simulate
 from rdjepa.study import runner as study
 from rdjepa.study.profiles import profile
 from rdjepa.viz import style
@@ -27,6 +31,34 @@ def finished(tmp_path_factory, brief, two_cells):
     root = tmp_path_factory.mktemp("finished")
     study.run(root, two_cells, brief)
     return root
+
+
+@pytest.fixture
+def begun(tmp_path, finished):
+    """A study directory that has the trajectories and statistics of these cells, and no cell."""
+    for name in ("data", "statistics"):
+        shutil.copytree(finished / name, tmp_path / "begun" / name)
+    return tmp_path / "begun"
+
+
+@pytest.fixture(scope="session")
+def simulate_once():
+    """Simulates a trajectory once for all tests; nothing may change it."""
+    made = {}
+
+    def once(name, seed=0, regime="id", split="pool"):
+        system = systems.get(name)
+        place = (id(system), seed, regime, split)
+        if place not in made:
+            made[place] = (system, simulate(system, seed, regime, split))  # the system lives on, so that its id stays
+        return made[place][1]
+
+    return once
+
+
+@pytest.fixture(autouse=True)
+def _simulated_once(simulate_once, monkeypatch):
+    monkeypatch.setattr(acquire, "simulate", simulate_once)
 
 
 @pytest.fixture
