@@ -279,6 +279,7 @@ def test_target_encoder_has_no_gradient_and_no_optimizer_state_and_moves_after_t
     training.update([source().batch(0, 0, 2, 8, config.targets)])
     target, online = objective.target_encoder, objective.encoder
     assert all(p.grad is None for p in target.parameters())
+    assert not objective.targets(torch.randn(1, 2, 64, 64)).requires_grad
     assert not any(p in training.optimizer.state for p in target.parameters())
     triples = zip(before, target.parameters(), online.parameters(), strict=True)
     assert all(torch.allclose(xi, 0.75 * old + 0.25 * theta, atol=1e-7) for old, xi, theta in triples)
