@@ -51,7 +51,7 @@ def check(settings: Any) -> None:
     Raises:
         ArgumentError: a value is of another type, outside its range, or not finite.
     """
-    for name, kind in _hints(type(settings)).items():
+    for name, kind in _hints(settings.__class__).items():
         object.__setattr__(settings, name, checked(getattr(settings, name), kind, name))
 
 
