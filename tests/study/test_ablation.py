@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from rdjepa.data import manifest
+from rdjepa.data import acquire, manifest
 from rdjepa.errors import DataError, StudyError
 from rdjepa.io import checkpoint
 from rdjepa.models.rdjepa import PRESETS, build
@@ -36,8 +36,17 @@ ONLY = ["system=lambda-omega", "k=1", "support_seed=777", "change=scratch", "cha
 
 
 @pytest.fixture
-def brief(tiny, monkeypatch, registrations):
-    """A profile whose pretrainings make four steps, and a change that sees one source with random weights."""
+def brief(tiny, monkeypatch, registrations, simulate_once):
+    """A profile whose pretrainings make four steps, and a change that sees one source with random weights.
+
+    Trajectories have as many frames as a window of the pretraining takes, and two more.
+    """
+
+    def short(*key, **regime):
+        made = simulate_once(*key, **regime)
+        return replace(made, fields=made.fields[:14], times=made.times[:14])
+
+    monkeypatch.setattr(acquire, "simulate", short)
     monkeypatch.setitem(PRESETS, "tiny", replace(tiny, grid=32))
     monkeypatch.setitem(configs.PROFILES, "tiny", replace(configs.PROFILES["nano"], steps=4, batch=2, save_every=1))
     monkeypatch.setattr(loop, "VALIDATION_BATCHES", 1)
