@@ -9,6 +9,7 @@ import math
 import os
 import re
 from collections.abc import Collection
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, get_type_hints
@@ -50,8 +51,14 @@ def check(settings: Any) -> None:
     Raises:
         ArgumentError: a value is of another type, outside its range, or not finite.
     """
-    for name, kind in get_type_hints(type(settings), include_extras=True).items():
+    for name, kind in _hints(settings.__class__).items():
         object.__setattr__(settings, name, checked(getattr(settings, name), kind, name))
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    """Return the types of a class's fields, found once: it takes longer than checking them."""
+    return get_type_hints(kind, include_extras=True)
 
 
 def checked(value: Any, kind: Any, name: str) -> Any:

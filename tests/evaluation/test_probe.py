@@ -31,15 +31,22 @@ def wave(system, split, regime, index):
     return Trajectory(fields, np.arange(10.0), {name: value, "fixed": 1.0}, Key(system, split, regime, index))
 
 
-@pytest.fixture
-def base(tmp_path):
+def write(folder, train, test, coefficients=None):
+    """Waves of both systems; with other coefficients those of Gray-Scott."""
     for system in PLACE:
-        for split, regime, count in (("pool", "id", 12), ("test", "id", 6), ("test", "coeff-ood", 6)):
+        for split, regime, count in (("pool", "id", train), ("test", "id", test), ("test", "coeff-ood", test)):
             if system == "gray-scott" or regime == "id":
                 for index in range(count):
-                    store.write(tmp_path / "data", wave(system, split, regime, index))
-    manifest._write_recipes(tmp_path / "data", {name: identity(get(name)) for name in PLACE})
-    return tmp_path / "data"
+                    made = wave(system, split, regime, index)
+                    other = coefficients if system == "gray-scott" else None
+                    store.write(folder, replace(made, coefficients=other or made.coefficients))
+    manifest._write_recipes(folder, {name: identity(get(name)) for name in PLACE})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("data"), 12, 6)
 
 
 def test_a_single_test_trajectory_is_refused():
@@ -47,10 +54,10 @@ def test_a_single_test_trajectory_is_refused():
         ProbeConfig(test=1)
 
 
-def test_data_of_another_equation_are_refused(tiny, base):
-    manifest._write_recipes(base, {"gray-scott": identity(get("gray-scott")) | {"revision": 0}})
+def test_data_of_another_equation_are_refused(tiny, tmp_path):
+    manifest._write_recipes(tmp_path, {"gray-scott": identity(get("gray-scott")) | {"revision": 0}})
     with pytest.raises(DataError, match=r"for gray-scott\.revision; choose another directory"):
-        probe(build("tiny", seed=0), base, ProbeConfig(systems=("gray-scott",), train=1, test=2))
+        probe(build("tiny", seed=0), tmp_path, ProbeConfig(systems=("gray-scott",), train=1, test=2))
 
 
 def test_probe_covers_systems_regimes_and_features_and_reads_what_is_there(tiny, base):
@@ -84,7 +91,7 @@ def test_command_line_writes_the_rows_and_the_table(tiny, base, tmp_path, monkey
     from rdjepa.io import checkpoint
 
     checkpoint.save(build("tiny", seed=0), tmp_path / "model", {}, "card")
-    options = ["--data", base, "--out", tmp_path / "out", "--systems", "gray-scott,barkley", "--train", 12, "--test", 6]
+    options = ["--data", base, "--out", tmp_path / "out", "--systems", "gray-scott,barkley", "--train", 5, "--test", 2]
     monkeypatch.setattr(sys, "argv", ["rdjepa", "probe", *map(str, [tmp_path / "model", *options])])
     with pytest.raises(SystemExit) as stopped:
         cli.main()
@@ -95,9 +102,8 @@ def test_command_line_writes_the_rows_and_the_table(tiny, base, tmp_path, monkey
     assert "coeff-ood" in capsys.readouterr().out
 
 
-def test_a_system_whose_coefficients_are_all_fixed_has_the_other_targets(tiny, base):
-    for key in store.keys(base, "gray-scott"):
-        store.write(base, replace(store.get(base, key), coefficients={"feed": 1.0}))
-    targets = {(row.system, row.target) for row in probe(build("tiny", seed=0), base, CONFIG)}
+def test_a_system_whose_coefficients_are_all_fixed_has_the_other_targets(tiny, tmp_path):
+    base, few = write(tmp_path, 2, 2, {"feed": 1.0}), replace(CONFIG, train=2, test=2)
+    targets = {(row.system, row.target) for row in probe(build("tiny", seed=0), base, few)}
     assert ("gray-scott", "feed") not in targets
     assert {("gray-scott", "patch h=0"), ("barkley", "excitability")} <= targets

@@ -1,8 +1,5 @@
 """bfloat16 is taken where a device computes in it, and one that would emulate it says so."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 from torch import nn
@@ -86,21 +83,6 @@ def test_float32_is_not_reduced_inside_and_as_before_afterwards(reduced):
     with pytest.raises(KeyError):
         device.in_float32(fail)()
     assert found == [(False, False, "highest")] and _reductions() == reduced == (True, True, "medium")
-
-
-NEWER = """
-import torch
-from rdjepa.models.device import in_float32
-torch.backends.cudnn.conv.fp32_precision = torch.backends.cuda.matmul.fp32_precision = "tf32"
-found = lambda: (torch.backends.cudnn.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision)
-in_float32(found)()
-assert found() == ("tf32", "tf32"), found()
-"""
-
-
-@pytest.mark.skipif(not hasattr(torch.backends, "fp32_precision"), reason="torch has the older names alone")
-def test_what_was_set_by_the_newer_names_is_no_error_and_stays():
-    subprocess.run([sys.executable, "-c", NEWER], check=True)  # both names in one process are an error of torch
 
 
 def test_weights_are_rounded_anew_after_every_block_also_inside_of_another_one():

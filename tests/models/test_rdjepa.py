@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.models.decoder import Decoder, Fusion
-from rdjepa.models.encoder import AdaptiveNorm, to_grid
+from rdjepa.models.encoder import to_grid
 from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import PRESETS, REVISION, ModelConfig, build, parameter_count
 
@@ -134,35 +134,6 @@ def test_decoder_equals_convolutions_over_concatenated_channels(patch):
         x = block.branch(x) + block.skip(x)
     expected = decoder.head(x).unflatten(0, (2, 3))
     assert torch.allclose(decoder(latent, frame), expected, atol=1e-5)
-
-
-def test_every_pretrained_parameter_gets_a_gradient(tiny):
-    model = build("tiny")
-    for module in model.modules():  # adaptive norms start at zero, which hides the embedding behind them
-        if isinstance(module, AdaptiveNorm):
-            torch.nn.init.normal_(module.modulation.weight)
-    jepa = JEPA(model.encoder, model.predictor)
-    mask = torch.zeros(1, 4, 256, dtype=torch.bool)
-    mask[0, 0, :9] = True
-    out = jepa.predict(torch.randn(1, 4, 2, 64, 64), torch.arange(256)[None], torch.arange(256)[None] % 9, mask)
-    (out * torch.randn_like(out)).sum().backward()
-    silent = [n for n, p in jepa.named_parameters() if p.requires_grad and (p.grad is None or not p.grad.any())]
-    # softmax is blind to a shift of all keys, so a key bias has a zero gradient by construction
-    assert [n for n in silent if not n.endswith("key.bias")] == []
-
-
-def test_target_encoder_follows_by_averaging_and_has_no_gradient(tiny):
-    model = build("tiny")
-    jepa = JEPA(model.encoder, model.predictor)
-    before = [p.clone() for p in jepa.target_encoder.parameters()]
-    with torch.no_grad():
-        for p in jepa.encoder.parameters():
-            p.add_(torch.randn_like(p))
-    jepa.update_target(0.9)
-    for old, new, online in zip(before, jepa.target_encoder.parameters(), jepa.encoder.parameters(), strict=True):
-        assert torch.allclose(new, 0.9 * old + 0.1 * online, atol=1e-6)
-        assert not new.requires_grad
-    assert not jepa.targets(torch.randn(1, 2, 64, 64)).requires_grad
 
 
 def test_targets_are_single_frames_at_index_zero(tiny):

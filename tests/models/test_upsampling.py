@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -32,22 +29,3 @@ def test_inference_leaves_nothing_that_training_cannot_take():
     x = torch.zeros(1, 7, 7, requires_grad=True)
     double(x).sum().backward()
     assert x.grad is not None
-
-
-COMPILED = """
-import torch
-from rdjepa.models.upsampling import double
-
-def fourfold(fields):
-    return double(double(fields, periodic=True), periodic=True)
-
-x = torch.randn(2, 3, 4, 4)
-compiled = torch.compile(fourfold, backend="aot_eager", dynamic=False, fullgraph=True)
-assert torch.allclose(compiled(x), fourfold(x), atol=1e-6)
-"""
-
-
-def test_compiled_as_one_graph_at_several_sizes():
-    # A process of its own, since the checks of shapes that tests/conftest.py adds to every function cannot be compiled.
-    done = subprocess.run([sys.executable, "-c", COMPILED], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]

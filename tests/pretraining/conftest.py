@@ -1,6 +1,21 @@
-import pytest
+from dataclasses import replace
 
+import pytest
+from noise import CONFIG, source
+
+from rdjepa.models.rdjepa import PRESETS
 from rdjepa.pretraining import loop
+from rdjepa.pretraining.loop import pretrain
+from tiny import TINY
+
+SMALL = replace(TINY, patch=8)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """The small preset on 8 x 8 tokens of 8 x 8 points."""
+    monkeypatch.setitem(PRESETS, "tiny", SMALL)
+    return SMALL
 
 
 @pytest.fixture
@@ -8,3 +23,12 @@ def few(monkeypatch):
     """Two held-out batches of two samples."""
     monkeypatch.setattr(loop, "VALIDATION_BATCHES", 2)
     monkeypatch.setattr(loop, "VALIDATION_BATCH", 2)
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory):
+    """The model of a run that was neither stopped nor watched."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PRESETS, "tiny", SMALL)
+        seldom = replace(CONFIG, log_every=100, diagnose_every=100)
+        return pretrain("tiny", source(), tmp_path_factory.mktemp("whole"), seldom)

@@ -62,7 +62,7 @@ def test_every_sign_of_collapse_is_named_alone(change, word):
 def test_a_collapsed_encoder_shows_signs(tiny):
     model = build("tiny", seed=0)
     jepa = JEPA(model.encoder, model.predictor)
-    batch = source().batch(0, 0, 4, 16, TargetConfig())
+    batch = source().batch(0, 0, 4, 8, TargetConfig())
     before = diagnose(jepa, [batch])
     assert before["skill_mean"] == pytest.approx(1 - before["latent_loss"] / before["mean_loss"])
     for parameter in jepa.target_encoder.tokenizer.parameters():

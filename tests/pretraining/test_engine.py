@@ -8,11 +8,9 @@ import torch
 from noise import CONFIG, source
 
 from rdjepa.errors import ArgumentError
-from rdjepa.models.rdjepa import PRESETS
 from rdjepa.pretraining import objectives
 from rdjepa.pretraining.engine import Engine, InsufficientMemoryError, explain_out_of_memory, fastest
 from rdjepa.pretraining.state import TrainingState
-from tiny import TINY
 
 
 def test_unknown_choices_are_refused():
@@ -43,13 +41,12 @@ def test_targets_are_filled_up_to_few_shapes_where_each_shape_costs():
         assert Engine().futures(frames, 4) is frames
 
 
-def test_replayed_passes_train_as_plain_ones(monkeypatch):
-    monkeypatch.setitem(PRESETS, "tiny", TINY)
+def test_replayed_passes_train_as_plain_ones(tiny):
     found = []
     for engine in (Engine(), Engine("graphs")):
         training = TrainingState("tiny", CONFIG, torch.device("cpu"), engine)
         for number in range(2):
-            told = training.update([source().batch(0, number, 2, 16, training.objective)])
+            told = training.update([source().batch(0, number, 2, 8, training.objective)])
         found.append((told["loss"], told["gradient_norm"], len(training.queue.kept)))
     assert found[0] == pytest.approx(found[1], rel=1e-5)
 

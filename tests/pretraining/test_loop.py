@@ -16,6 +16,7 @@ from noise import CONFIG, source
 
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, DivergenceError, OutputError
 from rdjepa.io.tensors import load_tensors
+from rdjepa.models.rdjepa import build
 from rdjepa.pretraining import run_directory
 from rdjepa.pretraining.config import PROFILES, PretrainConfig, scaled
 from rdjepa.pretraining.dataset import Dataset
@@ -128,19 +129,18 @@ def test_futures_are_the_frames_at_the_queried_offsets():
         assert torch.equal(answered, newest[:, None] + batch.offsets)
 
 
-def test_resumed_run_ends_with_the_same_bits(tiny, tmp_path):
-    whole = pretrain("tiny", source(), tmp_path / "whole", CONFIG, validation=source(1))
+def test_resumed_run_ends_with_the_same_bits(tiny, whole, tmp_path):
     pretrain("tiny", source(), tmp_path / "parts", CONFIG, validation=source(1), stop_at=3)
     parts = pretrain("tiny", source(), tmp_path / "parts", CONFIG, validation=source(1), resuming=True)
-    assert equal(whole, parts)
+    assert equal(whole, parts) and not equal(whole.encoder, build("tiny", seed=CONFIG.seed).encoder)
     lines = [json.loads(x) for x in (tmp_path / "parts" / "metrics.jsonl").read_text().splitlines()]
     assert [x["step"] for x in lines] == [1, 2, 3, 4, 5, 6]
     assert {"latent_loss", "mean_loss", "persistence_loss", "target_std", "target_rank"} <= lines[2].keys()
+    assert lines[-1]["target_std"] > 0.01 and lines[-1]["target_rank"] > 1.5
     assert len(saved_states(tmp_path / "parts")) == 2
 
 
-def test_a_run_of_an_earlier_version_is_resumed_by_the_systems_of_its_statistics(tiny, tmp_path, edit_json):
-    whole = pretrain("tiny", source(), tmp_path / "whole", CONFIG)
+def test_a_run_of_an_earlier_version_is_resumed_by_the_systems_of_its_statistics(tiny, whole, tmp_path, edit_json):
     pretrain("tiny", source(), tmp_path / "old", CONFIG, stop_at=2)
     edit_json(tmp_path / "old" / "data.json", lambda record: record.pop("systems"))
     with pytest.raises(ArgumentError, match="expected the systems a, b"):
@@ -191,10 +191,10 @@ def test_latents_that_collapse_in_training_alone_are_told(tiny):
     training.queue.push(torch.ones(QUEUE, 64, 8), ["a"] * QUEUE)
     healthy = {"target_std": 0.9, "target_rank": 60.0, "target_cosine": 0.2, "skill_mean": 0.8}
     training.objective.diagnose = lambda held_out: healthy  # type: ignore[assignment]
-    warnings = _measure(training, {}, [source().batch(0, 0, 2, 16, CONFIG.targets)])["warnings"]
+    warnings = _measure(training, {}, [source().batch(0, 0, 2, 8, CONFIG.targets)])["warnings"]
     assert warnings and all(each.startswith("in training, targets") for each in warnings)
     training.queue.kept.pop()
-    assert "warnings" not in _measure(training, {}, [source().batch(0, 0, 2, 16, CONFIG.targets)])
+    assert "warnings" not in _measure(training, {}, [source().batch(0, 0, 2, 8, CONFIG.targets)])
 
 
 def test_a_shorter_profile_keeps_a_run_without_warm_up():
@@ -202,8 +202,7 @@ def test_a_shorter_profile_keeps_a_run_without_warm_up():
     assert scaled(PretrainConfig(steps=1000, warmup=10), 5).warmup == 1
 
 
-def test_damaged_newest_state_gives_way_to_the_one_before(tiny, tmp_path):
-    whole = pretrain("tiny", source(), tmp_path / "whole", CONFIG)
+def test_damaged_newest_state_gives_way_to_the_one_before(tiny, whole, tmp_path):
     pretrain("tiny", source(), tmp_path / "run", CONFIG, stop_at=4)
     newest, older = saved_states(tmp_path / "run")
     newest.write_bytes(newest.read_bytes()[:-9])
@@ -239,23 +238,14 @@ def test_not_a_number_stops_the_run_and_names_step_and_systems(tiny, tmp_path):
         pretrain("tiny", data, tmp_path, CONFIG)
 
 
-def test_encoder_moves_and_target_does_not_collapse_at_once(tiny, tmp_path):
-    pretrain("tiny", source(), tmp_path, CONFIG, validation=source(1))
-    last = json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])
-    assert last["target_std"] > 0.01
-    assert last["target_rank"] > 1.5
-
-
 def test_scaled_profile_keeps_the_share_of_warm_up():
     half = scaled(PROFILES["paper"], 100_000)
     assert (half.steps, half.warmup) == (100_000, 2_500)
 
 
-def test_watching_does_not_change_the_bits(tiny, tmp_path):
+def test_watching_does_not_change_the_bits(tiny, whole, tmp_path):
     often = replace(CONFIG, log_every=1, diagnose_every=1)
-    seldom = replace(CONFIG, log_every=100, diagnose_every=100)
-    watched = pretrain("tiny", source(), tmp_path / "watched", often, validation=source(1), progress=lambda *_: None)
-    assert equal(watched, pretrain("tiny", source(), tmp_path / "alone", seldom))
+    assert equal(whole, pretrain("tiny", source(), tmp_path, often, validation=source(1), progress=lambda *_: None))
 
 
 def test_every_diagnostic_is_in_the_lines_and_the_warnings_wait_for_the_warm_up(tiny, tmp_path):
@@ -277,7 +267,7 @@ def test_a_gradient_that_is_not_finite_leaves_the_weights_alone(tiny):
     before = {name: value.clone() for name, value in objective.state_dict().items()}
     objective.predictor.embedding.register_hook(lambda gradient: gradient * torch.inf)
     with pytest.raises(FloatingPointError, match="gradient"):
-        training.update([source().batch(0, 0, 2, 16, CONFIG.targets)])
+        training.update([source().batch(0, 0, 2, 8, CONFIG.targets)])
     assert all(torch.equal(before[name], value) for name, value in objective.state_dict().items())
 
 
@@ -286,9 +276,10 @@ def test_target_encoder_has_no_gradient_and_no_optimizer_state_and_moves_after_t
     training = TrainingState("tiny", config, torch.device("cpu"))
     objective: Any = training.objective
     before = [p.clone() for p in objective.target_encoder.parameters()]
-    training.update([source().batch(0, 0, 2, 16, config.targets)])
+    training.update([source().batch(0, 0, 2, 8, config.targets)])
     target, online = objective.target_encoder, objective.encoder
     assert all(p.grad is None for p in target.parameters())
+    assert not objective.targets(torch.randn(1, 2, 64, 64)).requires_grad
     assert not any(p in training.optimizer.state for p in target.parameters())
     triples = zip(before, target.parameters(), online.parameters(), strict=True)
     assert all(torch.allclose(xi, 0.75 * old + 0.25 * theta, atol=1e-7) for old, xi, theta in triples)
@@ -341,9 +332,9 @@ def test_a_run_directory_in_use_is_refused(tiny, tmp_path):
                 pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
             refused.append(found)
 
-    pretrain("tiny", source(), tmp_path / "run", CONFIG, progress=second)
+    pretrain("tiny", source(), tmp_path / "run", CONFIG, stop_at=2, progress=second)
     assert refused
-    pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
+    pretrain("tiny", source(), tmp_path / "run", CONFIG, stop_at=2, resuming=True)
 
 
 def test_a_state_under_the_name_of_another_step_is_refused(tiny, tmp_path):

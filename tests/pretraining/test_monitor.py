@@ -20,12 +20,12 @@ def test_queue_keeps_the_latest_samples_and_tells_systems_apart(jepa):
     assert queue.measure() == {"samples": 0, "systems": {}}
     data = source()
     for index in range(4):
-        batch = data.batch(0, index, 2, 16, TargetConfig())
+        batch = data.batch(0, index, 2, 8, TargetConfig())
         queue.push(jepa.targets(batch.futures)[batch.frame_of_query[:, 0]], batch.systems)
     measured = queue.measure()
     assert measured["samples"] == 6
     assert measured["target_rank"] <= 5
-    last = [name for index in (1, 2, 3) for name in data.batch(0, index, 2, 16, TargetConfig()).systems]
+    last = [name for index in (1, 2, 3) for name in data.batch(0, index, 2, 8, TargetConfig()).systems]
     assert set(measured["systems"]) == {name for name in last if last.count(name) > 1}
 
 
@@ -40,7 +40,7 @@ def test_gates_start_at_a_quarter_and_the_average_at_no_distance(jepa):
 
 @pytest.mark.parametrize("clip", [1e-3, 1e3])
 def test_gradient_norms_of_modules_add_up_to_the_norm_before_clipping(jepa, clip):
-    batch = source().batch(0, 0, 2, 16, TargetConfig())
+    batch = source().batch(0, 0, 2, 8, TargetConfig())
     latent = jepa.targets(batch.futures)
     predicted = jepa.predict(batch.context, batch.patches, batch.offsets, batch.mask)
     jepa_loss(predicted, latent[batch.frame_of_query, batch.patches]).backward()

@@ -40,12 +40,6 @@ TRAINED = [name for name in objectives.names() if objectives.get(name).trained]
 CPU = torch.device("cpu")
 
 
-@pytest.fixture
-def tiny(tiny, monkeypatch):
-    """The small preset on 8 x 8 tokens of 8 x 8 points."""
-    monkeypatch.setitem(PRESETS, "tiny", replace(tiny, patch=8))
-
-
 def pretrained(seed=5):
     """A model that counts as pretrained, with weights unlike those of the runs."""
     model = build("tiny", seed=seed)
@@ -94,9 +88,9 @@ def test_gradients_reach_exactly_what_is_trained(tiny, name):
 
 @pytest.mark.parametrize("name", objectives.names())
 def test_stopped_and_resumed_run_ends_with_the_same_bits(tiny, tmp_path, name):
-    config = replace(CONFIG, steps=3, save_every=1, objective=name)
+    config = replace(CONFIG, steps=2, save_every=1, objective=name)
     states = []
-    for run, stops in (("whole", (3,)), ("parts", (1, 3))):
+    for run, stops in (("whole", (2,)), ("parts", (1, 2))):
         for stop in stops:
             model = pretrain("tiny", source(), tmp_path / run, config, resuming=True, stop_at=stop, start=needed(name))
         states.append(load_tensors(saved_states(tmp_path / run)[0]))
@@ -154,8 +148,9 @@ def test_predictive_latent_is_the_plain_formula_to_the_bit(tiny):
     assert all(map(torch.equal, training.objective.state_dict().values(), jepa.state_dict().values()))
 
 
-def test_a_state_from_before_there_were_objectives_weights_or_strides_has_the_usual_ones(tiny, tmp_path, monkeypatch):
-    whole = pretrain("tiny", source(), tmp_path / "whole", CONFIG)
+def test_a_state_from_before_there_were_objectives_weights_or_strides_has_the_usual_ones(
+    tiny, whole, tmp_path, monkeypatch
+):
     settings = TrainingState._settings
 
     def earlier(self):

@@ -22,12 +22,13 @@ SCRIPT = """
 import sys; sys.path[:0] = sys.argv[1].split(':')
 from pathlib import Path
 import torch
+from dataclasses import replace
 from noise import CONFIG, source
 from tiny import TINY
 from rdjepa.models.rdjepa import PRESETS
 from rdjepa.pretraining.processes import joined
 from rdjepa.pretraining.loop import pretrain
-PRESETS['tiny'] = TINY
+PRESETS['tiny'] = replace(TINY, patch=8)
 with joined(torch.device('cpu')) as ranks:
     data = source()
     if len(sys.argv) > 4 and ranks.rank == 1:
@@ -122,7 +123,7 @@ def test_accumulated_passes_make_the_step_of_the_whole_batch(tiny):
     whole, divided = (
         TrainingState("tiny", CONFIG, torch.device("cpu"), Engine(accumulate=passes)) for passes in (1, 2)
     )
-    data, plan = source(), (1, 0, 2, 16, CONFIG.targets)
+    data, plan = source(), (1, 0, 2, 8, CONFIG.targets)
     a = whole.update([data.batch(*plan)])
     b = divided.update([data.cut(data.plan(*plan, part)) for part in Ranks().parts(2, 2)])
     assert a["loss"] == pytest.approx(b["loss"], rel=1e-5)

@@ -14,7 +14,6 @@ from rdjepa.adaptation import retention
 from rdjepa.adaptation.adapt import standardized, train, windows
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data import store
-from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.evaluation.evaluate import evaluate
@@ -24,7 +23,7 @@ from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.io.provenance import fingerprint
-from rdjepa.models.rdjepa import build, with_fresh_decoder
+from rdjepa.models.rdjepa import PRESETS, build, with_fresh_decoder
 from rdjepa.study import cell as cells
 from rdjepa.study import collect
 from rdjepa.study.cell import Cell, identifier, identity
@@ -34,13 +33,28 @@ from rdjepa.systems import SOURCES
 CELL = Cell("heldout", "lambda-omega", 1, 777, "fno")
 
 
+CPU, UNIT = torch.device("cpu"), Normalizer((0.0, 0.0), (1.0, 1.0))
+
+
 def name(cell, profile):
     return identifier(identity(cell, profile))
 
 
+def noise(key, side=32, frames=10):
+    """A trajectory that nothing simulates, another one for each key."""
+    fields = np.random.default_rng(key.index).standard_normal((frames, side, side, 2)).astype(np.float32)
+    return Trajectory(fields, np.arange(float(frames)), key=key)
+
+
+def record(cell, profile):
+    """What a cell records that is adapted to noise."""
+    return json.loads(cells.compute(cell, profile, noise, UNIT, CPU)["record.json"])
+
+
 @pytest.fixture
-def slim(tiny, brief, tmp_path):
-    """A profile whose pretrained model has few weights."""
+def slim(tiny, brief, tmp_path, monkeypatch):
+    """A profile whose pretrained model has few weights and a grid of 32 x 32 points."""
+    monkeypatch.setitem(PRESETS, "tiny", replace(tiny, grid=32))
     model = build("tiny", seed=0)
     model.name = "tiny"
     checkpoint.save(model, tmp_path / "tiny", {"pretrained": ["encoder", "predictor", "decoder"]}, "card")
@@ -97,7 +111,8 @@ def test_the_place_of_a_checkpoint_is_no_setting(brief):
 def test_the_record_says_what_the_cell_was_made_of(finished, brief):
     records = {record["forecaster"]: record for record in collect.read_records(finished)}
     riesz, trivial = records["riesz-no"], records["persistence"]
-    learning, unseen = (simulate("lambda-omega", *key).coarsened(64) for key in ((678,), (0, "id", "test")))
+    keys = Key("lambda-omega", "pool", "id", 678), Key("lambda-omega", "test", "id", 0)
+    learning, unseen = (store.get(finished / "data", key).coarsened(64) for key in keys)
     assert riesz["support"] == [str(learning.key)] and riesz["test"] == {"id": 1}
     checksums = {str(t.key): store.checksum(t.fields) for t in (learning, unseen)}
     assert riesz["trajectories"] == fingerprint(checksums)
@@ -106,14 +121,14 @@ def test_the_record_says_what_the_cell_was_made_of(finished, brief):
     assert {"rdjepa", "torch", "device"} <= set(riesz["software"]) and riesz["threads"] >= 1
 
 
-@pytest.mark.parametrize("forecaster", ["riesz-no", "rd-jepa"])
-def test_a_cell_is_build_windows_train_and_evaluate_to_the_bit(slim, forecaster):
+@pytest.mark.parametrize(("forecaster", "side"), [("riesz-no", 64), ("rd-jepa", 32)])
+def test_a_cell_is_build_windows_train_and_evaluate_to_the_bit(slim, forecaster, side):
     """What the public `adapt` does for a cell, step by step."""
-    cpu, profile = torch.device("cpu"), replace(slim, adapt=replace(slim.adapt, steps=2, seed=5))
-    made = (simulate("lambda-omega", *key).coarsened(64) for key in ((678,), (0, "id", "test")))
-    learning, unseen = (replace(t, fields=t.fields[:12], times=t.times[:12]) for t in made)
+    profile = replace(slim, adapt=replace(slim.adapt, steps=2, seed=5))
+    keys = Key("lambda-omega", "pool", "id", 678), Key("lambda-omega", "test", "id", 0)
+    learning, unseen = (noise(key, side, 12) for key in keys)
     known, normalizer = {t.key: t for t in (learning, unseen)}, Normalizer((0.1, -0.2), (0.5, 0.7))
-    files = cells.compute(replace(CELL, forecaster=forecaster), profile, known.__getitem__, normalizer, cpu)
+    files = cells.compute(replace(CELL, forecaster=forecaster), profile, known.__getitem__, normalizer, CPU)
     model: ForecastModel
     if forecaster == "rd-jepa":
         model = RDJEPAForecaster(with_fresh_decoder(checkpoint.load(slim.checkpoint), 5))
@@ -121,15 +136,15 @@ def test_a_cell_is_build_windows_train_and_evaluate_to_the_bit(slim, forecaster)
         model = forecasters.build(forecaster, "nano", seed=5)
     losses = train(model, windows(model, standardized([learning.fields], normalizer)), profile.adapt)
     rows = evaluate(Forecaster(model, normalizer).forecast, [unseen], metrics=tuple(METRICS))
-    record = json.loads(files["record.json"])
-    assert record["loss"] == losses and record["config"]["seed"] == 5
+    recorded = json.loads(files["record.json"])
+    assert recorded["loss"] == losses and recorded["config"]["seed"] == 5
     assert pd.read_parquet(io.BytesIO(files["rows.parquet"])).to_dict("records") == [vars(row) for row in rows]
 
 
 def test_the_example_is_the_middle_window(finished):
     run = next(r["id"] for r in collect.read_records(finished) if r["forecaster"] == "persistence")
     shown = collect.example(finished, run)
-    fields = simulate("lambda-omega", 0, split="test").coarsened(64).fields
+    fields = store.get(finished / "data", Key("lambda-omega", "test", "id", 0)).coarsened(64).fields
     assert shown is not None
     assert (shown["newest"] == fields[16 + 3]).all() and (shown["reference"] == fields[20:25]).all()
     assert (shown["forecast"] == fields[19]).all() and shown["forecast"].dtype == "float32"
@@ -138,14 +153,11 @@ def test_the_example_is_the_middle_window(finished):
 def test_a_cell_that_rehearses_reads_what_the_checkpoint_was_pretrained_on_and_is_named_after_it(brief, monkeypatch):
     monkeypatch.setattr("rdjepa.api.rehearsing.REHEARSED", 2)
     cell, read, given = replace(CELL, forecaster="no-latent-rehearsal"), [], []
-    fields_of: dict[Key, np.ndarray] = {}
     beside = [Key(system, "pool", "id", i) for system in SOURCES for i in (0, 1)]
 
     def get(key):
         read.append(key)
-        fields = np.random.default_rng(len(read)).standard_normal((12, 64, 64, 2)).astype(np.float32)
-        fields_of.setdefault(key, fields)
-        return Trajectory(fields, np.arange(12.0), key=key)
+        return noise(key, 64)
 
     def adapt(*arguments, rehearse, **options):
         given.extend(rehearse)
@@ -153,10 +165,10 @@ def test_a_cell_that_rehearses_reads_what_the_checkpoint_was_pretrained_on_and_i
 
     real = cells.api.adapt
     monkeypatch.setattr(cells.api, "adapt", adapt)
-    cells.compute(cell, brief, get, Normalizer((0.0, 0.0), (1.0, 1.0)), torch.device("cpu"))
+    cells.compute(cell, brief, get, UNIT, CPU)
     assert read[:11] == [*cell.support(), *beside] and len(given) == 10
     known = Normalizer.from_dict(checkpoint.read_sources(brief.checkpoint).normalizers["gray-scott"])
-    assert np.array_equal(given[0], known.standardize(fields_of[beside[0]]))
+    assert np.array_equal(given[0], known.standardize(noise(beside[0], 64).fields))
     told = identity(cell, brief)["rehearsed"]
     assert told["trajectories"] == [str(key) for key in beside] and set(told["data"]) == set(SOURCES)
     assert "rehearsed" not in identity(replace(cell, forecaster="no-latent"), brief)
@@ -171,9 +183,8 @@ def test_a_cell_that_retains_first_weights_is_named_after_the_share(brief, monke
         raise InterruptedError
 
     monkeypatch.setattr(cells.api, "adapt", adapt)
-    trajectory = Trajectory(np.zeros((12, 64, 64, 2), np.float32), np.arange(12.0), key=Key("lambda-omega"))
     with pytest.raises(InterruptedError):
-        cells.compute(cell, brief, lambda key: trajectory, Normalizer((0.0, 0.0), (1.0, 1.0)), torch.device("cpu"))
+        record(cell, brief)
     assert given == [identity(cell, brief)["retained"]] == [0.5]
     assert identity(replace(cell, forecaster="rd-jepa-auto"), brief)["retained"] == retention.RULE
     for fit in (equation, autoregression, linear):
@@ -183,16 +194,8 @@ def test_a_cell_that_retains_first_weights_is_named_after_the_share(brief, monke
 
 
 def test_the_network_alone_is_what_adapt_decides_with_nothing_combined(slim):
-    fields = np.random.default_rng(0).standard_normal((12, 64, 64, 2)).astype(np.float32)
-    trajectory, unit = Trajectory(fields, np.arange(12.0), key=Key("lambda-omega")), Normalizer((0.0, 0.0), (1.0, 1.0))
-    profile = replace(slim, curve=())
-
-    def record(cell):
-        files = cells.compute(cell, profile, lambda key: trajectory, unit, torch.device("cpu"))
-        return json.loads(files["record.json"])
-
     both = [replace(CELL, forecaster=name) for name in ("rd-jepa-auto", "rd-jepa-alone")]
-    auto, alone = map(record, both)
+    auto, alone = (record(cell, replace(slim, curve=())) for cell in both)
     assert auto["identity"] | {"cell": asdict(both[1])} == alone["identity"] | {"base": combined.RULE}
     assert auto["id"] != alone["id"] and "base" not in alone["identity"]
     assert {"unadapted", "retained", "together", "combined"} <= auto.keys()
@@ -201,29 +204,20 @@ def test_the_network_alone_is_what_adapt_decides_with_nothing_combined(slim):
 
 
 def test_a_cell_makes_as_many_updates_as_adapt_decides(slim, monkeypatch):
-    fields = np.random.default_rng(0).standard_normal((12, 64, 64, 2)).astype(np.float32)
-    trajectory, unit = Trajectory(fields, np.arange(12.0), key=Key("lambda-omega")), Normalizer((0.0, 0.0), (1.0, 1.0))
     profile = replace(slim, curve=(), adapt=replace(slim.adapt, steps=3))
     monkeypatch.setattr(retention, "FAMILIAR", np.inf)
     monkeypatch.setattr(retention, "UPDATES", 1)
     for name, made in (("rd-jepa-alone", 1), ("rd-jepa-decoder", 3)):
-        cell = replace(CELL, forecaster=name)
-        files = cells.compute(cell, profile, lambda key: trajectory, unit, torch.device("cpu"))
-        record = json.loads(files["record.json"])
-        assert (record["updates"], record["made"]) == (3, made)
+        found = record(replace(CELL, forecaster=name), profile)
+        assert (found["updates"], found["made"]) == (3, made)
 
 
 def test_the_record_of_a_cell_has_the_updates_and_parameters_that_there_were(slim):
-    fields = np.random.default_rng(0).standard_normal((12, 64, 64, 2)).astype(np.float32)
-    trajectory, unit = Trajectory(fields, np.arange(12.0), key=Key("lambda-omega")), Normalizer((0.0, 0.0), (1.0, 1.0))
     none = replace(slim, curve=(), adapt=replace(slim.adapt, steps=0))
     parameters = sum(each.numel() for each in checkpoint.load(slim.checkpoint).parameters())
-
-    def record(name, profile):
-        cell = replace(CELL, forecaster=name)
-        files = cells.compute(cell, profile, lambda key: trajectory, unit, torch.device("cpu"))
-        return json.loads(files["record.json"])
-
-    kept, zero = record("rd-jepa-decoder", none), record("rd-jepa-zero-shot", slim)
+    kept, zero = (
+        record(replace(CELL, forecaster=name), profile)
+        for name, profile in (("rd-jepa-decoder", none), ("rd-jepa-zero-shot", slim))
+    )
     assert kept["made"] == 0 and "loss" not in kept and kept["trained"] > 0
     assert zero["parameters"] == kept["parameters"] == parameters and zero["trained"] == 0 and "made" not in zero

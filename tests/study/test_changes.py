@@ -50,11 +50,10 @@ def test_choices_leave_a_source_out_and_what_is_held_out_comes_at_the_end():
     choice, final = runner.cells("ablation"), runner.cells("ablation", phase="final")
     assert runner.cells("ablation", phase="choice") == choice
     assert {c.system for c in choice} <= set(SOURCES) and {c.system for c in final} == set(HELD_OUT)
-    for cell in [*choice, *final]:
-        found = cell.pretraining(BRIEF)
+    for system, found in {(cell.system, cell.pretraining(BRIEF)) for cell in [*choice, *final]}:
         if found:
             seen = {name for name, _ in found.systems}
-            assert cell.system not in seen and not seen & set(HELD_OUT)
+            assert system not in seen and not seen & set(HELD_OUT)
             assert all(key.split != "test" and key.regime == "id" for key in found.reads())
 
 

@@ -57,7 +57,7 @@ def test_verify_speaks_through_its_exit_status(base, monkeypatch, capsys):
 
 
 def test_cards_say_what_is_there(base, monkeypatch):
-    assert run(monkeypatch, "card", base) == 0
+    assert run(monkeypatch, "card", base, "--systems", "schnakenberg") == 0
     card = (base / "schnakenberg" / "card.md").read_text()
     assert (base / "schnakenberg" / "contact.png").stat().st_size > 10_000
     for part in (r"\partial_t u", "pool/id | 2 |", "test/ic-ood | 1 |", "h = 5", "| 777 |", "contact.png", "rejected"):

@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -170,14 +169,14 @@ def test_a_study_goes_on_from_the_cells_and_statistics_of_an_export(tmp_path, fi
     collect.export(finished, tmp_path / "export")
     monkeypatch.setattr(supply, "moments", lambda *_: pytest.fail("statistics are computed again"))
     more = study.cells("heldout", ["system=lambda-omega", "k=1", "support_seed=777", "forecaster=extrapolation"])
-    ran = study.run(tmp_path / "more", [*two_cells, *more], brief, known=tmp_path / "export")
+    every = [*two_cells, *more]
+    ran = study.run(tmp_path / "more", every, brief, data=finished / "data", known=tmp_path / "export")
     assert (list(ran.done), ran.kept, ran.failed) == (more, 2, {})
     normalizers = [
         record["normalizer"] for root in (finished, tmp_path / "more") for record in collect.read_records(root)
     ]
     assert len(normalizers) == 3 and all(each == normalizers[0] for each in normalizers)
     assert study.missing_cells(tmp_path / "more", two_cells, brief) == two_cells  # they are in the export alone
-    every = [*two_cells, *more]
     assert study.status(tmp_path / "more", every, brief).waiting == tuple(two_cells)
     assert study.status(tmp_path / "more", every, brief, tmp_path / "export").done == tuple(every)
 
@@ -203,7 +202,7 @@ def test_statistics_of_other_data_are_not_taken(tmp_path, finished):
     assert own.normalizer("lambda-omega", 1) == rdjepa.Normalizer.from_dict(records[0]["normalizer"])
 
 
-def test_a_failed_cell_keeps_its_traceback_and_does_not_stop_the_rest(tmp_path, monkeypatch, brief, two_cells):
+def test_a_failed_cell_keeps_its_traceback_and_does_not_stop_the_rest(begun, monkeypatch, brief, two_cells):
     real = attempts.compute
 
     def compute(cell, *rest):
@@ -212,35 +211,35 @@ def test_a_failed_cell_keeps_its_traceback_and_does_not_stop_the_rest(tmp_path, 
         return real(cell, *rest)
 
     monkeypatch.setattr(attempts, "compute", compute)
-    ran = study.run(tmp_path, two_cells, brief)
+    ran = study.run(begun, two_cells, brief)
     bad, good = sorted(two_cells, key=lambda cell: cell.forecaster != "riesz-no")
     assert ran.done == (good,) and ran.failed == {bad: "FloatingPointError: expected a finite loss"}
-    found = study.status(tmp_path, two_cells, brief)
+    found = study.status(begun, two_cells, brief)
     assert found.done == (good,) and found.failed == ran.failed and (found.seconds or 0) > 0
-    text = Directory(tmp_path).traceback(identifier(identity(bad, brief))).read_text()
+    text = Directory(begun).traceback(identifier(identity(bad, brief))).read_text()
     assert text.startswith("Traceback") and "in compute" in text
     monkeypatch.undo()
-    assert study.run(tmp_path, two_cells, brief).done == (bad,)
-    assert not list((tmp_path / "failed").iterdir())
+    assert study.run(begun, two_cells, brief).done == (bad,)
+    assert not list((begun / "failed").iterdir())
 
 
-def test_a_cell_without_enough_memory_says_what_to_lower(tmp_path, monkeypatch, brief, two_cells):
+def test_a_cell_without_enough_memory_says_what_to_lower(begun, monkeypatch, brief, two_cells):
     def compute(*_):
         raise torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate 9 GiB")
 
     monkeypatch.setattr(attempts, "compute", compute)
-    ran, found = study.run(tmp_path, two_cells[:1], brief), study.status(tmp_path, two_cells[:1], brief)
+    ran, found = study.run(begun, two_cells[:1], brief), study.status(begun, two_cells[:1], brief)
     told = "InsufficientMemoryError: expected enough memory, got too little (CUDA out of memory.); lower --workers"
     assert ran.failed == {two_cells[0]: told} and found.failed[two_cells[0]].endswith(told)
-    text = Directory(tmp_path).traceback(identifier(identity(two_cells[0], brief))).read_text()
+    text = Directory(begun).traceback(identifier(identity(two_cells[0], brief))).read_text()
     assert "Tried to allocate 9 GiB" in text and "in compute" in text
 
 
-def test_a_folder_without_a_record_is_named_before_anything_is_computed(tmp_path, monkeypatch, brief, two_cells):
+def test_a_folder_without_a_record_is_named_before_anything_is_computed(begun, brief, two_cells):
     first, second = two_cells
-    place = Directory(tmp_path).cell(identifier(identity(first, brief)))
+    place = Directory(begun).cell(identifier(identity(first, brief)))
     place.mkdir(parents=True)
-    ran = study.run(tmp_path, two_cells, brief)
+    ran = study.run(begun, two_cells, brief)
     assert ran.done == (second,) and list(ran.failed) == [first]
     assert ran.failed[first].endswith(
         f"expected a finished cell in {place}, got a folder without record.json; move it away"
@@ -253,17 +252,17 @@ def test_a_system_is_tested_in_the_regimes_that_it_has(registrations):
     assert {key.regime for key in replace(study.cells("source")[0], system="mine").test(30)} == {"id"}
 
 
-def test_a_locked_cell_is_left_to_its_process(tmp_path, brief, two_cells):
-    where = Directory(tmp_path)
+def test_a_locked_cell_is_left_to_its_process(begun, brief, two_cells):
+    where = Directory(begun)
     mine, other = two_cells
     name = identifier(identity(mine, brief))
     with where.lock(name) as held:
         assert held and where.is_running(name)
-        ran = study.run(tmp_path, two_cells, brief)
+        ran = study.run(begun, two_cells, brief)
         assert ran.busy == (mine,) and ran.done == (other,)
-        assert study.status(tmp_path, two_cells, brief).running == (mine,)
+        assert study.status(begun, two_cells, brief).running == (mine,)
     assert not where.is_running(name)
-    assert study.status(tmp_path, two_cells, brief).waiting == (mine,)
+    assert study.status(begun, two_cells, brief).waiting == (mine,)
 
 
 @pytest.mark.slow
@@ -337,28 +336,26 @@ def test_another_checkpoint_is_refused_also_where_nothing_is_computed(tmp_path, 
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
-def test_a_full_or_read_only_disk_is_one_sentence(tmp_path, finished, monkeypatch, brief, two_cells, number):
-    shutil.copytree(finished / "statistics", tmp_path / "statistics")
-    shutil.copytree(finished / "data", tmp_path / "data")
-    Directory(tmp_path).claim(brief.name, brief.settings())
+def test_a_full_or_read_only_disk_is_one_sentence(begun, monkeypatch, brief, two_cells, number):
+    Directory(begun).claim(brief.name, brief.settings())
 
     def refuse(descriptor):
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(OutputError, match=r"a full disk; free some|a read-only disk; write elsewhere") as refused:
-        study.run(tmp_path, two_cells, brief)
-    assert "\n" not in str(refused.value) and not list((tmp_path / "cells").iterdir())
+        study.run(begun, two_cells, brief)
+    assert "\n" not in str(refused.value) and not list((begun / "cells").iterdir())
 
 
-def test_a_disk_that_is_full_in_the_middle_of_a_cell_ends_the_run(tmp_path, monkeypatch, brief, two_cells):
+def test_a_disk_that_is_full_in_the_middle_of_a_cell_ends_the_run(begun, monkeypatch, brief, two_cells):
     def compute(*arguments):
         raise OutputError("expected to write data, got a full disk; free some space and run again")
 
     monkeypatch.setattr(attempts, "compute", compute)
     with pytest.raises(OutputError, match="a full disk"):
-        study.run(tmp_path, two_cells, brief)
-    assert not (tmp_path / "failed").exists()
+        study.run(begun, two_cells, brief)
+    assert not (begun / "failed").exists()
 
 
 def test_a_root_that_is_a_file_is_one_sentence(tmp_path, brief, two_cells):

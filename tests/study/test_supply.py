@@ -9,7 +9,6 @@ from rdjepa import systems
 from rdjepa.data import store
 from rdjepa.data.build import trajectory_bytes
 from rdjepa.data.identity import identity
-from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.store import checksum
 from rdjepa.data.trajectory import Key
@@ -22,12 +21,12 @@ from rdjepa.study.supply import Supply, keys_of, pool_keys
 from rdjepa.systems import get, register
 
 
-def test_statistics_are_those_of_the_first_pool_trajectories(tmp_path, brief, two_cells):
+def test_statistics_are_those_of_the_first_pool_trajectories(tmp_path, brief, two_cells, simulate_once):
     supply = Supply(tmp_path)
     supply.prepare(two_cells, replace(brief, statistics=3))
     recipe = sealed.read(tmp_path / "data" / "recipe.json", dict, "")
     assert recipe == {"lambda-omega": identity(get("lambda-omega"))}
-    expected = Normalizer.fit([simulate("lambda-omega", i).fields for i in range(3)])
+    expected = Normalizer.fit([simulate_once("lambda-omega", i).fields for i in range(3)])
     assert supply.normalizer("lambda-omega", 3) == expected
     with pytest.raises(DataError, match="start the study again"):
         supply.normalizer("lambda-omega", 4)
@@ -51,8 +50,8 @@ def test_an_interrupt_loses_the_statistics_of_one_system_alone(tmp_path, brief, 
     assert supply.has_statistics("lambda-omega", 1) and not supply.has_statistics("schnakenberg", 1)
 
 
-def test_statistics_are_those_of_the_pretraining_where_it_saw_the_same_pool(tmp_path):
-    names, first = ("schnakenberg", "lambda-omega"), simulate("schnakenberg")
+def test_statistics_are_those_of_the_pretraining_where_it_saw_the_same_pool(tmp_path, simulate_once):
+    names, first = ("schnakenberg", "lambda-omega"), simulate_once("schnakenberg")
     own = Normalizer((1.0, 2.0), (3.0, 4.0), "pool")
     checksums = dict.fromkeys(map(str, pool_keys("schnakenberg", 2)), "0" * 64) | {
         str(first.key): checksum(first.fields)
@@ -74,10 +73,10 @@ def test_the_statistics_of_a_small_pool_take_all_of_it():
     assert {key.split for key in pool_keys("barkley", 50)} == {"pool"}
 
 
-def test_a_data_set_is_read_first(tmp_path):
+def test_a_data_set_is_read_first(tmp_path, simulate_once):
     key = Key("lambda-omega", "test", "id", 0)
-    marked = simulate("lambda-omega", 1, split="test")
-    object.__setattr__(marked, "key", key)
+    marked = replace(simulate_once("lambda-omega", 1, split="test"), key=key)
+    assert marked.fields.nbytes == trajectory_bytes(get("lambda-omega"))
     store.write(tmp_path / "given", marked)
     supply = Supply(tmp_path / "root", tmp_path / "given")
     assert (supply.get(key).fields == marked.fields).all() and not supply.lacks([key])
@@ -126,14 +125,13 @@ def test_rehearsed_systems_are_part_of_the_recipe(tmp_path, brief, two_cells, mo
     assert Key("schnakenberg") in store.keys(tmp_path / "data")
 
 
-def test_a_data_set_of_another_recipe_is_refused(tmp_path):
+def test_a_data_set_of_another_recipe_is_refused(tmp_path, simulate_once):
     (tmp_path / "recipe.json").write_text(json.dumps({"barkley": {"family": "other", "numerics": {}}}))
     supply = Supply(tmp_path / "root", tmp_path)
     supply.check(["oregonator"])
     with pytest.raises(DataError, match=r"barkley\.family"):
         supply.check(["barkley"])
-    marked = simulate("schnakenberg", 1)
-    object.__setattr__(marked, "key", Key("schnakenberg"))
+    marked = replace(simulate_once("schnakenberg", 1), key=Key("schnakenberg"))
     store.write(tmp_path / "bare", marked)  # whose recipe was not copied
     with pytest.raises(DataError, match=r"expected data in .*bare that this version of schnakenberg makes"):
         Supply(tmp_path / "root", tmp_path / "bare").check(["schnakenberg"])
@@ -145,7 +143,3 @@ def test_kept_trajectories_of_another_revision_are_refused(tmp_path):
     (tmp_path / "data" / "recipe.json").write_text(json.dumps({"barkley": other}))
     with pytest.raises(DataError, match=r"for barkley\.revision;"):
         Supply(tmp_path).check(["barkley"])
-
-
-def test_a_trajectory_is_as_large_as_supposed():
-    assert simulate("lambda-omega").fields.nbytes == trajectory_bytes(get("lambda-omega"))

@@ -124,12 +124,14 @@ def test_errors_on_the_page_are_those_of_the_windows(tmp_path, monkeypatch):
         (2, 20000, 1, 10000, 2, "2 x 20000 points, shown on 1 x 10000."),
     ],
 )
-def test_means_of_blocks_are_shown_and_said_to_be(tmp_path, height, width, rows, columns, k, words):
+def test_means_of_blocks_are_shown_and_said_to_be(monkeypatch, height, width, rows, columns, k, words):
+    told: dict = {}
+    monkeypatch.setattr("rdjepa.evaluation.view.page", lambda clips, path, **settings: told.update(settings))
     fields = np.random.default_rng(0).standard_normal((3, height, width, 2)).astype(np.float32)
     blocks = fields[:, : rows * k, : columns * k].reshape(3, rows, k, columns, k, 2)
     assert np.allclose(thinned(fields), blocks.mean(axis=(2, 4)), atol=1e-6)
-    path = view([Trajectory(fields, np.arange(3.0))], tmp_path / "v.html", title="t")
-    assert f"1 of 1 trajectories on {words}" in path.read_text()
+    view([Trajectory(fields, np.arange(3.0))], "v.html", title="t")
+    assert told["facts"] == f"1 of 1 trajectories on {words}"
 
 
 def test_the_page_knows_names_of_components_and_the_shape_of_cells(tmp_path):

@@ -21,7 +21,7 @@ from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.rd_jepa import EncoderTuned, LearningRates, RDJEPAForecaster
 from rdjepa.forecasters.scratch import Scratch
 from rdjepa.io import checkpoint
-from rdjepa.models.rdjepa import PRESETS, RDJEPA, build, with_fresh_decoder
+from rdjepa.models.rdjepa import PRESETS, RDJEPA, ModelConfig, build, with_fresh_decoder
 from rdjepa.pretraining import config, parts
 from rdjepa.study import changes
 from rdjepa.study.changes import Change
@@ -32,11 +32,18 @@ from rdjepa.study.profiles import Profile
 def settings(name: str, preset: str) -> dict[str, Any]:
     """Return sizes and learning rates of a forecaster, or of RD-JEPA after a change, at a preset."""
     change = changes.find(name)
-    with torch.device("meta"):  # sizes without weights
-        if change is None:
+    if change is None:
+        with torch.device("meta"):  # sizes without weights
             return forecasters.model_class(name).from_preset(preset).settings()
-        sizes, _ = parts.without(change.without, PRESETS[preset], config.PROFILES["nano"])
-        return RDJEPAForecaster(RDJEPA(sizes), rates(change, preset)).settings()
+    sizes, _ = parts.without(change.without, PRESETS[preset], config.PROFILES["nano"])
+    return RDJEPAForecaster(_without_weights(sizes), rates(change, preset)).settings()
+
+
+@cache
+def _without_weights(sizes: ModelConfig) -> RDJEPA:
+    """Return a model that has sizes alone, made once: most changes have the same."""
+    with torch.device("meta"):
+        return RDJEPA(sizes)
 
 
 def rates(change: Change, preset: str) -> LearningRates:

@@ -1,7 +1,7 @@
 """Style of figures for print: width, font sizes, logarithmic axes, panel letters."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -87,14 +87,12 @@ def letter(panel: Any, text: str) -> None:
         panel.text(0.005, 0.995, text, ha="left", va="top", fontweight="bold", fontsize=9)
 
 
-def save(figure: Any, out: Path, name: str) -> list[Path]:
-    """Write a figure as vector PDF and as PNG of 200 dots per inch, and return both paths."""
-    paths = [out / f"{name}.pdf", out / f"{name}.png"]
+def save(figure: Any, out: Path, name: str, kinds: Sequence[str] = ("pdf", "png")) -> list[Path]:
+    """Write a figure as vector PDF and as PNG of 200 dots per inch, or one of them, and return the paths."""
+    settings: dict[str, Any] = {"pdf": {"dpi": "figure", "metadata": {"CreationDate": None}}, "png": {"dpi": 200}}
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # keep the layout of the line above, so that both files have the same
-    write(figure, paths[0], "figure", format="pdf", metadata={"CreationDate": None})
-    write(figure, paths[1], 200)
-    return paths
+    return [write(figure, out / f"{name}.{kind}", format=kind, **settings[kind]) for kind in kinds]
 
 
 def write(figure: Any, path: str | Path, dpi: int | str = 150, format: str = "png", **settings: Any) -> Path:

@@ -1,5 +1,6 @@
 """Rows of a study that was never run: random errors and fields of a fixed seed, by the schema of the real ones."""
 
+import functools
 import hashlib
 from itertools import product
 
@@ -20,38 +21,36 @@ FORECASTERS = {
 SEEDS = (777, 778, 779)
 
 
+BINS = np.arange(1, 9)
+
+
 def run_id(*cell):
     return hashlib.sha256(repr(cell).encode()).hexdigest()[:16]
 
 
+@functools.cache
 def study(name, trajectories=4, profile="nano", seed=0):
     """Rows, records and spectra: errors grow with the horizon and fall with K, RD-JEPA's are often lowest."""
     random = np.random.default_rng(seed)
     plan = registry.get(name)
-    budgets = plan.budgets_of(plan.systems[0])
     regimes = ("id", "coeff-ood", "ic-ood") if name == "source" else ("id",)
-    rows, records, spectra = [], [], []
-    for system, k, support, forecaster in product(plan.systems, budgets, SEEDS, FORECASTERS[name]):
-        cell = {"study": name, "profile": profile, "system": system, "k": k, "support_seed": support}
-        cell |= {"forecaster": forecaster}
-        run = run_id(*cell.values())
-        records.append(
-            cell | {"id": run, "updates": 0 if forecaster == "persistence" else 200, "seconds": {"train": 1.5}}
-        )
-        level = (0.08 + 0.04 * FORECASTERS[name].index(forecaster)) * k**-0.3 * random.uniform(0.6, 1.4)
-        grid = list(product(regimes, METRICS, range(1, 6), range(trajectories)))
-        values = [
-            level * (0.4 + 0.3 * h) * (0.1 if m == "gradient_l1" else 1) * random.uniform(0.8, 1.2)
-            for _, m, h, _ in grid
-        ]
-        part = pd.DataFrame(grid, columns=["regime", "metric", "horizon", "trajectory"])
-        rows.append(part.assign(**cell, value=values, run=run))
-        bins = np.arange(1, 65)
-        for regime, horizon in product(regimes, (1, 5)):
-            reference = 1e3 * bins**-3.0
-            spectrum = pd.DataFrame({"wavenumber": bins, "reference": reference, "error": level * horizon * bins**-1.5})
-            spectra.append(spectrum.assign(**cell, regime=regime, horizon=horizon, run=run))
-    return pd.concat(rows, ignore_index=True), pd.DataFrame(records), pd.concat(spectra, ignore_index=True)
+    places = product(plan.systems, plan.budgets_of(plan.systems[0]), SEEDS, FORECASTERS[name])
+    cells = pd.DataFrame(places, columns=["system", "k", "support_seed", "forecaster"])
+    cells = cells.assign(study=name, profile=profile)
+    cells["run"] = [run_id(*cell) for cell in cells.itertuples(index=False)]
+    updates = np.where(cells["forecaster"] == "persistence", 0, 200)
+    records = cells.rename(columns={"run": "id"}).assign(updates=updates, seconds=[{"train": 1.5}] * len(cells))
+    order = cells["forecaster"].map(FORECASTERS[name].index)
+    level = (0.08 + 0.04 * order) * cells["k"] ** -0.3 * random.uniform(0.6, 1.4, len(cells))
+    names = ["regime", "metric", "horizon", "trajectory"]
+    grid = pd.DataFrame(product(regimes, METRICS, range(1, 6), range(trajectories)), columns=names)
+    rows = cells.assign(value=level).merge(grid, how="cross")
+    rows["value"] *= (0.4 + 0.3 * rows["horizon"]) * np.where(rows["metric"] == "gradient_l1", 0.1, 1.0)
+    rows["value"] *= random.uniform(0.8, 1.2, len(rows))
+    bins = pd.DataFrame(product(regimes, (1, 5), BINS), columns=["regime", "horizon", "wavenumber"])
+    spectra = cells.assign(error=level).merge(bins.assign(reference=1e3 * bins["wavenumber"] ** -3.0), how="cross")
+    spectra["error"] *= spectra["horizon"] * spectra["wavenumber"] ** -1.5
+    return rows, records, spectra
 
 
 def example(run):
@@ -77,6 +76,7 @@ def source():
 
 @pytest.fixture(scope="session")
 def made_study():
+    """Makes a study's rows, records and spectra, once for all tests; none changes them."""
     return study
 
 

@@ -112,7 +112,7 @@ def test_points_of_the_figure_are_numbers_of_equations_seen(registrations):
     assert left_out["reference"] == 4 and "four-equations" not in left_out
 
 
-def test_a_begun_ablation_has_tables_figures_and_a_page(tmp_path, made_study, made_example):
+def test_a_begun_ablation_has_tables_figures_and_a_page(tmp_path, made_study, made_example, unsaved):
     made, records, spectra = made_study("ablation", trajectories=2)
     first = made["system"].eq("brusselator") & made["forecaster"].isin(["scratch", "reference", "masked-fields"])
     begun = made[first]

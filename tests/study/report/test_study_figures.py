@@ -1,6 +1,8 @@
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from PIL import Image
@@ -14,43 +16,54 @@ from rdjepa.study.report.material import Material
 from rdjepa.viz import style
 
 
-@pytest.fixture(scope="module", params=["heldout", "source", "boundary", "scratch", "ablation"])
-def found(request, made_study, made_example):
-    rows, _, energies = made_study(request.param)
-    rows = summary.prepare(rows)
-    return request.param, Material.of(summary.run_values(rows), energies, made_example, request.param, rows)
+@pytest.fixture(scope="module")
+def material(made_study, made_example):
+    """What the figures of a whole study are drawn from, made once."""
+
+    @cache
+    def of(study):
+        rows, _, energies = made_study(study)
+        rows = summary.prepare(rows)
+        return Material.of(summary.run_values(rows), energies, made_example, study, rows)
+
+    return of
 
 
-def test_every_figure_of_every_study_can_be_drawn(found):
-    study, made = found
+def fewer(rows, study):
+    """What the figures are drawn from where some rows are all that there is."""
+    return Material.of(summary.run_values(summary.prepare(rows)), pd.DataFrame(), lambda run: None, study)
+
+
+def texts(figure):
+    return [text.get_text() for axes in figure.get_axes() for text in axes.texts]
+
+
+@pytest.mark.parametrize("study", ["heldout", "source", "boundary", "scratch", "ablation"])
+def test_every_figure_of_every_study_can_be_drawn(material, study):
     with style.print_style():
         for figure in (FIGURES[name] for name in registry.get(study).figures):
-            drawn = figure.draw(made)
+            drawn = figure.draw(material(study))
             assert any(axes.lines or axes.images for axes in drawn.get_axes()), figure.name
-            assert not [text for axes in drawn.get_axes() for text in axes.texts if text.get_text() == "not computed"]
+            assert "not computed" not in texts(drawn)
 
 
 def test_figures_of_a_study_that_has_hardly_begun_say_what_is_missing(heldout):
-    rows, _, energies = heldout
+    rows = heldout[0]
     few = rows[(rows["system"] == "barkley") & (rows["k"] == 1) & (rows["forecaster"] == "rd-jepa")]
-    made = Material.of(summary.run_values(summary.prepare(few)), energies[:0], lambda run: None, "heldout")
+    made = fewer(few, "heldout")
     for figure in (FIGURES[name] for name in registry.get("heldout").figures):
-        drawn = figure.draw(made)
-        texts = [text.get_text() for axes in drawn.get_axes() for text in axes.texts]
-        assert figure.name == "all-forecasters" or "not computed" in texts
+        assert figure.name == "all-forecasters" or "not computed" in texts(figure.draw(made))
 
 
 @pytest.mark.parametrize("draw", [transfer_fields, transfer_errors, source_scaling])
-def test_figures_of_one_system_and_one_budget_can_be_drawn(heldout, made_example, draw):
-    rows, _, energies = heldout
-    made = Material.of(summary.run_values(summary.prepare(rows)), energies, made_example, "heldout")
+def test_figures_of_one_system_and_one_budget_can_be_drawn(material, draw):
+    made = material("heldout")
     one = replace(made, systems=made.systems[:1], budgets=made.budgets[:1])
     assert any(axes.lines or axes.images for axes in draw(one).get_axes())
 
 
-def test_lines_are_the_means_and_their_deviations(heldout, made_example):
-    rows, _, energies = heldout
-    made = Material.of(summary.run_values(summary.prepare(rows)), energies, made_example, "heldout")
+def test_lines_are_the_means_and_their_deviations(material):
+    made = material("heldout")
     figure = transfer_errors(made)
     axes = next(axes for axes in figure.get_axes() if axes.get_title() == "Barkley")  # first row, K = 1
     fno = axes.containers[2]
@@ -61,10 +74,9 @@ def test_lines_are_the_means_and_their_deviations(heldout, made_example):
     assert axes.get_yscale() == "log"
 
 
-def test_the_heat_map_shows_means_over_systems_and_paired_reductions(source, made_example):
-    rows, _, energies = source
-    made = Material.of(summary.run_values(summary.prepare(rows)), energies, made_example, "source")
-    figure = source_scaling(made)
+def test_the_heat_map_shows_means_over_systems_and_paired_reductions(source, material):
+    rows = source[0]
+    figure = source_scaling(material("source"))
     left, right = (axes.images[0].get_array() for axes in figure.get_axes() if axes.images)
     errors = rows[(rows["metric"] == "relative_l2") & (rows["forecaster"].isin(["rd-jepa", "fno"]))]
     runs = errors.groupby(["forecaster", "k", "horizon", "support_seed", "system"])["value"].mean()
@@ -78,16 +90,15 @@ def test_error_bars_of_a_logarithmic_axis_stay_above_zero():
     assert (np.array([1.0, 2.0]) - lengths[0] > 0).all() and lengths[1].tolist() == [5.0, 0.0]
 
 
-def test_spectra_show_energies_of_one_budget(heldout, made_example):
-    rows, _, energies = heldout
-    made = Material.of(summary.run_values(summary.prepare(rows)), energies, made_example, "heldout")
-    figure = spectra(made)
+def test_spectra_show_energies_of_one_budget(heldout, material):
+    energies = heldout[2]
+    figure = spectra(material("heldout"))
     last = figure.get_axes()[-1]
     lines = {line.get_label(): line for line in last.lines}
     chosen = energies[(energies["system"] == "oregonator") & (energies["k"] == 1) & (energies["horizon"] == 5)]
     mean = chosen[chosen["forecaster"] == "lno"].groupby("wavenumber")["error"].mean()
     np.testing.assert_allclose(lines["LNO"].get_ydata(), mean)
-    np.testing.assert_allclose(lines["Reference"].get_ydata(), 1e3 * np.arange(1, 65) ** -3.0)
+    np.testing.assert_allclose(lines["Reference"].get_ydata(), 1e3 * mean.index.to_numpy() ** -3.0)
 
 
 def test_the_transect_runs_along_the_row_that_varies_most():
@@ -105,47 +116,35 @@ def test_the_transect_runs_along_the_row_that_varies_most():
 
 @pytest.mark.parametrize("name", ["figure-4", "scratch-fields"])
 def test_a_setting_without_fields_is_told_from_one_without_results(name, heldout):
-    rows, _, energies = heldout
-    few = summary.prepare(rows[rows["system"].isin(["barkley", "oregonator"])])
-    made = Material.of(summary.run_values(few), energies, lambda run: None, "heldout")
-    drawn = FIGURES[name].draw(made)
-    texts = [text.get_text() for axes in drawn.get_axes() for text in axes.texts]
-    assert texts.count("fields not kept") == 2 * texts.count("not computed") > 0
+    rows = heldout[0]
+    found = texts(FIGURES[name].draw(fewer(rows[rows["system"].isin(["barkley", "oregonator"])], "heldout")))
+    assert found.count("fields not kept") == 2 * found.count("not computed") > 0
 
 
-def test_the_reference_is_shown_where_rd_jepa_has_no_fields(heldout, made_example):
-    rows, _, energies = heldout
+def test_the_reference_is_shown_where_rd_jepa_has_no_fields(heldout, material, made_example):
+    rows, made = heldout[0], material("heldout")
     ours = set(rows[rows["forecaster"] == "rd-jepa"]["run"])
-    made = Material.of(
-        summary.run_values(summary.prepare(rows)), energies, lambda run: None if run in ours else made_example(run),
-        "heldout",
-    )  # fmt: skip
-    drawn = transfer_fields(made)
-    texts = [text.get_text() for axes in drawn.get_axes() for text in axes.texts]
-    assert texts == ["fields not kept"] * len(made.systems)
+    drawn = transfer_fields(replace(made, examples=lambda run: None if run in ours else made_example(run)))
+    assert texts(drawn) == ["fields not kept"] * len(made.systems)
     assert sum(bool(axes.images) for axes in drawn.get_axes()) == 3 * len(made.systems)
 
 
 def test_every_panel_of_the_sources_that_has_no_fields_says_why(source):
-    rows, _, energies = source
-    few = summary.prepare(rows[rows["system"] != "fitzhugh-nagumo"])
-    made = Material.of(summary.run_values(few), energies, lambda run: None, "source")
-    texts = [text.get_text() for axes in FIGURES["figure-2"].draw(made).get_axes() for text in axes.texts]
-    assert texts.count("not computed") == 2  # the components of FitzHugh-Nagumo
-    assert texts.count("fields not kept") == len(PAPER) * (len(made.systems) - 1)
+    made = fewer(source[0][source[0]["system"] != "fitzhugh-nagumo"], "source")
+    found = texts(FIGURES["figure-2"].draw(made))
+    assert found.count("not computed") == 2  # the components of FitzHugh-Nagumo
+    assert found.count("fields not kept") == len(PAPER) * (len(made.systems) - 1)
 
 
 def test_reductions_that_nothing_is_known_of_are_named():
-    axes = Figure().subplots()
-    charts.reduction_bars(axes, {}, ["barkley"], 1, "rd-jepa", ["fno"], "relative_l2")
-    assert [text.get_text() for text in axes.texts] == ["not computed"]
+    figure = Figure()
+    charts.reduction_bars(figure.subplots(), {}, ["barkley"], 1, "rd-jepa", ["fno"], "relative_l2")
+    assert texts(figure) == ["not computed"]
 
 
-def test_points_of_one_budget_or_none_are_whole(source, made_example):
-    rows, _, energies = source
-    few = rows[rows["k"] == rows["k"].min()]
-    made = Material.of(summary.run_values(summary.prepare(few)), energies, made_example, "source")
-    for axes in source_scaling(made).get_axes():
+def test_points_of_one_budget_or_none_are_whole(source):
+    rows = source[0]
+    for axes in source_scaling(fewer(rows[rows["k"] == rows["k"].min()], "source")).get_axes():
         if not axes.images:
             low, high = axes.get_xlim()
             ticks = axes.get_xticks()

@@ -35,8 +35,10 @@ class Figure:
     draw: Callable[[Material], Any]
 
 
-def draw(found: Material, out: Path, study: str) -> list[tuple[Figure, list[Path]]]:
-    """Draw every figure of a study; each with its files, a PDF and a PNG.
+def draw(
+    found: Material, out: Path, study: str, kinds: Sequence[str] = ("pdf", "png")
+) -> list[tuple[Figure, list[Path]]]:
+    """Draw every figure of a study; each with its files, a PDF and a PNG unless others are given.
 
     Raises:
         StudyError: the study names a figure that does not exist.
@@ -49,7 +51,7 @@ def draw(found: Material, out: Path, study: str) -> list[tuple[Figure, list[Path
         )
     chosen = [FIGURES[name] for name in names] + ([] if found.spectra.empty else [_SPECTRA])
     with style.print_style():
-        return [(figure, style.save(figure.draw(found), out, figure.name)) for figure in chosen]
+        return [(figure, style.save(figure.draw(found), out, figure.name, kinds)) for figure in chosen]
 
 
 def source_fields(found: Material) -> Any:

@@ -26,8 +26,8 @@ def page(content: Contents, material: Material, study: str) -> str:
     """
     with TemporaryDirectory() as folder:
         drawn = [
-            {"name": each.name, "title": each.title, "caption": each.caption, "data": _data(paths[-1])}
-            for each, paths in figures.draw(material, Path(folder), study)
+            {"name": each.name, "title": each.title, "caption": each.caption, "data": _data(path)}
+            for each, (path,) in figures.draw(material, Path(folder), study, kinds=("png",))
         ]
         movies = _animations(material, Path(folder))
     records = content.records.sort_values(["system", "k", "support_seed", "forecaster"])
