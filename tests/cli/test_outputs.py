@@ -108,6 +108,13 @@ def test_an_output_that_cannot_be_written_is_refused_before_any_work(here, capsy
         assert "a file where a directory is needed; choose another path" in refused(capsys, *command, "--out", out)
 
 
+def test_a_folder_of_results_that_cannot_be_written_is_refused_before_any_is_read(here, capsys, monkeypatch):
+    monkeypatch.delattr("rdjepa.study.collect.collect")
+    for verb in ("tables", "figures", "report"):
+        said = refused(capsys, "study", verb, "heldout", "--out", "data.npy")
+        assert "a file where a directory is needed; choose another path" in said
+
+
 def test_a_folder_without_permission_is_refused_before_any_work(here, capsys, monkeypatch):
     monkeypatch.delattr("rdjepa.api.adapt")
 
