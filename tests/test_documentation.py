@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import shutil
 import sys
 from dataclasses import replace
 from functools import partial
@@ -13,11 +12,11 @@ import pytest
 import typer.main
 
 import rdjepa
+from narrow import narrow
 from rdjepa.cli.main import app
 from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.io import checkpoint
-from rdjepa.models.rdjepa import ModelConfig, build
 from rdjepa.study import collect
 from rdjepa.study.report import write
 
@@ -33,24 +32,17 @@ FIRST = ("README.md", "docs/tutorial/first-forecaster.md")  # pages that run wit
 
 
 @pytest.fixture(scope="module")
-def narrow(tmp_path_factory):
-    """The shipped model with few weights, for the pages that do not show what it can do."""
-    path, record = checkpoint.read_config("nano")
-    few = {"width": 32, "heads": 1, "depths": (1, 1, 1, 1, 1), "temporal_blocks": 1, "predictor_blocks": 1}
-    model = build(ModelConfig.from_dict(record.model | few | {"decoder_width": 8}))
-    model.name = "nano"
-    folder = shutil.copytree(path, tmp_path_factory.mktemp("checkpoints") / "nano")
-    checkpoint.save(model, folder, record.pretraining, "card")
-    return folder
+def few_weights(tmp_path_factory):
+    return narrow(tmp_path_factory.mktemp("checkpoints"))
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=NAMES[page]) for page in PAGES if PROGRAMS[page]])
-def test_blocks_of_a_page_run_one_after_the_other(page, narrow, request, tmp_path, monkeypatch, registrations):
+def test_blocks_of_a_page_run_one_after_the_other(page, few_weights, request, tmp_path, monkeypatch, registrations):
     """Run them with one update instead of the number shown, beside the files that the page tells to keep."""
     if NAMES[page] in FIRST:
         monkeypatch.setattr(rdjepa, "simulate", lambda *words, **named: _brief(simulate(*words, **named)))
     else:
-        monkeypatch.setattr(checkpoint, "shipped", lambda: dict.fromkeys(("nano", checkpoint.DEFAULT), narrow))
+        monkeypatch.setattr(checkpoint, "shipped", lambda: dict.fromkeys(("nano", checkpoint.DEFAULT), few_weights))
     (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")  # pages read its results
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
