@@ -25,10 +25,11 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 NAMES = {page: page.relative_to(ROOT).as_posix() for page in PAGES}
 PROGRAMS = {page: re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL) for page in PAGES}
 FILE = re.compile(r"# (\w+)\.py\n")  # the first line of a block that a reader is to keep as a file
+EVERY: Any = typer.main.get_command(app)
 PARTS = ("src/", "tests/", "benchmarks/", "docs/", "examples/")  # what a path in the repository begins with
 
 
-FIRST = ("README.md", "docs/tutorial/first-forecaster.md")  # pages that run with the shipped model itself
+FIRST = "docs/tutorial/first-forecaster.md"  # runs with the shipped model itself
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +39,10 @@ def few_weights(tmp_path_factory):
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=NAMES[page]) for page in PAGES if PROGRAMS[page]])
 def test_blocks_of_a_page_run_one_after_the_other(page, few_weights, request, tmp_path, monkeypatch, registrations):
-    """Run them with one update instead of the number shown, beside the files that the page tells to keep."""
-    if NAMES[page] in FIRST:
-        monkeypatch.setattr(rdjepa, "simulate", lambda *words, **named: _brief(simulate(*words, **named)))
-    else:
+    """Run them with one update and a few frames instead of those shown, beside the files that the page tells to keep."""
+    if NAMES[page] != FIRST:
         monkeypatch.setattr(checkpoint, "shipped", lambda: dict.fromkeys(("nano", checkpoint.DEFAULT), few_weights))
+    monkeypatch.setattr(rdjepa, "simulate", lambda *words, **named: _brief(simulate(*words, **named)))
     (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")  # pages read its results
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -55,7 +55,8 @@ def test_blocks_of_a_page_run_one_after_the_other(page, few_weights, request, tm
             exec(re.sub(r"steps=\d+", "steps=1", block), namespace)
 
 
-def _brief(trajectory: Trajectory, frames: int = 25) -> Trajectory:
+def _brief(trajectory: Trajectory) -> Trajectory:
+    frames = 25 if trajectory.key.split == "test" else 12
     return replace(trajectory, fields=trajectory.fields[:frames], times=trajectory.times[:frames])
 
 
@@ -80,7 +81,7 @@ def test_rows_of_a_table_have_as_many_cells_as_its_header(page):
 @pytest.mark.parametrize("page", [pytest.param(page, id=NAMES[page]) for page in PAGES])
 def test_commands_have_verbs_and_options_that_exist(page):
     for line in _commands(page.read_text()):
-        command: Any = typer.main.get_command(app)
+        command = EVERY
         rest = shlex.split(line, comments=True)
         while rest[:1] == ["--load"]:  # stands before the verb
             rest = rest[2:]
