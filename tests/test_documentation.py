@@ -133,6 +133,7 @@ def test_the_site_builds_strictly_and_loads_nothing_from_elsewhere(tmp_path, mon
     from mkdocs.config import load_config
 
     monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
+    monkeypatch.setitem(sys.modules, "ruff.__main__", None)  # formats each signature in a process of its own
     monkeypatch.chdir(ROOT)
     commands.build(load_config(str(ROOT / "mkdocs.yml"), strict=True, site_dir=str(tmp_path)))
     for page in tmp_path.rglob("*.html"):
