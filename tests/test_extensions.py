@@ -260,20 +260,16 @@ forecasters.register(forecasters.Baseline("mine", "Mine", "rdjepa.forecasters.pe
 """
 
 
-def known_to_a_worker(name):
-    return forecasters.get(name).title
-
-
 def test_a_loaded_file_is_imported_once_and_known_to_every_worker(fresh):
     path = fresh / "users_file.py"
     path.write_text(REGISTERING)
-    with completed(known_to_a_worker, [("fno",), ("mine",)], "ab", workers=2) as results:
-        assert isinstance(dict(results)[1], ArgumentError)
+    with pytest.raises(ArgumentError, match="'mine'"):
+        forecasters.get("mine")
     for _ in range(2):
         extensions.load(path)
     assert extensions.loaded() == (path,) and sys.modules["users_file"].__file__ == str(path)
-    with completed(known_to_a_worker, [("fno",), ("mine",)], "ab", workers=2) as results:
-        assert dict(results) == {0: "FNO", 1: "Mine"}
+    with completed(forecasters.get, [("fno",), ("mine",)], "ab", workers=2) as results:
+        assert {position: found.title for position, found in results} == {0: "FNO", 1: "Mine"}
 
 
 def test_the_command_line_knows_what_loaded_files_register(fresh, capsys):
