@@ -39,7 +39,7 @@ def few_weights(tmp_path_factory):
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=NAMES[page]) for page in PAGES if PROGRAMS[page]])
 def test_blocks_of_a_page_run_one_after_the_other(page, few_weights, request, tmp_path, monkeypatch, registrations):
-    """Run them with one update and a few frames instead of those shown, beside the files that the page tells to keep."""
+    """Run them with one update and few frames instead of those shown, beside the files that the page tells to keep."""
     if NAMES[page] != FIRST:
         monkeypatch.setattr(checkpoint, "shipped", lambda: dict.fromkeys(("nano", checkpoint.DEFAULT), few_weights))
     monkeypatch.setattr(rdjepa, "simulate", lambda *words, **named: _brief(simulate(*words, **named)))
