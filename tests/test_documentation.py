@@ -56,7 +56,7 @@ def test_blocks_of_a_page_run_one_after_the_other(page, few_weights, request, tm
 
 
 def _brief(trajectory: Trajectory) -> Trajectory:
-    frames = 25 if trajectory.key.split == "test" else 12
+    frames = 25 if trajectory.key and trajectory.key.split == "test" else 12
     return replace(trajectory, fields=trajectory.fields[:frames], times=trajectory.times[:frames])
 
 

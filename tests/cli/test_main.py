@@ -2,6 +2,7 @@ import contextlib
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ def run(*arguments):
 
 def worked_once(monkeypatch, name):
     """Have a function of `rdjepa.api` return its first result again, where only what is done with that is asked."""
-    work, results = getattr(rdjepa.api, name), []
+    work, results = getattr(rdjepa.api, name), list[Any]()
 
     def first(*given, **named):
         results.extend([] if results else [work(*given, **named)])
