@@ -1,5 +1,6 @@
 import contextlib
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -14,12 +15,18 @@ def silent(label):
     yield lambda *arguments: None
 
 
+def brief(trajectory):
+    return replace(trajectory, fields=trajectory.fields[:14], times=trajectory.times[:14])
+
+
 def test_demonstration_leaves_figure_animation_result_and_forecaster(tiny, tmp_path, monkeypatch):
     model = build("tiny", seed=0)
     model.name = "tiny"
     parts = {"pretrained": ["encoder", "predictor", "decoder"]}
     checkpoint.save(model, tmp_path / "model", parts, "card")
     config = DemoConfig("schnakenberg", str(tmp_path / "model"), updates=2, test=1, device="cpu")
+    simulated = demo._simulated
+    monkeypatch.setattr(demo, "_simulated", lambda *given: [brief(each) for each in simulated(*given)])
     result = demo.run(config, tmp_path / "out", silent)
     stored = json.loads((tmp_path / "out" / "result.json").read_text())
     assert set(result["errors"]) == {"RD-JEPA", "from scratch", "persistence"}
@@ -37,6 +44,5 @@ def test_demonstration_leaves_figure_animation_result_and_forecaster(tiny, tmp_p
     for name in ("curve.png", "forecast.png", "forecast.gif", "forecaster.safetensors"):
         assert (tmp_path / "out" / name).stat().st_size > 0
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "out" / "data").rglob("*.hdf5")}
-    monkeypatch.setattr(demo, "_draw", lambda *_: None)  # drawn once is enough
-    demo.run(config, tmp_path / "out", silent)
+    simulated(config, 64, tmp_path / "out", silent)
     assert before == {p: p.stat().st_mtime_ns for p in (tmp_path / "out" / "data").rglob("*.hdf5")}

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import shutil
 import sys
 from dataclasses import replace
 from functools import partial
@@ -13,11 +12,11 @@ import pytest
 import typer.main
 
 import rdjepa
+from narrow import narrow
 from rdjepa.cli.main import app
 from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.io import checkpoint
-from rdjepa.models.rdjepa import ModelConfig, build
 from rdjepa.study import collect
 from rdjepa.study.report import write
 
@@ -26,31 +25,24 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 NAMES = {page: page.relative_to(ROOT).as_posix() for page in PAGES}
 PROGRAMS = {page: re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL) for page in PAGES}
 FILE = re.compile(r"# (\w+)\.py\n")  # the first line of a block that a reader is to keep as a file
+EVERY: Any = typer.main.get_command(app)
 PARTS = ("src/", "tests/", "benchmarks/", "docs/", "examples/")  # what a path in the repository begins with
 
 
-FIRST = ("README.md", "docs/tutorial/first-forecaster.md")  # pages that run with the shipped model itself
+FIRST = "docs/tutorial/first-forecaster.md"  # runs with the shipped model itself
 
 
 @pytest.fixture(scope="module")
-def narrow(tmp_path_factory):
-    """The shipped model with few weights, for the pages that do not show what it can do."""
-    path, record = checkpoint.read_config("nano")
-    few = {"width": 32, "heads": 1, "depths": (1, 1, 1, 1, 1), "temporal_blocks": 1, "predictor_blocks": 1}
-    model = build(ModelConfig.from_dict(record.model | few | {"decoder_width": 8}))
-    model.name = "nano"
-    folder = shutil.copytree(path, tmp_path_factory.mktemp("checkpoints") / "nano")
-    checkpoint.save(model, folder, record.pretraining, "card")
-    return folder
+def few_weights(tmp_path_factory):
+    return narrow(tmp_path_factory.mktemp("checkpoints"))
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=NAMES[page]) for page in PAGES if PROGRAMS[page]])
-def test_blocks_of_a_page_run_one_after_the_other(page, narrow, request, tmp_path, monkeypatch, registrations):
-    """Run them with one update instead of the number shown, beside the files that the page tells to keep."""
-    if NAMES[page] in FIRST:
-        monkeypatch.setattr(rdjepa, "simulate", lambda *words, **named: _brief(simulate(*words, **named)))
-    else:
-        monkeypatch.setattr(checkpoint, "shipped", lambda: dict.fromkeys(("nano", checkpoint.DEFAULT), narrow))
+def test_blocks_of_a_page_run_one_after_the_other(page, few_weights, request, tmp_path, monkeypatch, registrations):
+    """Run them with one update and few frames instead of those shown, beside the files that the page tells to keep."""
+    if NAMES[page] != FIRST:
+        monkeypatch.setattr(checkpoint, "shipped", lambda: dict.fromkeys(("nano", checkpoint.DEFAULT), few_weights))
+    monkeypatch.setattr(rdjepa, "simulate", lambda *words, **named: _brief(simulate(*words, **named)))
     (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")  # pages read its results
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -63,7 +55,8 @@ def test_blocks_of_a_page_run_one_after_the_other(page, narrow, request, tmp_pat
             exec(re.sub(r"steps=\d+", "steps=1", block), namespace)
 
 
-def _brief(trajectory: Trajectory, frames: int = 25) -> Trajectory:
+def _brief(trajectory: Trajectory) -> Trajectory:
+    frames = 25 if trajectory.key and trajectory.key.split == "test" else 12
     return replace(trajectory, fields=trajectory.fields[:frames], times=trajectory.times[:frames])
 
 
@@ -88,7 +81,7 @@ def test_rows_of_a_table_have_as_many_cells_as_its_header(page):
 @pytest.mark.parametrize("page", [pytest.param(page, id=NAMES[page]) for page in PAGES])
 def test_commands_have_verbs_and_options_that_exist(page):
     for line in _commands(page.read_text()):
-        command: Any = typer.main.get_command(app)
+        command = EVERY
         rest = shlex.split(line, comments=True)
         while rest[:1] == ["--load"]:  # stands before the verb
             rest = rest[2:]
@@ -140,6 +133,7 @@ def test_the_site_builds_strictly_and_loads_nothing_from_elsewhere(tmp_path, mon
     from mkdocs.config import load_config
 
     monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
+    monkeypatch.setitem(sys.modules, "ruff.__main__", None)  # formats each signature in a process of its own
     monkeypatch.chdir(ROOT)
     commands.build(load_config(str(ROOT / "mkdocs.yml"), strict=True, site_dir=str(tmp_path)))
     for page in tmp_path.rglob("*.html"):

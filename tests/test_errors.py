@@ -34,7 +34,7 @@ def test_other_errors_are_not_of_memory(error):
 
 
 def test_a_warning_shows_the_line_of_the_user_and_not_one_of_the_package():
-    forecaster = rdjepa.adapt("nano-wide", np.random.default_rng(0).random((12, 64, 64, 2)), steps=0)
+    forecaster = rdjepa.adapt("nano", np.random.default_rng(0).random((12, 64, 64, 2)), steps=0, base="none")
     with pytest.warns(UserWarning, match="not finite") as caught:
         forecaster.forecast(np.full((4, 64, 64, 2), 1e30))  # below a decorator of torch
     with pytest.warns(Note, match="averaged over blocks") as also:

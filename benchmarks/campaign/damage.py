@@ -9,6 +9,7 @@ noticed, and only a changed shape counts as accepted in silence.
 import random
 import shutil
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -47,13 +48,9 @@ def trials(work: Path, seed: int, each: int = EACH, names: tuple[str, ...] = ())
     for kind in kinds.kinds():
         if names and kind.name not in names:
             continue
-        file, other = (kinds.place(work / "inputs" / kind.folder, each) for each in (kind.file, kind.other))
         copy = fresh(work, kind)
-        file, other = (copy / each.relative_to(work / "inputs" / kind.folder) for each in (file, other))
-        whole = answer(kind, copy, file)
-        if not whole.text.startswith("accepted"):
-            raise RuntimeError(f"{kind.name} is not read undamaged: {whole.text}")
-        expected = whole.text.splitlines()[0]
+        file, other = (kinds.place(copy, each) for each in (kind.file, kind.other))
+        expected = undamaged(work, kind.name)
         rng = random.Random(f"{seed} {kind.name}")
         for _ in range(each):
             fresh(work, kind)
@@ -67,6 +64,17 @@ def fresh(work: Path, kind: Kind) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(work / "inputs" / kind.folder, folder)
     return folder
+
+
+@cache
+def undamaged(work: Path, name: str) -> str:
+    """Return the first line of the answer to a whole file of a kind."""
+    kind = next(each for each in kinds.kinds() if each.name == name)
+    copy = fresh(work, kind)
+    whole = answer(kind, copy, kinds.place(copy, kind.file))
+    if not whole.text.startswith("accepted"):
+        raise RuntimeError(f"{name} is not read undamaged: {whole.text}")
+    return whole.text.splitlines()[0]
 
 
 def damage(path: Path, other: Path, rng: random.Random, ways: tuple[str, ...] = WAYS) -> str:

@@ -17,6 +17,6 @@ def trials(work: Path) -> Iterator[Trial]:
     yield from hostile.trials(work, SEED, 0.06, tuple(hostile.SHARES))
     yield from bombs.trials(work, rng, 0.02)
     yield from options.trials(work, rng, 0.004)
-    yield from kills.trials(work, SEED, 0.03, ("simulate", "data build", "study run"))
+    yield from kills.trials(work, 28, 0.02, ("simulate", "data build", "study run"))  # each by another signal
     yield from resources.trials(work, SEED, 1, ("simulate",))
     yield from load.trials(work, cells=40, keys=40, files=20)

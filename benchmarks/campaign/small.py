@@ -9,6 +9,7 @@ from pathlib import Path
 SYSTEM = str(Path(__file__).with_name("turning.py"))
 SOURCE = "turning"
 PRESET, STUDY = "tiny", "turning-study"
+FORMATS = ("xarray", "h5netcdf", "zarr", "scipy.io", "PIL.Image", "pyarrow.parquet")  # of the examples
 
 
 @cache
@@ -39,7 +40,7 @@ def warm() -> None:
     """Import what the commands import and compile the kernels, so that forks need not."""
     for name in ("api", "cli.main", "study.collect", "study.dataset", "study.report.write", "study.runner"):
         import_module(f"rdjepa.{name}")
-    for name in ("matplotlib.font_manager", "torch._dynamo"):
+    for name in ("matplotlib.font_manager", "torch._dynamo", *FORMATS):
         import_module(name)
     import pyarrow as pa
 

@@ -1,15 +1,18 @@
 """From a file that this package did not write to what is said of it, and to a forecast on its own grid."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rdjepa
+from narrow import narrow
 from rdjepa.cli import main as cli
 from rdjepa.errors import Note
 from rdjepa.forecasters import build
 from rdjepa.forecasters.fno import Config
+from rdjepa.io import checkpoint
 
 X = np.arange(24) / 24
 T = np.arange(12)[:, None, None]
@@ -24,19 +27,26 @@ def run(capsys, *arguments):
     return ended.value.code, " ".join(shown.out.split()), " ".join(shown.err.split())
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
     """A folder with a NetCDF file, an array of another order, and a forecaster on 16 x 16 points."""
     xarray = pytest.importorskip("xarray", reason="the extra `formats` is not installed")
-    monkeypatch.chdir(tmp_path)
+    folder = tmp_path_factory.mktemp("made")
     names = ("time", "y", "x")
     found = xarray.Dataset({"u": (names, U), "v": (names, V)}, coords={"time": np.arange(12) * 0.5})
-    found.to_netcdf("a.nc", engine="h5netcdf")
-    np.save("b.npy", np.stack([U, V, U * 0], axis=1).transpose(2, 3, 1, 0))
+    found.to_netcdf(folder / "a.nc", engine="h5netcdf")
+    np.save(folder / "b.npy", np.stack([U, V, U * 0], axis=1).transpose(2, 3, 1, 0))
     model = build("fno", Config(width=4, layers=1, modes=4, readout=4, grid=16))
     with pytest.warns(Note, match="averaged by Fourier series, continued periodically, 24 x 24 to 16 x 16 points"):
-        rdjepa.adapt(model, "a.nc", steps=1, resample=True).save("mine.safetensors")
-    return tmp_path
+        rdjepa.adapt(model, folder / "a.nc", steps=1, resample=True).save(folder / "mine.safetensors")
+    return folder
+
+
+@pytest.fixture
+def here(made, tmp_path, monkeypatch):
+    """A copy of it."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
 
 
 def test_inspect_says_what_a_file_holds_and_writes_nothing(here, capsys):
@@ -69,7 +79,9 @@ def test_a_forecaster_is_read_to_the_device_that_is_named(here, capsys, verb):
     assert status == 2 and "device auto, cpu or a GPU of this machine, got 'abacus'" in error
 
 
-def test_options_of_reading_are_the_same_everywhere(here, capsys):
+def test_options_of_reading_are_the_same_everywhere(here, capsys, monkeypatch, tmp_path_factory):
+    few = narrow(tmp_path_factory.mktemp("checkpoints"))
+    monkeypatch.setattr(checkpoint, "shipped", lambda: {checkpoint.DEFAULT: few})
     said = ("--axes", "y x c t", "--components", "0,1", "--interval", "0.5", "--length", "3")
     assert run(capsys, "inspect", "b.npy", "--axes", "y x c t")[0] == 0
     status, text, _ = run(capsys, "inspect", "b.npy", *said)

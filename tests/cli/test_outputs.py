@@ -2,6 +2,7 @@
 
 import errno
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +18,22 @@ from rdjepa.forecasters.fno import Config
 from rdjepa.io.tensors import save_tensors
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
     """A folder with one trajectory and one forecaster of it."""
-    monkeypatch.chdir(tmp_path)
+    folder = tmp_path_factory.mktemp("made")
     fields = np.random.default_rng(0).standard_normal((10, 16, 16, 2)).astype("float32")
-    np.save("data.npy", fields)
+    np.save(folder / "data.npy", fields)
     model = build("fno", Config(width=4, layers=1, modes=4, readout=4, grid=16))
-    rdjepa.adapt(model, fields, steps=1).save("mine.safetensors")
+    rdjepa.adapt(model, fields, steps=1).save(folder / "mine.safetensors")
+    return folder
+
+
+@pytest.fixture
+def here(made, tmp_path, monkeypatch):
+    """A copy of it."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
@@ -106,6 +115,13 @@ def test_an_output_that_cannot_be_written_is_refused_before_any_work(here, capsy
     monkeypatch.delattr("rdjepa.data.readers.load")
     for out in ("data.npy/sub/made", "data.npy/made"):
         assert "a file where a directory is needed; choose another path" in refused(capsys, *command, "--out", out)
+
+
+def test_a_folder_of_results_that_cannot_be_written_is_refused_before_any_is_read(here, capsys, monkeypatch):
+    monkeypatch.delattr("rdjepa.study.collect.collect")
+    for verb in ("tables", "figures", "report"):
+        said = refused(capsys, "study", verb, "heldout", "--out", "data.npy")
+        assert "a file where a directory is needed; choose another path" in said
 
 
 def test_a_folder_without_permission_is_refused_before_any_work(here, capsys, monkeypatch):

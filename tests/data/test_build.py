@@ -16,9 +16,7 @@ from rdjepa.data.trajectory import Key
 from rdjepa.errors import OutputError, SimulationError
 from rdjepa.systems import get
 
-KEYS = [Key("schnakenberg", "pool", "id", i) for i in range(4)] + [
-    Key("lambda-omega", "test", "id", i) for i in range(2)
-]
+KEYS = [*(Key("schnakenberg", "pool", "id", i) for i in range(3)), Key("schnakenberg", "test")]
 
 
 def checksums(base):

@@ -24,7 +24,8 @@ def test_the_device_of_a_result_is_the_one_that_it_was_computed_on(monkeypatch):
     monkeypatch.setattr("torch.cuda.get_device_name", lambda device=None: f"GPU {device and device.index}")
     assert software()["device"] == "GPU None" and software(torch.device("cuda", 1))["device"] == "GPU 1"
     assert software(torch.device("cpu"))["device"] == processor()
-    adapted = rdjepa.adapt("nano", np.random.default_rng(0).random((12, 64, 64, 2)), steps=0, base="none", device="cpu")
+    fields, model = np.random.default_rng(0).random((12, 64, 64, 2)), rdjepa.forecasters.build("fno", "nano")
+    adapted = rdjepa.adapt(model, fields, steps=1, device="cpu")
     assert adapted.record["software"]["device"] == processor()
 
 

@@ -10,7 +10,9 @@ from rdjepa.systems import get
 
 # One system of every compiled scheme: Euler, Runge-Kutta, and splitting between walls. Spectral diffusion computes in
 # float64 whatever it is given.
-@pytest.mark.parametrize("name", ["gray-scott", "fitzhugh-nagumo", "barkley-neumann"])
+@pytest.mark.parametrize(
+    "name", ["gray-scott", pytest.param("fitzhugh-nagumo", marks=pytest.mark.slow), "barkley-neumann"]
+)
 def test_float32_states_stay_near_float64_and_are_not_equal(name):
     system = get(name)
     numerics, p = system.numerics, system.draw(1)

@@ -8,15 +8,6 @@ from rdjepa.pretraining import loop
 from rdjepa.pretraining.loop import pretrain
 from tiny import TINY
 
-SMALL = replace(TINY, patch=8)
-
-
-@pytest.fixture
-def tiny(monkeypatch):
-    """The small preset on 8 x 8 tokens of 8 x 8 points."""
-    monkeypatch.setitem(PRESETS, "tiny", SMALL)
-    return SMALL
-
 
 @pytest.fixture
 def few(monkeypatch):
@@ -29,6 +20,6 @@ def few(monkeypatch):
 def whole(tmp_path_factory):
     """The model of a run that was neither stopped nor watched."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(PRESETS, "tiny", SMALL)
+        patch.setitem(PRESETS, "tiny", TINY)
         seldom = replace(CONFIG, log_every=100, diagnose_every=100)
         return pretrain("tiny", source(), tmp_path_factory.mktemp("whole"), seldom)

@@ -127,7 +127,7 @@ def test_bfloat16_frames_are_what_a_bfloat16_layer_would_have_made_of_them(base)
 
 
 def test_an_encoder_in_bfloat16_cannot_tell_bfloat16_frames_from_whole_ones(tiny):
-    fields = torch.randn(2, 4, 2, 64, 64)
+    fields = torch.randn(2, 4, 2, tiny.grid, tiny.grid)
     encoder = build("tiny", seed=0).encoder
     with torch.no_grad(), autocast(torch.device("cpu"), "bfloat16"):
         assert torch.equal(encoder(fields), encoder(fields.bfloat16().float()))

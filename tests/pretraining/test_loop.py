@@ -26,6 +26,7 @@ from rdjepa.pretraining.monitor import QUEUE
 from rdjepa.pretraining.objectives.predictive_latent import PredictiveLatent
 from rdjepa.pretraining.state import TrainingState, saved_states, state_name
 from rdjepa.pretraining.targets import TargetConfig
+from tiny import TINY
 
 pytestmark = pytest.mark.usefixtures("few")
 
@@ -104,7 +105,7 @@ def test_windows_of_several_strides_are_drawn_equally_often_and_end_within_their
 
 
 def test_validation_has_windows_of_the_strides_of_the_training(tiny, tmp_path, monkeypatch):
-    frames = np.random.default_rng(0).standard_normal((40, 2, 64, 64)).astype(np.float32)
+    frames = np.random.default_rng(0).standard_normal((40, 2, TINY.grid, TINY.grid)).astype(np.float32)
     dataset, validation = (Dataset(Frames.of({"a": [frames]}), {}, {"a/0": "sum"}) for _ in range(2))
     plan, seen = Dataset.plan, set()
 
@@ -120,7 +121,7 @@ def test_validation_has_windows_of_the_strides_of_the_training(tiny, tmp_path, m
 
 
 def test_futures_are_the_frames_at_the_queried_offsets():
-    frames = np.broadcast_to(np.arange(14.0, dtype=np.float32)[:, None, None, None], (14, 2, 64, 64))
+    frames = np.broadcast_to(np.arange(14.0, dtype=np.float32)[:, None, None, None], (14, 2, TINY.grid, TINY.grid))
     data = Dataset(Frames.of({"a": [np.ascontiguousarray(frames)]}), {})
     for index in range(20):
         batch = data.batch(0, index, 2, 16, CONFIG.targets)
@@ -279,7 +280,7 @@ def test_target_encoder_has_no_gradient_and_no_optimizer_state_and_moves_after_t
     training.update([source().batch(0, 0, 2, 8, config.targets)])
     target, online = objective.target_encoder, objective.encoder
     assert all(p.grad is None for p in target.parameters())
-    assert not objective.targets(torch.randn(1, 2, 64, 64)).requires_grad
+    assert not objective.targets(torch.randn(1, 2, TINY.grid, TINY.grid)).requires_grad
     assert not any(p in training.optimizer.state for p in target.parameters())
     triples = zip(before, target.parameters(), online.parameters(), strict=True)
     assert all(torch.allclose(xi, 0.75 * old + 0.25 * theta, atol=1e-7) for old, xi, theta in triples)

@@ -35,6 +35,7 @@ from rdjepa.pretraining.processes import Ranks
 from rdjepa.pretraining.schedules import ema_momentum, learning_rate
 from rdjepa.pretraining.state import TrainingState, saved_states
 from rdjepa.pretraining.targets import Queries, TargetConfig
+from tiny import TINY
 
 TRAINED = [name for name in objectives.names() if objectives.get(name).trained]
 CPU = torch.device("cpu")
@@ -56,7 +57,7 @@ def started(name, **changes):
     """Begin a run, and draw a batch for it from smooth waves instead of noise."""
     training = TrainingState("tiny", replace(CONFIG, objective=name, **changes), CPU, start=needed(name))
     data, time = source(), torch.arange(28.0)[:, None, None]
-    wave = torch.sin(2 * torch.pi * (torch.arange(64) / 32 - time / 10)).expand(-1, 64, -1)
+    wave = torch.sin(2 * torch.pi * (torch.arange(TINY.grid) / 16 - time / 10)).expand(-1, TINY.grid, -1)
     data.frames.table[:] = torch.stack([wave, wave.transpose(1, 2)], 1)
     return training, data.batch(1, 0, 2, 8, training.objective)
 
@@ -178,7 +179,7 @@ def test_every_objective_sees_the_same_windows(tiny):
 
 
 def test_forecast_of_fields_is_compared_with_the_frames_at_its_leads(tiny):
-    frames = np.broadcast_to(np.arange(28.0, dtype=np.float32)[:, None, None, None], (28, 2, 64, 64))
+    frames = np.broadcast_to(np.arange(28.0, dtype=np.float32)[:, None, None, None], (28, 2, TINY.grid, TINY.grid))
     data = source()
     data.frames.table[:] = torch.from_numpy(frames.copy())
     options = ForecastOptions(leads=3)
@@ -278,7 +279,7 @@ def test_hidden_patches_are_hidden_in_all_frames_and_the_encoder_cannot_see_them
     assert batch.patches.shape == (2, round(0.6 * 64)) and len(batch.futures) == 0
     assert torch.equal(batch.mask.sum(-1), torch.full((2, 4), round(0.6 * 64)))
     assert all(batch.mask[i][:, batch.patches[i]].all() for i in range(2))
-    blind = batch.mask.reshape(2, 4, 1, 8, 8).repeat_interleave(8, 3).repeat_interleave(8, 4)
+    blind = batch.mask.reshape(2, 4, 1, 8, 8).repeat_interleave(4, 3).repeat_interleave(4, 4)
     other = replace(batch, context=torch.where(blind, 7.0, batch.context))
     assert torch.equal(training.objective(batch).latent, training.objective(other).latent)
     for share, count in ((0.0, 1), (0.999, 63)):

@@ -22,13 +22,12 @@ SCRIPT = """
 import sys; sys.path[:0] = sys.argv[1].split(':')
 from pathlib import Path
 import torch
-from dataclasses import replace
 from noise import CONFIG, source
 from tiny import TINY
 from rdjepa.models.rdjepa import PRESETS
 from rdjepa.pretraining.processes import joined
 from rdjepa.pretraining.loop import pretrain
-PRESETS['tiny'] = replace(TINY, patch=8)
+PRESETS["tiny"] = TINY
 with joined(torch.device('cpu')) as ranks:
     data = source()
     if len(sys.argv) > 4 and ranks.rank == 1:

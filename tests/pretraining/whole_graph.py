@@ -36,7 +36,7 @@ def main() -> None:
         start.pretrained, start.fingerprint = ("encoder", "predictor"), "fresh"
     for engine in (Engine(), Engine("yes")):
         training = TrainingState("tiny", config, torch.device("cpu"), engine, start=start)
-        batch = source().batch(0, 0, 2, 16, training.objective)
+        batch = source().batch(0, 0, 2, training.side, training.objective)
         found.append(training.update([batch]) | {"tensors": sorted(training.tensors())})
     print(json.dumps(found))
 

@@ -36,15 +36,19 @@ def refuse_overwriting(
             where = f"in the directory {given}, which is read here" if inside else "which is read here"
             raise OutputError(f"expected an output that is not an input, got {out}, {where}; choose another --out")
     refuse_replacing(out, kind=kind, same_kind=same_kind, force=force)
-    _require_writable(out)
+    require_writable(out)
 
 
 class _EnoughError(Exception):
     """Ends the writing of a file before it replaces another."""
 
 
-def _require_writable(out: Path) -> None:
-    """Begin to write an output, and remove what was made for it, so that it fails before the work and not after."""
+def require_writable(out: Path) -> None:
+    """Begin to write an output, and remove what was made for it, so that it fails before the work and not after.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
     made = [folder for folder in out.parents if not folder.exists()]
     try:
         with suppress(_EnoughError), replacing(out) as temporary:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from rdjepa.cli.console import console, progress
 from rdjepa.cli.options import PHASES, PROFILES, STUDIES, Device, Scheduler
+from rdjepa.cli.outputs import require_writable
 from rdjepa.errors import ArgumentError, Note, StudyError, warn
 
 app = typer.Typer(no_args_is_help=True, help="Run the paper's studies cell by cell, and set them beside the paper.")
@@ -209,7 +210,7 @@ def tables(name: Name, profile_name: ProfileName = None, roots: Roots = None, ou
     from rdjepa.study import collect, registry
     from rdjepa.study.report import learning, write
 
-    with _results(name, profile_name, roots) as (root, rows, records, spectra):
+    with _results(name, profile_name, roots, out / "tables.md") as (root, rows, records, spectra):
         write.write_tables(rows, records, spectra, out, name)
         learning.write_curve(collect.curve(root, name, rows["profile"].iloc[0]), out, registry.get(name).title)
     console.print(f"tables in {out}")
@@ -222,7 +223,7 @@ def figures(name: Name, profile_name: ProfileName = None, roots: Roots = None, o
     from rdjepa.study import collect
     from rdjepa.study.report import write
 
-    with _results(name, profile_name, roots) as (root, rows, records, spectra):
+    with _results(name, profile_name, roots, out / "figure.pdf") as (root, rows, records, spectra):
         write.write_figures(rows, records, spectra, collect.examples(root), out, name)
     console.print(f"figures in {out}")
 
@@ -234,7 +235,7 @@ def report(name: Name, profile_name: ProfileName = None, roots: Roots = None, ou
     from rdjepa.study import collect
     from rdjepa.study.report import write
 
-    with _results(name, profile_name, roots) as (root, rows, records, spectra):
+    with _results(name, profile_name, roots, out / f"{name}.html") as (root, rows, records, spectra):
         write.write_report(rows, records, spectra, collect.examples(root), out, name)
     console.print(f"report in {out}")
 
@@ -264,15 +265,19 @@ def _print_failures(failed: Mapping[Any, str], stopped: Mapping[Any, Sequence[An
 
 
 @contextmanager
-def _results(name: str, profile_name: str | None, roots: Sequence[Path] | None) -> Iterator[tuple[Path, Any, Any, Any]]:
+def _results(
+    name: str, profile_name: str | None, roots: Sequence[Path] | None, out: Path
+) -> Iterator[tuple[Path, Any, Any, Any]]:
     """Yield a study directory or export, of several one that joins them, for the time of a block.
 
-    With it rows, records and spectra of one study at one profile, as pandas tables.
+    With it rows, records and spectra of one study at one profile, as pandas tables. Nothing is read where the file
+    `out` cannot be written.
     """
     from rdjepa.study import collect, registry
 
-    chosen = registry.get(name).profile if profile_name is None else profile_name
-    given = roots or [ROOT]
+    own = registry.get(name).profile
+    chosen, given = own if profile_name is None else profile_name, roots or [ROOT]
+    require_writable(out)
     with TemporaryDirectory() if len(given) > 1 else nullcontext() as folder:
         root = given[0] if folder is None else Path(folder)
         if folder is not None:

@@ -1,0 +1,12 @@
+from functools import cache
+
+import pytest
+import typer.main
+
+BUILT = cache(typer.main.get_command)
+
+
+@pytest.fixture(autouse=True)
+def command_line_built_once(monkeypatch):
+    """Build it once and not for every command of a test, as a process that runs one does."""
+    monkeypatch.setattr(typer.main, "get_command", BUILT)
