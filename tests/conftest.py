@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 
 # One thread, in child processes too: the tests' arrays are small, and two threads that wait for each other on a busy
@@ -22,8 +23,9 @@ from rdjepa.evaluation import metrics
 from rdjepa.forecasters import cubic, equation
 from rdjepa.forecasters import registry as forecaster_registry
 from rdjepa.forecasters.base import ForecastModel
+from rdjepa.io import checkpoint
 from rdjepa.io.sealed import SEAL
-from rdjepa.models.rdjepa import PRESETS
+from rdjepa.models.rdjepa import PRESETS, ModelConfig, build
 from rdjepa.study import changes
 from rdjepa.study import registry as study_registry
 from tiny import TINY
@@ -53,6 +55,18 @@ def tiny(monkeypatch):
     """A preset small enough to train inside a test."""
     monkeypatch.setitem(PRESETS, "tiny", TINY)
     return TINY
+
+
+@pytest.fixture(scope="session")
+def narrow(tmp_path_factory):
+    """A folder with the shipped model of few weights, for tests that do not ask what it can do."""
+    path, record = checkpoint.read_config("nano")
+    few = {"width": 32, "heads": 1, "depths": (1, 1, 1, 1, 1), "temporal_blocks": 1, "predictor_blocks": 1}
+    model = build(ModelConfig.from_dict(record.model | few | {"decoder_width": 8}))
+    model.name = "nano"
+    folder = shutil.copytree(path, tmp_path_factory.mktemp("checkpoints") / "nano")
+    checkpoint.save(model, folder, record.pretraining, "card")
+    return folder
 
 
 @pytest.fixture

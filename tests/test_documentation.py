@@ -12,7 +12,6 @@ import pytest
 import typer.main
 
 import rdjepa
-from narrow import narrow
 from rdjepa.cli.main import app
 from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Trajectory
@@ -32,16 +31,11 @@ PARTS = ("src/", "tests/", "benchmarks/", "docs/", "examples/")  # what a path i
 FIRST = "docs/tutorial/first-forecaster.md"  # runs with the shipped model itself
 
 
-@pytest.fixture(scope="module")
-def few_weights(tmp_path_factory):
-    return narrow(tmp_path_factory.mktemp("checkpoints"))
-
-
 @pytest.mark.parametrize("page", [pytest.param(page, id=NAMES[page]) for page in PAGES if PROGRAMS[page]])
-def test_blocks_of_a_page_run_one_after_the_other(page, few_weights, request, tmp_path, monkeypatch, registrations):
+def test_blocks_of_a_page_run_one_after_the_other(page, narrow, request, tmp_path, monkeypatch, registrations):
     """Run them with one update and few frames instead of those shown, beside the files that the page tells to keep."""
     if NAMES[page] != FIRST:
-        monkeypatch.setattr(checkpoint, "shipped", lambda: dict.fromkeys(("nano", checkpoint.DEFAULT), few_weights))
+        monkeypatch.setattr(checkpoint, "shipped", lambda: dict.fromkeys(("nano", checkpoint.DEFAULT), narrow))
     monkeypatch.setattr(rdjepa, "simulate", lambda *words, **named: _brief(simulate(*words, **named)))
     (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")  # pages read its results
     monkeypatch.chdir(tmp_path)

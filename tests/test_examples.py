@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from narrow import narrow
-
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.ipynb"))
 BEGIN = """
@@ -43,17 +41,12 @@ def kernel(folder):
     manager.shutdown_kernel(now=True)
 
 
-@pytest.fixture(scope="module")
-def begin(tmp_path_factory):
-    return BEGIN.format(str(narrow(tmp_path_factory.mktemp("checkpoints"))))
-
-
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in EXAMPLES])
-def test_runs_and_shows_every_figure(path, kernel, begin, folder):
+def test_runs_and_shows_every_figure(path, kernel, narrow, folder):
     """One update and rough fits run every line; a figure that is not shown means that the backend was switched."""
     client = pytest.importorskip("nbclient", reason="the extra `examples` is not installed")
     notebook = nbformat.read(path, as_version=4)
-    notebook.cells.insert(0, nbformat.v4.new_code_cell(begin))
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(BEGIN.format(str(narrow))))
     client.NotebookClient(notebook, km=kernel, timeout=120).execute()
     for cell in notebook.cells:
         if cell.cell_type == "code" and "plt.show()" in cell.source:

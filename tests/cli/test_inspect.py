@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import rdjepa
-from narrow import narrow
 from rdjepa.cli import main as cli
 from rdjepa.errors import Note
 from rdjepa.forecasters import build
@@ -79,9 +78,8 @@ def test_a_forecaster_is_read_to_the_device_that_is_named(here, capsys, verb):
     assert status == 2 and "device auto, cpu or a GPU of this machine, got 'abacus'" in error
 
 
-def test_options_of_reading_are_the_same_everywhere(here, capsys, monkeypatch, tmp_path_factory):
-    few = narrow(tmp_path_factory.mktemp("checkpoints"))
-    monkeypatch.setattr(checkpoint, "shipped", lambda: {checkpoint.DEFAULT: few})
+def test_options_of_reading_are_the_same_everywhere(here, capsys, monkeypatch, narrow):
+    monkeypatch.setattr(checkpoint, "shipped", lambda: {checkpoint.DEFAULT: narrow})
     said = ("--axes", "y x c t", "--components", "0,1", "--interval", "0.5", "--length", "3")
     assert run(capsys, "inspect", "b.npy", "--axes", "y x c t")[0] == 0
     status, text, _ = run(capsys, "inspect", "b.npy", *said)

@@ -161,7 +161,7 @@ def test_adaptation_says_what_it_was_calibrated_on(capsys, adapted, tiny):
     from rdjepa.models.rdjepa import build
 
     checkpoint.save(build("tiny", seed=0), Path("model"), {}, "card")
-    fields = np.random.default_rng(1).standard_normal((20, 64, 64, 2)).astype(np.float32)
+    fields = np.random.default_rng(1).standard_normal((20, tiny.grid, tiny.grid, 2)).astype(np.float32)
     np.save("large.npy", fields)
     command = ("adapt", "large.npy", "--model", "model", "--steps", 1, "--out", "f")
     assert not run(*command, "--hold-out", 0.45)
@@ -229,7 +229,7 @@ def test_adapt_evaluate_and_forecast_from_an_npz_file(monkeypatch, capsys, tmp_p
 
     checkpoint.save(build("tiny", seed=0), tmp_path / "model", {}, "card")
     data = tmp_path / "mine.npz"
-    np.savez(data, np.random.default_rng(0).standard_normal((12, 64, 64, 2)).astype(np.float32))
+    np.savez(data, np.random.default_rng(0).standard_normal((12, tiny.grid, tiny.grid, 2)).astype(np.float32))
     out = tmp_path / "f.safetensors"
     worked_once(monkeypatch, "adapt")
     for verb in ("saved", "replaced"):
@@ -244,7 +244,7 @@ def test_adapt_evaluate_and_forecast_from_an_npz_file(monkeypatch, capsys, tmp_p
     assert shown.err.count("\n") == 1
     assert not run("forecast", out, data, "--out", tmp_path / "future.npz")
     with np.load(tmp_path / "future.npz") as stored:
-        assert stored["forecast"].shape == (5, 64, 64, 2)
+        assert stored["forecast"].shape == (5, tiny.grid, tiny.grid, 2)
 
 
 def test_an_interrupt_says_that_the_work_is_kept(monkeypatch, capsys, tmp_path):
@@ -323,7 +323,7 @@ def test_a_learning_curve_prints_a_table_and_advice_and_goes_on(monkeypatch, cap
 
     monkeypatch.chdir(tmp_path)
     checkpoint.save(build("tiny", seed=0), tmp_path / "model", {}, "card")
-    np.save("mine.npy", np.random.default_rng(0).standard_normal((2, 9, 64, 64, 2)).astype(np.float32))
+    np.save("mine.npy", np.random.default_rng(0).standard_normal((2, 9, tiny.grid, tiny.grid, 2)).astype(np.float32))
     command = ("learning-curve", "mine.npy", "--model", "model", "--steps", 1, "--draws", 1)
     for _ in range(2):
         assert not run(*command)
@@ -347,7 +347,7 @@ def test_a_first_look_goes_from_a_file_to_forecaster_forecast_and_figure(monkeyp
 
     monkeypatch.chdir(tmp_path)
     checkpoint.save(build("tiny", seed=0), tmp_path / "model", {}, "card")
-    np.save("mine.npy", np.random.default_rng(0).standard_normal((24, 48, 48, 2)).astype(np.float32))
+    np.save("mine.npy", np.random.default_rng(0).standard_normal((24, 24, 24, 2)).astype(np.float32))
     command = ("first-look", "mine.npy", "--model", "model", "--steps", 1, "--level", 0.875)
     worked_once(monkeypatch, "first_look")
     assert not run(*command)
@@ -363,7 +363,7 @@ def test_a_first_look_goes_from_a_file_to_forecaster_forecast_and_figure(monkeyp
     assert printed.err.count("refined by Fourier series") == 1
     assert not run(*command)  # its own files are made again
     with np.load("first-look/forecast.npz") as stored:
-        assert stored["forecast"].shape == stored["lower"].shape == (5, 64, 64, 2)
+        assert stored["forecast"].shape == stored["lower"].shape == (5, tiny.grid, tiny.grid, 2)
         assert stored["times"].tolist() == [24, 25, 26, 27, 28] and float(stored["level"]) == 0.875
     assert load_forecaster("first-look/forecaster.safetensors").calibration
     assert Path("first-look/forecast.png").read_bytes().startswith(b"\x89PNG")

@@ -139,5 +139,5 @@ def test_decoder_equals_convolutions_over_concatenated_channels(patch):
 def test_targets_are_single_frames_at_index_zero(tiny):
     model = build("tiny")
     jepa = JEPA(model.encoder, model.predictor)
-    frames = torch.randn(3, 2, 64, 64)
+    frames = torch.randn(3, 2, tiny.grid, tiny.grid)
     assert torch.equal(jepa.targets(frames), jepa.target_encoder(frames[:, None]))
