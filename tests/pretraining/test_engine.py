@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -56,7 +57,9 @@ def test_replayed_passes_train_as_plain_ones(tiny):
 def test_networks_are_one_graph_each_and_train_as_the_plain_ones(name):
     # A process of its own, since the checks of shapes that tests/conftest.py adds to every function cannot be compiled.
     folder = Path(__file__).parent
-    done = subprocess.run([sys.executable, folder / "whole_graph.py", name], capture_output=True, text=True)
+    path = os.pathsep.join([str(folder.parent), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, folder / "whole_graph.py", name]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
     assert done.returncode == 0, done.stderr[-2000:]
     plain, compiled = json.loads(done.stdout)
     assert plain["loss"] == pytest.approx(compiled["loss"], rel=1e-4)

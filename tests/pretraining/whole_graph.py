@@ -4,7 +4,6 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import torch
 from noise import CONFIG, source
@@ -14,8 +13,6 @@ from rdjepa.models.rdjepa import PRESETS, build
 from rdjepa.pretraining import objectives
 from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.state import TrainingState
-
-sys.path.append(str(Path(__file__).parent.parent))
 from tiny import TINY
 
 PRESETS["tiny"] = TINY
