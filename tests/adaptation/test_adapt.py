@@ -94,6 +94,22 @@ def test_half_of_every_batch_is_rehearsed_and_the_other_half_is_of_the_support(t
         train(model, data, AdaptConfig(steps=1, batch=1))
 
 
+@pytest.mark.parametrize("encoder", [0.0, 1e-3])
+def test_one_window_is_learnt(tiny, encoder):
+    model = forecaster(encoder, rate=3e-3)
+    y, x = np.mgrid[0 : tiny.grid, 0 : tiny.grid] * 2 * np.pi / tiny.grid
+    wave = np.stack([np.stack([np.sin(x - 0.3 * t), np.cos(y + 0.2 * t)], -1) for t in range(9)]).astype(np.float32)
+    losses = train(model, windows(model, tensors([wave])), AdaptConfig(steps=40, batch=1))
+    assert losses[-1] < 0.35 * losses[0]
+
+
+def test_batch_entries_do_not_influence_each_other(tiny):
+    model = forecaster().eval()
+    a, b = torch.randn(2, 1, 4, 2, tiny.grid, tiny.grid)
+    with torch.no_grad():
+        assert torch.allclose(model(torch.cat([a, b]))[:1], model(a), atol=1e-5)
+
+
 def test_averaged_weights_are_kept_and_both_are_observed_without_a_change_of_the_training(tiny):
     data = windows(forecaster(), tensors([fields(12)]))
     plain = forecaster()

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import rdjepa
-from rdjepa.api import latent_error
+from rdjepa.api import latent_error, pretraining
 from rdjepa.api.adapting import forecaster_of
 from rdjepa.data import acquire, manifest
 from rdjepa.data.build import build
@@ -270,6 +270,18 @@ def test_the_recorded_check_is_of_trained_systems(tiny):
         assert np.isfinite(latent_error(model, dict.fromkeys(trained, unit), held_out))
         assert seen == [f"{name}/validation/id/00000" for name in checked]
         seen.clear()
+
+
+def test_what_is_held_out_is_read_where_it_was_checked_and_simulated_by_the_users_file_elsewhere(
+    data, tmp_path, monkeypatch
+):
+    asked = []
+    monkeypatch.setattr(acquire, "simulate", lambda source, **key: asked.append((source, key["split"])))
+    held_out = pretraining._held_out(tmp_path, data, {"schnakenberg": "schnakenberg", "mine": "mine.py"})
+    assert held_out(Key("schnakenberg", "validation")).key == Key("schnakenberg", "validation") and not asked
+    for name in ("mine", "brusselator"):  # the latter lies there, but is of no system of the run
+        held_out(Key(name, "validation"))
+    assert asked == [("mine.py", "validation"), ("brusselator", "validation")] and not list(tmp_path.iterdir())
 
 
 def test_blocks_of_torch_around_a_pretraining_change_nothing_or_are_refused(tiny, data, tmp_path):

@@ -1,6 +1,5 @@
 """From a file that this package did not write to what is said of it, and to a forecast on its own grid."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -39,13 +38,6 @@ def made(tmp_path_factory):
     with pytest.warns(Note, match="averaged by Fourier series, continued periodically, 24 x 24 to 16 x 16 points"):
         rdjepa.adapt(model, folder / "a.nc", steps=1, resample=True).save(folder / "mine.safetensors")
     return folder
-
-
-@pytest.fixture
-def here(made, tmp_path, monkeypatch):
-    """A copy of it."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
 
 
 def test_inspect_says_what_a_file_holds_and_writes_nothing(here, capsys):

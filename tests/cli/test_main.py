@@ -1,6 +1,5 @@
 import contextlib
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -90,10 +89,8 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture
-def adapted(made, tmp_path, monkeypatch):
-    """The nine frames, beside a copy of that folder."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
+def adapted(here):
+    """The nine frames, beside the rest of that folder."""
     return np.load("nine.npy")
 
 

@@ -2,7 +2,6 @@
 
 import errno
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -27,14 +26,6 @@ def made(tmp_path_factory):
     model = build("fno", Config(width=4, layers=1, modes=4, readout=4, grid=16))
     rdjepa.adapt(model, fields, steps=1).save(folder / "mine.safetensors")
     return folder
-
-
-@pytest.fixture
-def here(made, tmp_path, monkeypatch):
-    """A copy of it."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def run(*arguments):

@@ -45,10 +45,7 @@ def test_steps_are_of_second_order_and_exact_without_diffusion_up_to_the_fourth(
         ends = []
         for steps in (2, 4, 8):
             monkeypatch.setattr("rdjepa.forecasters.cubic.STEPS", steps)
-            advance, end = Advance(coefficients(size=0.3, diffusion=diffusion), BOUNDS, (8, 8), PLAIN), state
-            for _ in range(steps):
-                end = advance(end)
-            ends.append(end)
+            ends.append(Advance(coefficients(size=0.3, diffusion=diffusion), BOUNDS, (8, 8), PLAIN).interval(state))
         ratio = (ends[0] - ends[1]).norm() / (ends[1] - ends[2]).norm()
         assert 0.7 * 2**order < ratio < 1.5 * 2**order
 

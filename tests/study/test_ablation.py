@@ -16,7 +16,7 @@ import torch
 from rdjepa.data import acquire, manifest
 from rdjepa.errors import DataError, StudyError
 from rdjepa.io import checkpoint
-from rdjepa.models.rdjepa import PRESETS, build
+from rdjepa.models.rdjepa import build
 from rdjepa.pretraining import config as configs
 from rdjepa.pretraining import loop
 from rdjepa.pretraining.state import TrainingState
@@ -47,7 +47,6 @@ def brief(tiny, monkeypatch, registrations, simulate_once):
         return replace(made, fields=made.fields[:14], times=made.times[:14])
 
     monkeypatch.setattr(acquire, "simulate", short)
-    monkeypatch.setitem(PRESETS, "tiny", replace(tiny, grid=32))
     monkeypatch.setitem(configs.PROFILES, "tiny", replace(configs.PROFILES["nano"], steps=4, batch=2, save_every=1))
     monkeypatch.setattr(loop, "VALIDATION_BATCHES", 1)
     monkeypatch.setattr(loop, "VALIDATION_BATCH", 2)

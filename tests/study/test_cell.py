@@ -23,7 +23,7 @@ from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.io.provenance import fingerprint
-from rdjepa.models.rdjepa import PRESETS, build, with_fresh_decoder
+from rdjepa.models.rdjepa import build, with_fresh_decoder
 from rdjepa.study import cell as cells
 from rdjepa.study import collect
 from rdjepa.study.cell import Cell, identifier, identity
@@ -52,9 +52,8 @@ def record(cell, profile):
 
 
 @pytest.fixture
-def slim(tiny, brief, tmp_path, monkeypatch):
-    """A profile whose pretrained model has few weights and a grid of 32 x 32 points."""
-    monkeypatch.setitem(PRESETS, "tiny", replace(tiny, grid=32))
+def slim(tiny, brief, tmp_path):
+    """A profile whose pretrained model has few weights."""
     model = build("tiny", seed=0)
     model.name = "tiny"
     checkpoint.save(model, tmp_path / "tiny", {"pretrained": ["encoder", "predictor", "decoder"]}, "card")

@@ -302,18 +302,21 @@ def _finish(
         for name, content in start.curves.items():
             write_bytes(folder / name, content)
     record["data"] = fingerprint(sources.trajectories)
-
-    def held_out(key: Key) -> Trajectory:
-        known = data if key.system in files else None  # nobody has checked what else is there
-        return Acquirer(run, known, sources=files).get(key, keep=False)
-
     # the latent loss of the written weights, to be compared after loading
     normalizers = {name: Normalizer.from_dict(each) for name, each in sources.normalizers.items()}
-    record["check"] = latent_error(model, normalizers, held_out)
+    record["check"] = latent_error(model, normalizers, _held_out(run, data, files))
     sealed.write(folder / checkpoint.DATA, dataclasses.asdict(sources))
     write_bytes(folder / METRICS, (run / METRICS).read_bytes())
     figures.curves(metrics, folder / CURVES)
     checkpoint.save(model, folder, record, cards.model_card(preset, record))
+
+
+def _held_out(run: Path, data: Path, files: Mapping[str, str]) -> Callable[[Key], Trajectory]:
+    """Return what reads a trajectory of the systems that a run read, and simulates any other one."""
+    read, others = (
+        Acquirer(run, known, sources=files) for known in (data, None)
+    )  # nobody has checked what else is there
+    return lambda key: (read if key.system in files else others).get(key, keep=False)
 
 
 def latent_error(

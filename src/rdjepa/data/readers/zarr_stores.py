@@ -46,15 +46,9 @@ def read(path: Path, reading: Reading) -> Iterator[Recording]:
         named = {name: _dimensions(array) for name, array in found.items()}
         fields = [name for name, array in found.items() if array.ndim >= 3]
         dimensions = named if fields and all(named[name] for name in fields) else None
-        yield catalog.recording(
-            "Zarr store",
-            str(path),
-            found,
-            reading,
-            dimensions,
-            partial(_accepted, path),
-            lambda name: found[name].attrs,
-        )
+        accept, place = partial(_accepted, path), str(path)
+        said = {name: array.attrs for name, array in found.items()}
+        yield catalog.recording("Zarr store", place, found, reading, dimensions, accept, said.__getitem__)
 
 
 def _arrays(group: Any, kind: type, above: str = "") -> dict[str, Any]:
