@@ -15,11 +15,9 @@ from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.models.device import autocast
-from rdjepa.models.rdjepa import PRESETS, ModelConfig
+from rdjepa.models.rdjepa import PRESETS
+from tiny import TINY
 
-TINY = ModelConfig(
-    32, 1, (1, 1, 1, 1, 1), modes=4, temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=32, patch=4
-)
 SMALL = {
     "rd-jepa": TINY,
     "rd-jepa-decoder": TINY,
