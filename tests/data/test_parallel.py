@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,47 @@ def test_on_a_cluster_an_error_stands_in_place_of_its_result():
         assert (found[0], found[2]) == (4, 9) and isinstance(found[1], ArithmeticError)
         with completed(square, [], "", scheduler=cluster.scheduler_address) as results:
             assert list(results) == []
+
+
+def until(mark: str, awaited: str) -> str:
+    """Write a file once another one is there."""
+    deadline = time.monotonic() + 60
+    while not Path(awaited).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    Path(mark).write_text("")
+    return mark
+
+
+def test_a_job_waits_for_an_earlier_one_and_not_for_others(tmp_path):
+    """The first job ends only after the fourth, which therefore has to pass by the second and the third."""
+    from distributed import LocalCluster
+
+    first, second, third, fourth, there = (str(tmp_path / name) for name in ("a", "b", "c", "d", "there"))
+    Path(there).write_text("")
+    jobs = [(first, fourth), (second, first), (third, second), (fourth, there)]
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        completed(until, jobs, "abcd", after={1: 0, 2: 1}, scheduler=cluster.scheduler_address) as results,
+    ):
+        assert list(results) == [(3, fourth), (0, first), (1, second), (2, third)]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_job_that_is_not_to_begin_takes_with_it_those_that_wait_for_it(workers):
+    asked: list[tuple[int, float]] = []
+    found: dict[int, float] = {}
+
+    def begins(position):
+        asked.append((position, found[position - 1]))
+        return position != 1
+
+    with completed(
+        square, [(2,), (3,), (4,), (5,)], "abcd", after={1: 0, 2: 1}, begins=begins, workers=workers
+    ) as ends:
+        for position, result in ends:
+            found[position] = result
+    assert found == {0: 4, 3: 25} and asked == [(1, 4)]
 
 
 def test_runs_beside_each_other_on_a_cluster_get_their_own_results():

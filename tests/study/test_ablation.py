@@ -22,6 +22,7 @@ from rdjepa.pretraining import loop
 from rdjepa.pretraining.state import TrainingState
 from rdjepa.study import changes, collect, contenders, cost, pretrainings
 from rdjepa.study import runner as study
+from rdjepa.study.attempts import DONE
 from rdjepa.study.changes import Change
 from rdjepa.study.directory import Directory
 from rdjepa.study.pretrainings import Pretraining
@@ -184,6 +185,29 @@ def test_what_a_pretraining_goes_on_from_is_made_first_and_once(root, brief, mon
     shutil.rmtree(folders[0].parent)  # no longer needed
     assert study.status(root, [plan[-1]], brief).unpretrained == ()
     assert study.run(root, cells("decoder-one")[-1:], brief).pretrained == ()
+
+
+def meet(supply, job, profile, device):
+    """Stand in for an attempt: each of two pretrainings ends when both have begun."""
+    if isinstance(job, Pretraining):
+        (supply.root / f"{job.name}.begun").touch()
+        deadline = time.monotonic() + 60
+        while len(list(supply.root.glob("*.begun"))) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    return DONE
+
+
+def test_workers_pretrain_for_two_groups_at_once(root, brief, monkeypatch):
+    from distributed import LocalCluster
+
+    plan = cells("random-one")
+    starts = study.missing_pretrainings(root, plan, brief)
+    assert [cell.group for cell in plan] == ["unchanged", "objectives", "equations"] and len(starts) == 2
+    monkeypatch.setattr(study, "attempt", meet)
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+        ran = study.run(root, plan, brief, scheduler=cluster.scheduler_address)
+    assert (set(ran.done), set(ran.pretrained), ran.failed) == (set(plan), set(starts), {})
 
 
 def test_a_pretraining_that_another_process_computes_is_left_to_it(root, brief):

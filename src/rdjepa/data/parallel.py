@@ -1,4 +1,4 @@
-"""Many independent jobs: in this process, in local worker processes, or on a running Dask cluster."""
+"""Many jobs, some after others: in this process, in local worker processes, or on a running Dask cluster."""
 
 import contextlib
 import logging
@@ -7,7 +7,8 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing import resource_tracker
 from typing import Any
 
@@ -79,19 +80,26 @@ def completed(
     jobs: Sequence[tuple],
     names: Sequence[str],
     *,
+    after: Mapping[int, int] | None = None,
+    begins: Callable[[int], bool] = lambda _: True,
     workers: int = 1,
     scheduler: str | None = None,
     retries: int = 0,
 ) -> Iterator[Iterator[tuple[int, Any]]]:
     """Call a function on every job; yield (position of the job, result) in the order in which the jobs finish.
 
-    Jobs begin in the order given. On workers the error that ended a job is returned as its result, so that one job
-    does not stop the others; in this process it is raised. When a worker is killed, its job starts again on another.
+    Jobs begin in the order given, as far as they need not wait for others. On workers the error that ended a job is
+    returned as its result, so that one job does not stop the others; in this process it is raised. When a worker is
+    killed, its job starts again on another.
 
     Args:
         function: importable on the workers.
         jobs: arguments of each call.
         names: of the jobs, all different; a cluster takes an equal call of the same name for the same job.
+        after: position of a job that has to wait -> that of an earlier one, whose result has been yielded before it
+            begins.
+        begins: asked, once its wait is over, whether the job of a position is done at all; if not, neither are those
+            that wait for it, and none of them is yielded.
         workers: local processes, each with one thread; 1 computes in this process.
         scheduler: address of a running Dask scheduler, used instead of local processes.
         retries: further tries of a job that raised.
@@ -100,8 +108,11 @@ def completed(
         ArgumentError: fewer than one worker, a scheduler that does not answer, or no package for either.
     """
     check_workers(workers, scheduler)
+    waiting: dict[int | None, list[int]] = defaultdict(list)  # None: of those that wait for nothing
+    for position in range(len(jobs)):
+        waiting[(after or {}).get(position)].append(position)
     if scheduler is None and (workers == 1 or len(jobs) < 2):
-        yield ((position, function(*job)) for position, job in enumerate(jobs))
+        yield _in_turn(function, jobs, waiting, begins)
         return
     distributed = _distributed()
     with contextlib.ExitStack() as stack:
@@ -120,19 +131,33 @@ def completed(
         client = stack.enter_context(_client(address))
         if extensions.loaded():
             client.register_plugin(_loading(distributed.WorkerPlugin), name=_loading.__name__)
-        futures = [  # submitted one by one: client.map has one priority and does not keep the order of the jobs
-            client.submit(function, *job, key=_key(name, function, job), retries=retries, priority=-position)
-            for position, (job, name) in enumerate(zip(jobs, names, strict=True))
-        ]
-        positions = {future.key: position for position, future in enumerate(futures)}
+
+        def submitted(position: int) -> Any:  # one by one: client.map has one priority for all
+            key = _key(names[position], function, jobs[position])
+            positions[key] = position
+            return client.submit(function, *jobs[position], key=key, retries=retries, priority=-position)
 
         def finished() -> Iterator[tuple[int, Any]]:
-            for future in distributed.as_completed(futures):
-                error = future.exception()
-                yield positions[future.key], error if error else future.result()
+            running = distributed.as_completed([submitted(each) for each in waiting[None]])
+            for future in running:
+                position, error = positions[future.key], future.exception()
+                yield position, error if error else future.result()
                 future.release()  # else the cluster keeps every result until the end
+                running.update([submitted(each) for each in waiting[position] if begins(each)])
 
+        positions: dict[str, int] = {}
         yield finished()
+
+
+def _in_turn(
+    function: Callable[..., Any], jobs: Sequence[tuple], waiting: Mapping[int | None, list[int]], begins: Callable
+) -> Iterator[tuple[int, Any]]:
+    """Call a function on one job after the other, in their order."""
+    ready = set(waiting[None])
+    for position, job in enumerate(jobs):
+        if position in ready:
+            yield position, function(*job)
+            ready.update(filter(begins, waiting[position]))
 
 
 def _key(name: str, function: Callable[..., Any], job: tuple) -> str:

@@ -18,8 +18,21 @@ from rdjepa.study.supply import Supply
 DONE, KEPT, BUSY = "done", "kept", "busy"
 
 
-def pretrain(supply: Supply, start: Pretraining, profile: Profile, device: str) -> str:
-    """Finish one pretraining, from its newest state if there is one; the rest is as for `compute_cell`."""
+def attempt(supply: Supply, job: Cell | Pretraining, profile: Profile, device: str) -> str:
+    """Compute and store one cell, or finish one pretraining, unless it is finished or another process computes it.
+
+    Returns:
+        "done", "kept", "busy", or the last line of the traceback that was written.
+
+    Raises:
+        OutputError: the study directory cannot be written.
+    """
+    if isinstance(job, Pretraining):
+        return _pretrain(supply, job, device)
+    return _compute(supply, job, profile, device)
+
+
+def _pretrain(supply: Supply, start: Pretraining, device: str) -> str:
     directory, name = Directory(supply.root), start.name
     with directory.lock(name) as locked:
         if not locked:
@@ -36,15 +49,7 @@ def pretrain(supply: Supply, start: Pretraining, profile: Profile, device: str) 
         return DONE
 
 
-def compute_cell(supply: Supply, cell: Cell, profile: Profile, device: str) -> str:
-    """Compute and store one cell, unless it is finished or another process computes it.
-
-    Returns:
-        "done", "kept", "busy", or the last line of the traceback that was written.
-
-    Raises:
-        OutputError: the study directory cannot be written.
-    """
+def _compute(supply: Supply, cell: Cell, profile: Profile, device: str) -> str:
     directory, name = Directory(supply.root), identifier(identity(cell, profile))
     with directory.lock(name) as locked:
         if not locked:

@@ -1,6 +1,6 @@
 """Compute the missing cells of a study and the pretrainings that they start from, and report the progress (S3.1)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -14,7 +14,7 @@ from rdjepa.io.checkpoint import read_sources, shipped
 from rdjepa.models.device import device_named
 from rdjepa.progress import Progress
 from rdjepa.study import changes
-from rdjepa.study.attempts import BUSY, DONE, KEPT, compute_cell, pretrain
+from rdjepa.study.attempts import BUSY, DONE, KEPT, attempt
 from rdjepa.study.cell import Cell, Record, identity
 from rdjepa.study.collect import read_records
 from rdjepa.study.directory import Directory
@@ -101,8 +101,9 @@ def run(
 ) -> RunReport:
     """Compute the cells that are not finished, in the order of the plan, and first what they start from.
 
-    Of every group of changes the pretrainings come before the cells. A pretraining that was stopped goes on from its
-    newest state, and one that failed stops only the cells that start from it.
+    Of every group of changes the pretrainings come before the cells, and a worker that finds nothing to do there goes
+    on with the next group. A pretraining that was stopped goes on from its newest state, and one that failed stops only
+    the cells that start from it.
 
     Args:
         root: study directory; on a cluster a path that all workers share, like `data`.
@@ -142,19 +143,80 @@ def run(
     supply.prepare(missing, profile, workers=number, scheduler=scheduler, progress=preparing)
     starts = missing_pretrainings(root, missing, profile)
     supply.prepare_pretrainings(starts, workers=number, scheduler=scheduler, progress=preparing)
-    kept, total = len(plan) - len(missing), len(plan) + len(starts)
+    jobs, kept = _jobs(missing, starts, profile), len(plan) - len(missing)
+    outcomes: dict[Cell | Pretraining, str] = {}
 
-    def report(count: int, what: str) -> None:
+    def report(what: str) -> None:
         if progress:
-            progress(kept + count, total, what)
+            progress(kept + len(outcomes), kept + len(jobs), what)
 
-    report(0, "cells")
-    jobs = _Jobs(supply, profile, device, number, scheduler, report)
+    report("cells")
+    every = list(jobs)
+    place = {job: position for position, job in enumerate(every)}
+    after = {place[job]: place[start] for job, start in jobs.items() if start}
+    with completed(
+        attempt,
+        [(supply, job, profile, device) for job in every],
+        [_name(job, profile) for job in every],
+        after=after,
+        begins=lambda position: outcomes[every[after[position]]] in (DONE, KEPT),
+        workers=number,
+        scheduler=scheduler,
+    ) as results:
+        for position, result in results:
+            job = every[position]
+            if isinstance(result, StudyError | OutputError):
+                raise result
+            if isinstance(result, Exception):  # the worker was killed again and again
+                last = f"{type(result).__name__}: {result}"
+                directory.fail(_name(job, profile), f"{last}\n")
+                result = last
+            outcomes[job] = result
+            report(str(job))
+    return _reported(jobs, outcomes, kept)
+
+
+def _jobs(
+    missing: Sequence[Cell], starts: Sequence[Pretraining], profile: Profile
+) -> dict[Cell | Pretraining, Pretraining | None]:
+    """Return the jobs of a run, of each group the pretrainings before the cells -> the one that each waits for."""
+    found: dict[Cell | Pretraining, Pretraining | None] = {}
     for _, members in groupby(missing, key=lambda cell: cell.group):
-        wave = list(members)
-        jobs.pretrain([each for each in starts_of(wave, profile) if each in starts])
-        jobs.compute(wave)
-    return jobs.result(kept)
+        group = list(members)
+        found |= {each: each.start for each in starts_of(group, profile) if each in starts}
+        found |= {cell: cell.pretraining(profile) for cell in group}
+    return {job: start if start in found else None for job, start in found.items()}
+
+
+def _name(job: Cell | Pretraining, profile: Profile) -> str:
+    """Return the name of the folder of a job."""
+    return job.name if isinstance(job, Pretraining) else identifier(identity(job, profile))
+
+
+def _reported(
+    jobs: Mapping[Cell | Pretraining, Pretraining | None], outcomes: Mapping[Cell | Pretraining, str], kept: int
+) -> RunReport:
+    """Return what became of all jobs; those without an outcome were not begun, `kept` cells were there before."""
+    found = dict(outcomes)
+    stopped: dict[Pretraining, tuple[Cell, ...]] = {}
+    for job, start in jobs.items():
+        if job in found or start is None:
+            continue
+        if isinstance(job, Cell) and found[start] != BUSY:
+            stopped[start] = (*stopped.get(start, ()), job)
+        else:
+            found[job] = found[start]
+    done, also_kept, busy = (
+        tuple(job for job in jobs if isinstance(job, Cell) and found.get(job) == kind) for kind in (DONE, KEPT, BUSY)
+    )
+    return RunReport(
+        done,
+        kept + len(also_kept),
+        busy,
+        {job: outcome for job, outcome in found.items() if outcome not in (DONE, KEPT, BUSY)},
+        stopped,
+        tuple(job for job, outcome in found.items() if isinstance(job, Pretraining) and outcome == DONE),
+    )
 
 
 def _refuse_untrained(plan: Sequence[Cell]) -> None:
@@ -175,98 +237,3 @@ def _claimed(directory: Directory, plan: Sequence[Cell], profile: Profile) -> Pr
         # a worker on a cluster may run in another working directory; what is not there is an id of the hub
         return replace(profile, checkpoint=str(Path(profile.checkpoint).resolve()))
     return profile
-
-
-class _Jobs:
-    """The pretrainings and cells of a run, and what became of each.
-
-    Args:
-        supply: of their data.
-        profile: sizes and settings.
-        device: to compute on.
-        workers: local processes.
-        scheduler: address of a running Dask scheduler, used instead of these.
-        report: called after every job, with their number and the name of this one.
-
-    Attributes:
-        outcomes: job -> "done", "kept", "busy" or the last line of its traceback.
-        stopped: pretraining that failed -> the cells that it stops.
-    """
-
-    def __init__(
-        self,
-        supply: Supply,
-        profile: Profile,
-        device: str,
-        workers: int,
-        scheduler: str | None,
-        report: Callable[[int, str], None],
-    ) -> None:
-        self.supply, self.profile, self.device = supply, profile, device
-        self.workers, self.scheduler, self.report = workers, scheduler, report
-        self.outcomes: dict[Cell | Pretraining, str] = {}
-        self.stopped: dict[Pretraining, list[Cell]] = {}
-
-    def pretrain(self, starts: Sequence[Pretraining]) -> None:
-        """Finish pretrainings, those first that others go on from."""
-        wanted = [each for each in starts if each not in self.outcomes]
-        for _, stage in groupby(sorted(wanted, key=_stage), key=_stage):
-            able: dict[Cell | Pretraining, str] = {}
-            for each in stage:
-                if self._is_there(each.start):
-                    able[each] = each.name
-                elif each.start:  # it has the outcome of what it goes on from
-                    self.outcomes[each] = self.outcomes[each.start]
-            self._do(pretrain, able)
-
-    def compute(self, cells: Sequence[Cell]) -> None:
-        """Compute the cells whose pretraining is there."""
-        ready: dict[Cell | Pretraining, str] = {}
-        for cell in cells:
-            start = cell.pretraining(self.profile)
-            if start is None or self._is_there(start):
-                ready[cell] = identifier(identity(cell, self.profile))
-            elif self.outcomes[start] == BUSY:
-                self.outcomes[cell] = BUSY
-            else:
-                self.stopped.setdefault(start, []).append(cell)
-        self._do(compute_cell, ready)
-
-    def result(self, kept: int) -> RunReport:
-        """Return what became of all; `kept` cells were there before the run."""
-        done, also_kept, busy = (
-            tuple(job for job, outcome in self.outcomes.items() if outcome == kind and isinstance(job, Cell))
-            for kind in (DONE, KEPT, BUSY)
-        )
-        return RunReport(
-            done,
-            kept + len(also_kept),
-            busy,
-            {job: outcome for job, outcome in self.outcomes.items() if outcome not in (DONE, KEPT, BUSY)},
-            {start: tuple(cells) for start, cells in self.stopped.items()},
-            tuple(job for job, outcome in self.outcomes.items() if outcome == DONE and isinstance(job, Pretraining)),
-        )
-
-    def _is_there(self, start: Pretraining | None) -> bool:
-        return start is None or self.outcomes.get(start, KEPT) in (DONE, KEPT)
-
-    def _do(self, function: Callable[..., str], jobs: Mapping[Cell | Pretraining, str]) -> None:
-        """Do jobs, by the names of their folders, on all workers."""
-        named = list(jobs.items())
-        arguments = [(self.supply, job, self.profile, self.device) for job, _ in named]
-        names = [name for _, name in named]
-        with completed(function, arguments, names, workers=self.workers, scheduler=self.scheduler) as results:
-            for position, result in results:
-                job, name = named[position]
-                if isinstance(result, StudyError | OutputError):
-                    raise result
-                if isinstance(result, Exception):  # the worker was killed again and again
-                    last = f"{type(result).__name__}: {result}"
-                    Directory(self.supply.root).fail(name, f"{last}\n")
-                    result = last
-                self.outcomes[job] = result
-                self.report(len(self.outcomes), str(job))
-
-
-def _stage(each: Pretraining) -> int:
-    return len(each.stages())
