@@ -54,6 +54,7 @@ COMMANDS = {
         Command("simulate", ("simulate", small.SYSTEM, "--count", "12", "--out", "{out}"), results="*.hdf5"),
         Command("data build", BUILD, results="*.hdf5"),
         Command("data build, two workers", (*BUILD, "--workers", "2"), results="*.hdf5", alone=True),
+        Command("data add", ("data", "add", FIRST, SECOND, "--name", "mine", "--out", "{out}"), needs=(DATA,)),
         Command("pretrain", PRETRAIN, ("--resume",), (DATA,), "state"),
         Command(
             "adapt",

@@ -29,6 +29,7 @@ SHARES = {
     "simulate": 60,
     "data build": 60,
     "data build, two workers": 12,
+    "data add": 40,
     "pretrain": 50,
     "adapt": 50,
     "study run": 50,

@@ -23,7 +23,7 @@ from campaign.trial import HALF, LEFT, LOST, STATUS, WELL, Trial
 
 PART = "resources"
 EACH = 5  # trials of each way for each command in a whole campaign
-NAMES = ("simulate", "data build", "pretrain", "adapt", "study run", "export", "forecast", "evaluate")
+NAMES = ("simulate", "data build", "data add", "pretrain", "adapt", "study run", "export", "forecast", "evaluate")
 READ_ONLY = "a read-only disk; write elsewhere"
 YEARS = 365 * 24 * 3600
 

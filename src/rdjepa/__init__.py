@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rdjepa.adaptation.saving import load_forecaster
     from rdjepa.api import adapt, compare, evaluate, first_look, inspect, learning_curve, load, pretrain, rehearsal
     from rdjepa.data.readers import Reading
+    from rdjepa.data.recorded import add_recordings
     from rdjepa.data.simulate import simulate
     from rdjepa.data.statistics import Normalizer
     from rdjepa.data.trajectory import Trajectory
@@ -34,6 +35,7 @@ __all__ = [
     "Trajectory",
     "__version__",
     "adapt",
+    "add_recordings",
     "build",
     "compare",
     "evaluate",
@@ -59,6 +61,7 @@ _LOCATIONS = {
     "Reading": "rdjepa.data.readers:Reading",
     "Trajectory": "rdjepa.data.trajectory:Trajectory",
     "adapt": "rdjepa.api:adapt",
+    "add_recordings": "rdjepa.data.recorded:add_recordings",
     "forecast_loss": "rdjepa.forecasters.loss:forecast_loss",
     "jepa_loss": "rdjepa.pretraining.loss:jepa_loss",
     "build": "rdjepa.models.rdjepa:build",

@@ -67,6 +67,28 @@ def test_pretraining_takes_any_systems_and_records_them(tiny, data, tmp_path, mo
         rdjepa.pretrain("tiny", data, tmp_path / "other", systems=["barkley"], device="cpu")
 
 
+def test_pretraining_takes_recordings_beside_simulations_of_another_grid(tiny, data, tmp_path):
+    shutil.copytree(data, tmp_path / "data")
+    added = rdjepa.add_recordings([trajectory(14, 1), trajectory(12, 2), trajectory(12, 3)], "mine", tmp_path / "data")
+    assert (added.pool, added.validation) == (2, 1)
+    config = PretrainConfig(steps=2, batch=4, warmup=1)
+    for out, start, systems in (("run", None, ["mine"]), ("more", tmp_path / "run" / "model", ["schnakenberg"])):
+        rdjepa.pretrain(
+            "tiny", tmp_path / "data", tmp_path / out, config=config, systems=systems, start=start, device="cpu"
+        )
+    model = tmp_path / "more" / "model"
+    record, sources = checkpoint.read_config(model)[1].pretraining, checkpoint.read_sources(model)
+    assert record["recorded"] == record["start"]["recorded"] == ["mine"] and sources.systems == ["schnakenberg", "mine"]
+    assert "but recorded: mine." in (model / "README.md").read_text()
+    both = rdjepa.pretrain(
+        "tiny", tmp_path / "data", tmp_path / "both", config=config, systems=["mine", "schnakenberg"], device="cpu"
+    )
+    assert not leaks.audit(str(tmp_path / "both" / "model"))[1] and both.name == "tiny"
+    with pytest.raises(ArgumentError, match="a data set that has the recordings mine, which cannot be simulated again"):
+        rdjepa.rehearsal(model)
+    assert len(rdjepa.rehearsal(model, 2, data=tmp_path / "data")) == 3
+
+
 @pytest.mark.parametrize(
     ("objective", "pretrained"), [("field-forecast", ["encoder", "predictor", "decoder"]), ("random", [])]
 )

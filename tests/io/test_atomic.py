@@ -4,13 +4,14 @@ import errno
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rdjepa.errors import OutputError, RdjepaError
 from rdjepa.io import atomic
-from rdjepa.io.atomic import REFUSALS, replacing, write_arrays, write_bytes
+from rdjepa.io.atomic import REFUSALS, making, replacing, write_arrays, write_bytes
 
 
 def test_what_was_written_is_read_and_replaced_whole(tmp_path):
@@ -62,6 +63,20 @@ def test_names_that_no_file_can_have_are_one_sentence(tmp_path):
             write_bytes(path, b"")
 
 
+def test_a_folder_appears_whole_or_not_at_all(tmp_path):
+    target = tmp_path / "deep" / "made"
+    with making(target) as folder:
+        (folder / "file").write_bytes(b"new")
+        assert folder.name == "made" and not target.exists()
+    assert [path.name for path in target.parent.iterdir()] == ["made"] and (target / "file").read_bytes() == b"new"
+    with pytest.raises(ZeroDivisionError), making(tmp_path / "other") as folder:
+        (folder / "file").write_bytes(b"half")
+        raise ZeroDivisionError
+    with pytest.raises(OutputError, match="got a folder of this name; choose another"), making(target):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["deep"] and (target / "file").read_bytes() == b"new"
+
+
 def test_other_errors_of_the_system_stay_what_they_are(tmp_path, monkeypatch):
     def broken(descriptor):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
@@ -76,19 +91,27 @@ def test_what_a_killed_writer_left_is_removed_and_what_a_living_one_writes_is_no
     host = atomic._HOST
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    left = tmp_path / f".a.json.{host}-{dead.pid}.x1.part"
+    left, folder = (tmp_path / f".a.json.{host}-{dead.pid}.x{number}.part" for number in (1, 4))
+    (folder / "a.json").mkdir(parents=True)
     others = [tmp_path / f".a.json.{host}-{os.getpid()}.x2.part", tmp_path / f".a.json.elsewhere-{dead.pid}.x3.part"]
     for path in (left, *others):
         path.touch()
     write_bytes(tmp_path / "a.json", b"{}")
-    assert not left.exists() and all(path.exists() for path in others)
+    assert not left.exists() and not folder.exists() and all(path.exists() for path in others)
 
 
-def test_a_leftover_that_cannot_be_removed_hinders_nobody(tmp_path):
+def test_a_leftover_that_cannot_be_removed_hinders_nobody(tmp_path, monkeypatch):
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     left = tmp_path / f".a.json.{atomic._HOST}-{dead.pid}.x1.part"
-    left.mkdir()  # as little to be unlinked as a file of another user in a folder that all may write to
+    left.touch()
+
+    def refuse(path, missing_ok=False):  # a file of another user in a folder that all may write to
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", refuse)
+        atomic._sweep(tmp_path)
     assert write_bytes(tmp_path / "a.json", b"{}").read_bytes() == b"{}" and left.exists()
 
 

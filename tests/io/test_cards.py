@@ -48,6 +48,14 @@ def test_card_states_every_run_that_it_went_on_from_and_the_systems_of_all():
     assert "It went on from" not in model_card("nano", first)
 
 
+def test_card_tells_recordings_from_what_was_simulated():
+    record = record_of_a_run() | {"systems": ["gray-scott", "mine"], "recorded": ["mine"]}
+    card = model_card("nano", record)
+    assert "only in-distribution pool trajectories of gray-scott, no test trajectory." in card
+    assert "Not simulated by this package but recorded: mine. Nothing is known here of their equations" in card
+    assert "Simulated by this package" not in model_card("nano", record | {"systems": ["mine"]})
+
+
 def test_card_states_objective_fresh_networks_and_what_was_left_out():
     told = {"objective": "masked-fields", "summary": "reconstructing", "pretrained": ["encoder"], "without": ["tubes"]}
     measured = {"diagnostics": {"held_out_loss": 0.5, "latent_std": 0.7}}

@@ -103,7 +103,10 @@ def test_a_card_that_needs_a_file_says_so(tmp_path, monkeypatch, capsys, registr
     dataset.build_dataset(tmp_path, systems_=("mine",), splits=("pool",), count=1)
     systems._REGISTERED.pop("mine")
     assert run(monkeypatch, "card", tmp_path) == 0
-    assert "no card of mine, whose equation is in a file; name it with --systems" in capsys.readouterr().err
+    assert (
+        "no card of mine, whose equation is unknown here; if a file defines it, name that with --systems"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_sample_is_a_small_data_set_of_its_own(base, tmp_path):

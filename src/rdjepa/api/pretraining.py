@@ -13,6 +13,7 @@ from rdjepa.checks import Count, among, checked, of_class, usable_path
 from rdjepa.data import manifest, store
 from rdjepa.data.acquire import Acquirer
 from rdjepa.data.fields import block_means, channels_first
+from rdjepa.data.recorded import recorded
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
@@ -90,7 +91,8 @@ def pretrain(
         preset: "paper", "small" or "nano".
         data: directory of stored trajectories; the pool trains, the validation split is for diagnostics only.
         out: run directory; the finished model is in its folder `model`.
-        systems: what `rdjepa.systems.get` takes; the five sources when None. Batches depend on their order.
+        systems: what `rdjepa.systems.get` takes, or names of recordings in `data` (`rdjepa.add_recordings`); the five
+            sources when None. Batches depend on their order.
         steps: length of the run; the preset's own when None. Warm-up keeps its share.
         precision: "float32" or "bfloat16"; when None that of `config`, or the preset's own, where a device that has no
             bfloat16 arithmetic takes float32.
@@ -133,7 +135,7 @@ def pretrain(
     sizes, config = parts.without(without, PRESETS[preset], objectives.resolved(config))
     begun = None if start is None else Start.read(start)
     check_start(begun.model if begun else None, sizes, config.objective)
-    files = _systems(SOURCES if systems is None else systems)
+    files = _systems(SOURCES if systems is None else systems, own := recorded(data))
     limit = _limits(trajectories, files)
     unknown = [name for name, _ in config.weights if name not in files]
     if unknown:
@@ -173,6 +175,7 @@ def pretrain(
         if ranks.leads:
             setup = {"software": software(torch_device), "engine": dataclasses.asdict(engine), "processes": ranks.size}
             setup |= {**_nearest(data, dataset.checksums), "without": list(without)}
+            setup |= {"recorded": names} if (names := [name for name in files if name in own]) else {}
             _finish(model, preset, run, config, dataset, validation, started, setup, files, data, begun)
         ranks.wait()
     return checkpoint.load(run / "model")
@@ -221,7 +224,7 @@ def _opened(
     # The leader writes the memory-mapped frames; the other processes then only open them.
     with ranks.leader_first():
         if (data / manifest.RECIPE).is_file():
-            manifest.check(data, map(get, files.values()))
+            manifest.check(data, [get(each) for name, each in files.items() if name not in recorded(data)])
         training = Dataset.open(data, files, limit=limit, dtype=dtype, mapped=mapped, grid=grid)
         validation = Dataset.open(data, files, "validation", dtype=dtype, grid=grid)
     shortest = min(length for each in (training, validation) for s in each.frames.spans.values() for _, length in s)
@@ -229,9 +232,9 @@ def _opened(
     return training, validation
 
 
-def _systems(given: Sequence[str]) -> dict[str, str]:
+def _systems(given: Sequence[str], recordings: Collection[str]) -> dict[str, str]:
     """Return a dictionary: name of every system -> the argument that named it, a name or a file that defines it."""
-    files = {get(each).name: each for each in given}
+    files = {each if each in recordings else get(each).name: each for each in given}
     if not files or len(files) < len(given):
         raise ArgumentError(
             f"expected at least one system and each once, got {', '.join(map(str, given)) or 'none'}; name each once"

@@ -11,6 +11,7 @@ from rdjepa.data import store
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.errors import ArgumentError
 from rdjepa.io import checkpoint
 from rdjepa.progress import Progress
 from rdjepa.systems import family_names
@@ -35,12 +36,18 @@ def rehearsal(
         (T, H, W, 2) each.
 
     Raises:
-        ArgumentError: less than one, or a system that is not known here.
+        ArgumentError: less than one, a system that is not known here, or recordings without the `data` that has them.
         CheckpointError: there is no such checkpoint, or it does not name its data.
         DataError: a trajectory that `data` lacks, or a damaged one.
     """
     (_, record), sources = checkpoint.read_config(model), checkpoint.read_sources(model)
     keys, numbers = rehearsed_keys(sources, checked(count, Count, "count")), itertools.count(1)
+    recorded = record.pretraining.get("recorded", [])
+    if recorded and data is None:
+        raise ArgumentError(
+            f"expected a data set that has the recordings {', '.join(recorded)}, which cannot be simulated again, got "
+            "none; give it as data="
+        )
 
     def get(key: Key) -> Trajectory:
         found = simulate(key.system, key.index, key.regime, key.split) if data is None else store.get(data, key)

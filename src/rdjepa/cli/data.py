@@ -1,4 +1,4 @@
-"""The commands for the benchmark's data: build, verify, card, sample."""
+"""The commands for data sets: build, verify, card, sample, and add for recordings."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -7,12 +7,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rdjepa.cli.console import console, progress
-from rdjepa.cli.options import SPLITS, Scheduler, names_in
+from rdjepa.cli.options import (
+    SPLITS,
+    Axes,
+    Boundary,
+    Components,
+    Data,
+    Field,
+    Index,
+    Interval,
+    Length,
+    Scheduler,
+    Stride,
+    names_in,
+    reading_of,
+    stride_of,
+)
 
 if TYPE_CHECKING:
     from rdjepa.data.manifest import Entry
 
-app = typer.Typer(no_args_is_help=True, help="Make, verify and describe the benchmark's trajectories.")
+app = typer.Typer(no_args_is_help=True, help="Make, verify and describe the benchmark's trajectories, or add your own.")
 
 Base = Annotated[Path, typer.Argument(help="Dataset directory with a manifest.")]
 
@@ -110,3 +125,44 @@ def sample(
     from rdjepa.study import dataset
 
     console.print(f"{len(dataset.sample(base, out, share))} trajectories in {out}")
+
+
+@app.command()
+def add(
+    recordings: Data,
+    name: Annotated[str, typer.Option(help="Name of the system that they become: letters, digits, - and _.")],
+    out: Annotated[Path, typer.Option(help="Dataset directory; what is there stays.")] = Path("datasets"),
+    grid: Annotated[
+        int | None, typer.Option(min=1, help="Points per side to bring fields to; as they are by default.")
+    ] = None,
+    stride: Stride = "1",
+    validation: Annotated[
+        int, typer.Option(min=1, help="Of every so many trajectories the first is for diagnostics, not for training.")
+    ] = 10,
+    field: Field = None,
+    axes: Axes = None,
+    components: Components = None,
+    interval: Interval = None,
+    length: Length = None,
+    boundary: Boundary = None,
+    index: Index = None,
+) -> None:
+    """Add recordings to a dataset as a system of their own, to pretrain on: rdjepa pretrain --systems NAME."""
+    from rdjepa.data.recorded import add_recordings
+
+    reading = reading_of(field, axes, components, interval, length, boundary, None, index)
+    with progress("add") as update:
+        added = add_recordings(
+            list(recordings),
+            name,
+            out,
+            grid=grid,
+            stride=stride_of(stride),
+            reading=reading,
+            validation=validation,
+            progress=update,
+        )
+    console.print(
+        f"{added.pool} trajectories to pretrain on and {added.validation} for diagnostics in {out / name}; then: "
+        f"rdjepa pretrain --data {out} --systems {name}"
+    )

@@ -3,6 +3,7 @@
     <base>/recipe.json      identity of every system (data/identity.py), written before the first trajectory
     <base>/manifest.json    checksum and rejected draws of every trajectory, written when a build ends; where every draw
                             is an equation of its own, its kind and its distance to the nearest held-out equation
+    <base>/<name>/recordings.json   only of recordings (data/recorded.py), which have no recipe: where they come from
 
 The two describe the data completely: the same keys give the same arrays on the same platform.
 """
@@ -26,7 +27,7 @@ from rdjepa.pde.system import System
 from rdjepa.progress import Progress
 
 FORMAT = 1
-RECIPE, MANIFEST = "recipe.json", "manifest.json"
+RECIPE, MANIFEST, RECORDINGS = "recipe.json", "manifest.json", "recordings.json"
 Recipes = dict[str, dict[str, Any]]  # system -> identity
 T = TypeVar("T")
 
@@ -36,18 +37,34 @@ def claim(base: Path | str, systems: Iterable[System]) -> None:
 
     Raises:
         DataError: the directory belongs to another configuration, whose differing keys are named, or has a manifest of
-            something else; or the code of a system of the package no longer computes the numbers of its revision.
+            something else, or recordings of the name of a system; or the code of a system of the package no longer
+            computes the numbers of its revision.
         OutputError: the directory cannot be written.
     """
     path, systems = Path(base) / RECIPE, list(systems)
-    if not path.exists() and (there := Path(base) / MANIFEST).exists():  # any project may have a file of this name
-        sealed.read(there, _Manifest, "choose another directory")
+    require_own(base)
+    for system in systems:
+        if (Path(base) / system.name / RECORDINGS).exists():
+            raise DataError(
+                f"expected no recordings called {system.name} in {base}, got some; choose another directory"
+            )
     stored = _read_recipes(path) if path.exists() else {}
     recipes = stored | _agreed(base, stored, systems)
     for system in systems:
         confirm(system)
     if recipes != stored:
         _write_recipes(base, recipes)
+
+
+def require_own(base: Path | str) -> None:
+    """Refuse a directory whose manifest is of something else: any project may have a file of this name.
+
+    Raises:
+        DataError: it is.
+    """
+    there = Path(base) / MANIFEST
+    if not (Path(base) / RECIPE).exists() and there.exists():
+        sealed.read(there, _Manifest, "choose another directory")
 
 
 def check(base: Path | str, systems: Iterable[System]) -> None:
@@ -179,7 +196,8 @@ def write(base: Path | str) -> Path:
             entries[str(key)]["kind"] = record.kind
         if record.nearest:
             entries[str(key)]["nearest"] = record.nearest
-        software[json.dumps(dict(record.software), sort_keys=True)] = dict(record.software)
+        if record.software:  # recordings were made by none that is known
+            software[json.dumps(dict(record.software), sort_keys=True)] = dict(record.software)
     if len(software) > 1:
         warn(
             f"expected trajectories made by one set of versions in {base}, got {_mixture(software.values())}; "

@@ -1,4 +1,4 @@
-"""Atomic writing of files: a reader sees the old file, none, or the complete new one, whenever the writer is killed."""
+"""Atomic writing: a reader sees the old file, none, or the complete new one, whenever the writer is killed."""
 
 import errno
 import io
@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,6 +28,7 @@ REFUSALS = {
     errno.EISDIR: "a directory of this name; choose another path",
     errno.ELOOP: "a loop of links; choose another path",
     errno.ENAMETOOLONG: "a name that is too long; choose a shorter one",
+    errno.ENOTEMPTY: "a folder of this name; choose another path",
 }
 
 
@@ -74,7 +76,7 @@ def replacing(path: Path | str) -> Iterator[Path]:
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             path.parent.mkdir(parents=True, exist_ok=True)
             _sweep(path.parent)
-            part = path.parent / f".{path.name[:32]}.{_HOST}-{os.getpid()}.{secrets.token_hex(4)}{_PART}"
+            part = _part_of(path)
             part.touch(exist_ok=False)  # with the rights that the user gives new files
             temporary = part
             given = part.stat().st_mode
@@ -89,6 +91,34 @@ def replacing(path: Path | str) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+@contextmanager
+def making(path: Path | str) -> Iterator[Path]:
+    """Yield a folder in a temporary one beside `path`, which it becomes when the block ends without an error.
+
+    Raises:
+        OutputError: as for `write_bytes`, or there is a folder at `path` by then.
+    """
+    path, temporary = Path(path), None
+    try:
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _sweep(path.parent)
+            part = _part_of(path)
+            (part / path.name).mkdir(parents=True)
+            temporary = part
+        yield temporary / path.name  # under the name that it will have
+        with writing(path):
+            (temporary / path.name).rename(path)
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _part_of(path: Path) -> Path:
+    """Return a name beside a path that tells which process of which machine writes there."""
+    return path.parent / f".{path.name[:32]}.{_HOST}-{os.getpid()}.{secrets.token_hex(4)}{_PART}"
+
+
 def _sweep(folder: Path) -> None:
     """Remove what writers of this machine that were killed left in a folder; once for each folder and process."""
     if folder in _SWEPT:
@@ -98,7 +128,7 @@ def _sweep(folder: Path) -> None:
         number = leftover.name.removesuffix(_PART).rsplit(".", 1)[0].rsplit("-", 1)[1]
         if number.isdecimal() and not _is_alive(int(number)):
             with suppress(OSError):  # of another user, in a folder that several share
-                leftover.unlink()
+                shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
 
 
 def _is_alive(number: int) -> bool:

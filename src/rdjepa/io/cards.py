@@ -32,7 +32,6 @@ def model_card(preset: str, record: Mapping) -> str:
     drawn = "".join(f" {name} is drawn {times} times as often as another." for name, times in config.get("weights", ()))
     left_out = f" Left out of the method: {', '.join(without)}." if without else ""
     measured = "\n".join(f"| {key} | {diagnostics[key]:.4g} |" for key in shown if key in diagnostics)
-    systems = "these systems" if "start" not in record else f"{', '.join(record['systems'])} (all runs together)"
     software = ", ".join(f"{name} {version}" for name, version in record["software"].items())
     return f"""---
 license: mit
@@ -46,8 +45,7 @@ tags: [reaction-diffusion, pde, jepa, scientific-machine-learning]
 
 ## Data
 
-Simulated by this package: only in-distribution pool trajectories of {systems}, no test trajectory. The key and
-checksum of every trajectory, and the field statistics, are in `data.json`; the same keys make the same trajectories.
+{_origin(record)}
 
 | system | pool trajectories (training) | validation trajectories (diagnostics only) |
 |---|---|---|
@@ -84,6 +82,23 @@ target of each position and the newest frame's own target. A collapsed model has
 _OF_FIELD = """\
 `held_out_loss`, where anything is trained, is the pretraining loss; the other three say how much the encoder's tokens
 of complete contexts differ across samples. A collapsed encoder has `latent_std` near 0 and `latent_cosine` near 1."""
+
+
+def _origin(record: Mapping) -> str:
+    """Say where the trajectories of all runs are from, as a paragraph."""
+    recorded = record.get("recorded", [])
+    simulated = [name for name in record.get("systems", record["trajectories"]) if name not in recorded]
+    together = f"{', '.join(simulated)} (all runs together)" if "start" in record else ", ".join(simulated)
+    systems = together if "start" in record or recorded else "these systems"
+    said = f"""\
+Simulated by this package: only in-distribution pool trajectories of {systems}, no test trajectory. The key and
+checksum of every trajectory, and the field statistics, are in `data.json`; the same keys make the same trajectories."""
+    if not recorded:
+        return said
+    other = f"""\
+Not simulated by this package but recorded: {", ".join(recorded)}. Nothing is known here of their equations, so they may
+be what a study holds out. The checksum of every trajectory, and the field statistics, are in `data.json`."""
+    return f"{said}\n\n{other}" if simulated else other
 
 
 def _parts(pretrained: Collection[str]) -> str:

@@ -109,12 +109,12 @@ def read_frames(
         dtype: of the table; bfloat16 loses nothing where the first layer works in bfloat16 anyway.
         mapped: directory for a file that the table is mapped from instead of being held in memory; a file made
             earlier of the same trajectories is used again, and processes of one machine share its pages.
-        grid: points per side of the table; stored frames that are finer are averaged over blocks. The stored grid
-            when None.
+        grid: points per side of the table; stored frames that are finer are averaged over blocks. The stored grid,
+            which is that of all, when None.
 
     Raises:
-        DataError: a trajectory is too short for a window, of another grid than the first, or its sides are no
-            multiples of `grid`.
+        DataError: a trajectory is too short for a window, of another grid than the first where `grid` is None, or its
+            sides are no multiples of `grid`.
         InsufficientMemoryError: the machine has less memory than the table takes.
     """
     records = {key: store.get_record(data, key) for each in keys.values() for key in each}
@@ -124,7 +124,7 @@ def read_frames(
             PRETRAINING.count(record.shape[0])
         except DataError as error:
             raise DataError(f"{error}; it is {key}") from None
-        if record.shape[1:] != stored:
+        if record.shape[1:] != stored and grid is None:
             raise DataError(
                 f"expected trajectories on one grid {stored}, got {record.shape[1:]} in {key}; resample them"
             )

@@ -68,11 +68,13 @@ class Start:
         summary = before.get("summary", objectives.get(objectives.DEFAULT).summary)  # records of 0.1.0 have none
         both = [*before.get("nearest", {}).items(), *record.get("nearest", {}).items()]
         nearest = dict(sorted(both, key=lambda pair: -pair[1]["distance"]))  # of two for a system the smaller is last
+        recorded = list(dict.fromkeys([*record.get("recorded", []), *before.get("recorded", [])]))
         return {
             "start": before,
             "summary": f"{summary}, then by {record['summary']}",
             "systems": list(dict.fromkeys([*record["systems"], *before["systems"]])),
             **({"nearest": nearest} if nearest else {}),
+            **({"recorded": recorded} if recorded else {}),
         }
 
     def sources_with(self, later: checkpoint.Sources) -> checkpoint.Sources:

@@ -161,8 +161,12 @@ def write_cards(data: Path | str, names: Sequence[str] | None = None, progress: 
     entries = manifest.read(data)
     present = list(dict.fromkeys(key.system for key in entries))
     known = systems.every_name()
-    if not names and (of_users := [name for name in present if name not in known]):
-        warn(f"no card of {', '.join(of_users)}, whose equation is in a file; name it with --systems FILE.py", Note)
+    if not names and (others := [name for name in present if name not in known]):
+        warn(
+            f"no card of {', '.join(others)}, whose equation is unknown here; if a file defines it, name that with "
+            "--systems FILE.py",
+            Note,
+        )
     chosen = [systems.get(name) for name in (names or [name for name in present if name in known])]
     paths = []
     for number, system in enumerate(chosen):
