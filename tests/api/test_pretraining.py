@@ -84,6 +84,8 @@ def test_pretraining_takes_recordings_beside_simulations_of_another_grid(tiny, d
         "tiny", tmp_path / "data", tmp_path / "both", config=config, systems=["mine", "schnakenberg"], device="cpu"
     )
     assert not leaks.audit(str(tmp_path / "both" / "model"))[1] and both.name == "tiny"
+    with pytest.raises(ArgumentError, match=r"got 'mein'; known: gray-scott, .*, mine, or a .py file"):
+        rdjepa.pretrain("tiny", tmp_path / "data", tmp_path / "none", config=config, systems=["mein"], device="cpu")
     with pytest.raises(ArgumentError, match="a data set that has the recordings mine, which cannot be simulated again"):
         rdjepa.rehearsal(model)
     assert len(rdjepa.rehearsal(model, 2, data=tmp_path / "data")) == 3

@@ -27,6 +27,7 @@ def test_every_so_many_trajectories_one_is_for_diagnostics_and_all_keep_their_bi
         assert [each.fields.tobytes() for each in found] == [given[seed].tobytes() for seed in seeds]
     assert [state[:2] for state in told] == [(number, 5) for number in range(1, 6)]
     assert manifest.verify(tmp_path).good and manifest.verify(tmp_path).whole == 5
+    assert (tmp_path / "mine" / "stats.yaml").is_file()
 
 
 def test_what_is_there_stays_and_lists_what_was_added(tmp_path, make, capsys):
@@ -113,6 +114,7 @@ def test_recordings_that_no_model_can_be_pretrained_on_are_refused_and_leave_not
         ({"stride": "some"}, "a stride of a whole number or \"auto\", got 'some'"),
         ({"stride": 2, "reading": Reading(stride=3)}, "one stride, got 2 and 3 in reading"),
         ({"validation": 0}, "validation"),
+        ({"validation": 1}, "a validation of at least 2, got 1, which leaves none to train on"),
         ({"grid": 0}, "grid"),
     ],
 )

@@ -4,11 +4,13 @@ import json
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from rdjepa import systems
 from rdjepa.cli import main as cli
 from rdjepa.data import manifest, store
+from rdjepa.data.recorded import add_recordings, recorded
 from rdjepa.errors import ArgumentError
 from rdjepa.io import sealed
 from rdjepa.study import dataset
@@ -119,6 +121,19 @@ def test_a_sample_is_a_small_data_set_of_its_own(base, tmp_path):
     with pytest.raises(ArgumentError, match="expected a directory without data for the sample"):
         dataset.sample(base, tmp_path, 1.0)
     assert (tmp_path / "recipe.json").read_bytes() == before and set(manifest.read(tmp_path)) == set(chosen)
+
+
+def test_a_sample_of_recordings_is_one_of_recordings(tmp_path):
+    fields = np.random.default_rng(0).normal(size=(5, 12, 8, 8, 2)).astype("float32")
+    add_recordings(fields, "mine", tmp_path / "data", validation=2)
+    chosen = dataset.sample(tmp_path / "data", tmp_path / "some", 0.5)
+    assert [str(key) for key in chosen] == [
+        "mine/pool/id/00000",
+        "mine/validation/id/00000",
+        "mine/validation/id/00001",
+    ]
+    assert recorded(tmp_path / "some") == ("mine",) and manifest.verify(tmp_path / "some").good
+    assert {path.name for path in (tmp_path / "some" / "mine").iterdir()} == {"data", "recordings.json", "stats.yaml"}
 
 
 @pytest.mark.parametrize(

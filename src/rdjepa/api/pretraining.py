@@ -38,7 +38,7 @@ from rdjepa.pretraining.start import Start, check_start
 from rdjepa.pretraining.targets import TargetConfig
 from rdjepa.pretraining.tensorboard import Board
 from rdjepa.progress import Progress
-from rdjepa.systems import SOURCES, family_names, get
+from rdjepa.systems import SOURCES, every_name, family_names, get
 
 # systems of the error that is recorded with a checkpoint, and the samples that it is measured on
 CHECKED = ("gray-scott", "brusselator", "ginzburg-landau", "schnakenberg")
@@ -234,6 +234,12 @@ def _opened(
 
 def _systems(given: Sequence[str], recordings: Collection[str]) -> dict[str, str]:
     """Return a dictionary: name of every system -> the argument that named it, a name or a file that defines it."""
+    known = (*every_name(), *recordings)
+    unknown = [each for each in given if each not in known and not str(each).endswith(".py")]
+    if unknown and recordings:
+        raise ArgumentError(
+            f"expected the name of a system, got {unknown[0]!r}; known: {', '.join(known)}, or a .py file"
+        )
     files = {each if each in recordings else get(each).name: each for each in given}
     if not files or len(files) < len(given):
         raise ArgumentError(

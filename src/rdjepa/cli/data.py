@@ -137,7 +137,7 @@ def add(
     ] = None,
     stride: Stride = "1",
     validation: Annotated[
-        int, typer.Option(min=1, help="Of every so many trajectories the first is for diagnostics, not for training.")
+        int, typer.Option(min=2, help="Of every so many trajectories the first is for diagnostics, not for training.")
     ] = 10,
     field: Field = None,
     axes: Axes = None,

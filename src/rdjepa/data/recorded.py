@@ -1,6 +1,7 @@
 """Recordings that are added to a data set as a system of their own, so that a model can be pretrained on them.
 
     <data>/<name>/data/{train,valid}/id-<index>.hdf5    the trajectories, as those that are simulated
+    <data>/<name>/stats.yaml                            The Well's statistics
     <data>/<name>/recordings.json                       where they come from and how they were read
 
 No other system has the second file. It is written first, and the folder appears under its name only when it is whole.
@@ -96,6 +97,8 @@ def add_recordings(
     out, base = usable_path(out, "out"), usable_path(out, "out") / _free(name)
     grid, validation = checked(grid, Size | None, "grid"), checked(validation, Count, "validation")
     reading = of_class(reading, Reading | None, "reading") or Reading()
+    if validation < 2:
+        raise ArgumentError("expected a validation of at least 2, got 1, which leaves none to train on; raise it")
     if base.exists() and not (base / RECORDINGS).is_file():
         raise OutputError(f"expected no folder {base}, got one; choose another name, or move the folder away")
     manifest.require_own(out)
@@ -129,6 +132,7 @@ def add_recordings(
             sealed.write(folder / RECORDINGS, asdict(told))
             for trajectory in keyed():
                 store.write(folder.parent, trajectory)
+            store.write_stats(folder)
     manifest.write(out)
     return Added(counts["pool"], counts["validation"], reading.step)
 

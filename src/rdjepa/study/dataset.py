@@ -12,6 +12,7 @@ from rdjepa import systems
 from rdjepa.data import manifest, store
 from rdjepa.data.build import BuildReport, build
 from rdjepa.data.parallel import check_workers
+from rdjepa.data.recorded import recorded
 from rdjepa.data.simulate import simulate
 from rdjepa.data.splits import coinciding_seeds, support_order
 from rdjepa.data.trajectory import SPLITS, Key, Trajectory
@@ -102,7 +103,7 @@ def _describe(data: Path | str, names: Iterable[str]) -> None:
     for name in names:
         if store.keys(data, name, "pool"):
             store.write_stats(Path(data) / name)
-            if protocol.role(name) != "family":  # nothing is adapted to a family
+            if protocol.role(name) != "family" and name not in recorded(data):  # no study adapts to either
                 write_support(data, name)
     manifest.write(data)
 
@@ -143,10 +144,14 @@ def sample(data: Path | str, out: Path | str, share: float = 0.01) -> list[Key]:
     for key in manifest.read(data):
         groups.setdefault((key.system, key.split, key.regime), []).append(key)
     chosen = [key for keys in groups.values() for key in keys[: max(1, round(share * len(keys)))]]
-    write_bytes(Path(out) / manifest.RECIPE, (Path(data) / manifest.RECIPE).read_bytes())
+    names = dict.fromkeys(key.system for key in chosen)
+    told = (manifest.RECIPE, *(f"{name}/{manifest.RECORDINGS}" for name in names))
+    for name in told:
+        if (Path(data) / name).is_file():
+            write_bytes(Path(out) / name, (Path(data) / name).read_bytes())
     for key in chosen:
         store.write(out, store.get(data, key))
-    _describe(out, dict.fromkeys(key.system for key in chosen))
+    _describe(out, names)
     return chosen
 
 
