@@ -135,7 +135,8 @@ def pretrain(
     sizes, config = parts.without(without, PRESETS[preset], objectives.resolved(config))
     begun = None if start is None else Start.read(start)
     check_start(begun.model if begun else None, sizes, config.objective)
-    files = _systems(SOURCES if systems is None else systems, own := recorded(data))
+    own = recorded(data)
+    files = _systems(SOURCES if systems is None else systems, own)
     limit = _limits(trajectories, files)
     unknown = [name for name, _ in config.weights if name not in files]
     if unknown:
@@ -224,7 +225,8 @@ def _opened(
     # The leader writes the memory-mapped frames; the other processes then only open them.
     with ranks.leader_first():
         if (data / manifest.RECIPE).is_file():
-            manifest.check(data, [get(each) for name, each in files.items() if name not in recorded(data)])
+            own = recorded(data)
+            manifest.check(data, [get(each) for name, each in files.items() if name not in own])
         training = Dataset.open(data, files, limit=limit, dtype=dtype, mapped=mapped, grid=grid)
         validation = Dataset.open(data, files, "validation", dtype=dtype, grid=grid)
     shortest = min(length for each in (training, validation) for s in each.frames.spans.values() for _, length in s)

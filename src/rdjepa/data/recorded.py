@@ -4,7 +4,7 @@
     <data>/<name>/stats.yaml                            The Well's statistics
     <data>/<name>/recordings.json                       where they come from and how they were read
 
-No other system has the second file. It is written first, and the folder appears under its name only when it is whole.
+Only recordings have the last file. The folder appears under its name when it is whole.
 """
 
 from collections.abc import Iterable, Iterator
@@ -94,7 +94,8 @@ def add_recordings(
             shorter than a window of pretraining (12 frames) or not square, or a directory of something else.
         OutputError: other recordings of that name are there, or the directory cannot be written.
     """
-    out, base = usable_path(out, "out"), usable_path(out, "out") / _free(name)
+    out = usable_path(out, "out")
+    base = out / _free(name)
     grid, validation = checked(grid, Size | None, "grid"), checked(validation, Count, "validation")
     reading = of_class(reading, Reading | None, "reading") or Reading()
     if validation < 2:
