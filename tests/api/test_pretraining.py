@@ -1,6 +1,7 @@
 """Pretraining through the public function."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -89,6 +90,18 @@ def test_pretraining_takes_recordings_beside_simulations_of_another_grid(tiny, d
     with pytest.raises(ArgumentError, match="a data set that has the recordings mine, which cannot be simulated again"):
         rdjepa.rehearsal(model)
     assert len(rdjepa.rehearsal(model, 2, data=tmp_path / "data")) == 3
+
+
+def test_sizes_of_ones_own_need_settings_and_have_the_name_custom(data, tmp_path):
+    model = rdjepa.pretrain(TINY, data, tmp_path / "run", **CHOSEN)
+    assert (model.name, model.config) == ("custom", TINY) and rdjepa.load(tmp_path / "run" / "model").config == TINY
+    assert "# RD-JEPA custom" in (tmp_path / "run" / "model" / "README.md").read_text()
+    with pytest.raises(ArgumentError, match="settings of a pretraining for sizes of your own, got none; give them as"):
+        rdjepa.pretrain(TINY, data, tmp_path / "other", systems=["schnakenberg"])
+    with pytest.raises(ArgumentError, match="got another width"):
+        other = replace(TINY, width=2 * TINY.width)
+        rdjepa.pretrain(other, data, tmp_path / "other", start=tmp_path / "run" / "model", **CHOSEN)
+    assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.parametrize(

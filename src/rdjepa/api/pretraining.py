@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from rdjepa.checks import Count, among, checked, of_class, usable_path
+from rdjepa.checks import Count, checked, of_class, usable_path
 from rdjepa.data import manifest, store
 from rdjepa.data.acquire import Acquirer
 from rdjepa.data.fields import block_means, channels_first
@@ -25,7 +25,7 @@ from rdjepa.io.checkpoint import CURVES, METRICS
 from rdjepa.io.provenance import fingerprint, software
 from rdjepa.models.device import device_named, in_float32, suited
 from rdjepa.models.jepa import JEPA
-from rdjepa.models.rdjepa import PRESETS, RDJEPA
+from rdjepa.models.rdjepa import RDJEPA, ModelConfig, sizes_of
 from rdjepa.pretraining import config as profiles
 from rdjepa.pretraining import objectives, parts, processes
 from rdjepa.pretraining.dataset import Dataset
@@ -61,7 +61,7 @@ def load(source: str | Path) -> RDJEPA:
 @in_float32
 @torch.enable_grad()
 def pretrain(
-    preset: str,
+    preset: str | ModelConfig,
     data: str | Path,
     out: str | Path,
     *,
@@ -88,7 +88,8 @@ def pretrain(
     Under torchrun every process calls this function; the process of rank 0 writes files and reports progress.
 
     Args:
-        preset: "paper", "small" or "nano".
+        preset: "paper", "small" or "nano"; or sizes of your own, a `rdjepa.models.rdjepa.ModelConfig`, which need a
+            `config`.
         data: directory of stored trajectories; the pool trains, the validation split is for diagnostics only.
         out: run directory; the finished model is in its folder `model`.
         systems: what `rdjepa.systems.get` takes, or names of recordings in `data` (`rdjepa.add_recordings`); the five
@@ -103,7 +104,8 @@ def pretrain(
             when None. Its data are listed with the new checkpoint's.
         without: parts of the method to leave out, among `rdjepa.pretraining.parts.PARTS`.
         trajectories: at most this many of each system's pool, the first ones, or how many by system; all when None.
-        config: all optimization settings; those of the preset when None.
+        config: all optimization settings; those of the preset when None, such as `PROFILES["nano"]` of
+            `rdjepa.pretraining.config`.
         device: "auto", "cpu", "cuda".
         engine: choices of speed and memory; what suits the device when None.
         resume: continue from the newest valid state in `out`.
@@ -115,14 +117,14 @@ def pretrain(
         The pretrained model.
 
     Raises:
-        ArgumentError: unknown preset, precision, objective, part or system, systems without trajectories, coefficients
-            outside [0, 1), less than one trajectory, a step to stop at below 1, a directory of another run, a start
-            that is missing or of other sizes, or torch.inference_mode.
+        ArgumentError: unknown preset, precision, objective, part or system, sizes without a `config`, systems without
+            trajectories, coefficients outside [0, 1), less than one trajectory, a step to stop at below 1, a directory
+            of another run, a start that is missing or of other sizes, or torch.inference_mode.
         CheckpointError: a start that is damaged, or does not name its data.
         DivergenceError: loss or gradient is not finite; the states saved before remain.
         InsufficientMemoryError: more memory is needed than there is; the message says what to lower.
     """
-    among(of_class(preset, str, "a preset"), PRESETS, "a preset")
+    whole, name = sizes_of(preset)
     if torch.is_inference_mode_enabled():
         raise ArgumentError("expected gradients to train with, got torch.inference_mode; call pretrain outside of it")
     of_class(without, list | tuple | set | frozenset, "without")
@@ -131,8 +133,8 @@ def pretrain(
     of_class(engine, Engine | None, "engine")
     of_class(systems, list | tuple | None, "systems")
     data, run, torch_device = usable_path(data, "data"), usable_path(out, "out"), device_named(device)
-    config = _configured(config, preset, torch_device, steps, precision, ema, objective)
-    sizes, config = parts.without(without, PRESETS[preset], objectives.resolved(config))
+    config = _configured(config, name, torch_device, steps, precision, ema, objective)
+    sizes, config = parts.without(without, whole, objectives.resolved(config))
     begun = None if start is None else Start.read(start)
     check_start(begun.model if begun else None, sizes, config.objective)
     own = recorded(data)
@@ -150,7 +152,7 @@ def pretrain(
             require_free(run, resume)
         board = Board(run / "tensorboard" if tensorboard and ranks.leads else None)
         mapped = run / "frames" if engine.frames == "mapped" else None
-        dataset, validation = _opened(data, files, limit, PRESETS[preset].grid, config, mapped, ranks)
+        dataset, validation = _opened(data, files, limit, sizes.grid, config, mapped, ranks)
         if begun:
             begun.check_data(dataset.checksums)
         # Only training data: validation is read for diagnostics, a few batches in all.
@@ -158,7 +160,7 @@ def pretrain(
             dataset = Dataset(dataset.frames.to(torch_device), dataset.normalizers, dataset.checksums)
         with board:
             model = _pretrain(
-                preset,
+                name,
                 dataset,
                 run,
                 config,
@@ -177,7 +179,7 @@ def pretrain(
             setup = {"software": software(torch_device), "engine": dataclasses.asdict(engine), "processes": ranks.size}
             setup |= {**_nearest(data, dataset.checksums), "without": list(without)}
             setup |= {"recorded": names} if (names := [name for name in files if name in own]) else {}
-            _finish(model, preset, run, config, dataset, validation, started, setup, files, data, begun)
+            _finish(model, name, run, config, dataset, validation, started, setup, files, data, begun)
         ranks.wait()
     return checkpoint.load(run / "model")
 
@@ -192,6 +194,11 @@ def _configured(
     objective: str | None,
 ) -> profiles.PretrainConfig:
     """Return the settings of a run: those given, or the preset's own that suit the device, with what else is said."""
+    if config is None and preset not in profiles.PROFILES:
+        raise ArgumentError(
+            "expected the settings of a pretraining for sizes of your own, got none; give them as config=, such as "
+            'rdjepa.pretraining.config.PROFILES["nano"]'
+        )
     if config is None:
         usual = profiles.PROFILES[preset]
         config = dataclasses.replace(usual, precision=suited(usual.precision, device))

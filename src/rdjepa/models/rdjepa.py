@@ -209,6 +209,18 @@ def parameter_count(module: nn.Module) -> int:
     return sum(p.numel() for p in module.parameters())
 
 
+def sizes_of(preset: str | ModelConfig) -> tuple[ModelConfig, str]:
+    """Return the sizes of a preset and its name, which is "custom" of sizes of one's own.
+
+    Raises:
+        ArgumentError: unknown preset, or neither.
+    """
+    of_class(preset, str | ModelConfig, "a preset")
+    if isinstance(preset, ModelConfig):
+        return preset, "custom"
+    return PRESETS[among(preset, PRESETS, "a preset")], preset
+
+
 @in_float32
 def build(preset: str | ModelConfig, seed: int | None = None) -> RDJEPA:
     """Build RD-JEPA with fresh weights.
@@ -220,11 +232,7 @@ def build(preset: str | ModelConfig, seed: int | None = None) -> RDJEPA:
     Raises:
         ArgumentError: unknown preset.
     """
-    of_class(preset, str | ModelConfig, "a preset")
-    if isinstance(preset, str):
-        config, name = PRESETS[among(preset, PRESETS, "a preset")], preset
-    else:
-        config, name = preset, "custom"
+    config, name = sizes_of(preset)
     if seed is None:
         return RDJEPA(config, name)
     with seeded(checked(seed, Seed, "seed")):

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import torch
 
-from rdjepa.checks import among
 from rdjepa.io.checkpoint import METRICS
 from rdjepa.models.device import autocast, note_emulation
-from rdjepa.models.rdjepa import PRESETS, RDJEPA, ModelConfig
+from rdjepa.models.rdjepa import RDJEPA, ModelConfig
 from rdjepa.pretraining import objectives, run_directory
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch, Dataset
@@ -52,7 +51,7 @@ def pretrain(
     model with `rdjepa.io.checkpoint.save`.
 
     Args:
-        preset: "paper", "small" or "nano".
+        preset: name of the sizes.
         dataset: trajectories of the systems to learn from.
         run: run directory.
         config: optimization settings.
@@ -78,7 +77,6 @@ def pretrain(
         DivergenceError: loss or gradient is not finite; the saved states are those before.
         InsufficientMemoryError: a `MemoryError`; the sentence says what to lower.
     """
-    among(preset, PRESETS, "a preset")
     device, engine, ranks = device or torch.device("cpu"), engine or Engine(), ranks or Ranks()
     parts = ranks.parts(config.batch, engine.accumulate)
     with explain_out_of_memory(), run_directory.alone(run) if ranks.leads else contextlib.nullcontext():
