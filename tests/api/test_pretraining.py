@@ -259,7 +259,7 @@ def test_unknown_objectives_and_parts_are_refused_and_nothing_is_written(tmp_pat
 @pytest.mark.parametrize(
     ("preset", "data", "out", "words"),
     [
-        (["nano"], "data", "run", "a preset to be a str"),
+        (["nano"], "data", "run", "a preset to be a str or ModelConfig"),
         ("nano", None, "run", "data to be a str or Path, got None"),
         ("nano", "data", 5, "out to be a str or Path, got 5"),
     ],

@@ -124,7 +124,7 @@ def pretrain(
         DivergenceError: loss or gradient is not finite; the states saved before remain.
         InsufficientMemoryError: more memory is needed than there is; the message says what to lower.
     """
-    whole, name = sizes_of(preset)
+    whole, name = sizes_of(of_class(preset, str | ModelConfig, "a preset"))
     if torch.is_inference_mode_enabled():
         raise ArgumentError("expected gradients to train with, got torch.inference_mode; call pretrain outside of it")
     of_class(without, list | tuple | set | frozenset, "without")

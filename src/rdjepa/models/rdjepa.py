@@ -213,9 +213,8 @@ def sizes_of(preset: str | ModelConfig) -> tuple[ModelConfig, str]:
     """Return the sizes of a preset and its name, which is "custom" of sizes of one's own.
 
     Raises:
-        ArgumentError: unknown preset, or neither.
+        ArgumentError: unknown preset.
     """
-    of_class(preset, str | ModelConfig, "a preset")
     if isinstance(preset, ModelConfig):
         return preset, "custom"
     return PRESETS[among(preset, PRESETS, "a preset")], preset
@@ -232,7 +231,7 @@ def build(preset: str | ModelConfig, seed: int | None = None) -> RDJEPA:
     Raises:
         ArgumentError: unknown preset.
     """
-    config, name = sizes_of(preset)
+    config, name = sizes_of(of_class(preset, str | ModelConfig, "a preset"))
     if seed is None:
         return RDJEPA(config, name)
     with seeded(checked(seed, Seed, "seed")):
