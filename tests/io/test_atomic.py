@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,12 @@ def test_other_errors_of_the_system_stay_what_they_are(tmp_path, monkeypatch):
     assert not isinstance(raised.value, OutputError) and list(tmp_path.iterdir()) == []
 
 
+def age(*paths):
+    """Have files and folders changed two hours ago."""
+    for path in paths:
+        os.utime(path, (time.time() - 7200,) * 2)
+
+
 def test_what_a_killed_writer_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path):
     host = atomic._HOST
     dead = subprocess.Popen([sys.executable, "-c", ""])
@@ -94,10 +101,13 @@ def test_what_a_killed_writer_left_is_removed_and_what_a_living_one_writes_is_no
     left, folder = (tmp_path / f".a.json.{host}-{dead.pid}.x{number}.part" for number in (1, 4))
     (folder / "a.json").mkdir(parents=True)
     others = [tmp_path / f".a.json.{host}-{os.getpid()}.x2.part", tmp_path / f".a.json.elsewhere-{dead.pid}.x3.part"]
-    for path in (left, *others):
+    recent, growing = (tmp_path / f".a.json.{host}-{dead.pid}.x{number}.part" for number in (5, 6))
+    growing.mkdir()  # of a container of this name, whose processes are not seen here
+    for path in (left, *others, recent, growing / "b"):
         path.touch()
+    age(left, folder / "a.json", folder, *others, growing)
     write_bytes(tmp_path / "a.json", b"{}")
-    assert not left.exists() and not folder.exists() and all(path.exists() for path in others)
+    assert not left.exists() and not folder.exists() and all(path.exists() for path in (*others, recent, growing))
 
 
 def test_a_leftover_that_cannot_be_removed_hinders_nobody(tmp_path, monkeypatch):
@@ -105,6 +115,7 @@ def test_a_leftover_that_cannot_be_removed_hinders_nobody(tmp_path, monkeypatch)
     dead.wait()
     left = tmp_path / f".a.json.{atomic._HOST}-{dead.pid}.x1.part"
     left.touch()
+    age(left)
 
     def refuse(path, missing_ok=False):  # a file of another user in a folder that all may write to
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))

@@ -7,6 +7,7 @@ import platform
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from rdjepa.errors import OutputError
 
 _HOST, _PART = re.sub(r"\W", "_", platform.node()), ".part"
 _SWEPT: set[Path] = set()
+RECENT = 3600  # seconds
 REFUSALS = {
     errno.ENOSPC: "a full disk; free some space and run again",
     errno.EDQUOT: "a full quota; free some space and run again",
@@ -120,15 +122,20 @@ def _part_of(path: Path) -> Path:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what writers of this machine that were killed left in a folder; once for each folder and process."""
+    """Remove what writers of this machine that were killed left in a folder; once for each folder and process.
+
+    What changed in the last hour stays: a container of the same name cannot tell who lives in another.
+    """
     if folder in _SWEPT:
         return
     _SWEPT.add(folder)
     for leftover in folder.glob(f".*.{_HOST}-*{_PART}"):
         number = leftover.name.removesuffix(_PART).rsplit(".", 1)[0].rsplit("-", 1)[1]
         if number.isdecimal() and not _is_alive(int(number)):
-            with suppress(OSError):  # of another user, in a folder that several share
-                shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+            with suppress(OSError):  # of another user, in a folder that several share, or gone by now
+                latest = max(path.stat().st_mtime for path in (leftover, *leftover.rglob("*")))
+                if time.time() - latest > RECENT:
+                    shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
 
 
 def _is_alive(number: int) -> bool:
