@@ -8,7 +8,7 @@ from rdjepa.data import manifest, store
 from rdjepa.data.manifest import Entry
 from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key
-from rdjepa.errors import DataError
+from rdjepa.errors import DataError, OutputError
 from rdjepa.io import sealed
 from rdjepa.pde.distance import Nearest
 from rdjepa.systems import get
@@ -50,6 +50,13 @@ def old(tmp_path, small):
     store.write(tmp_path, simulate(small, 3, "id"))
     store.write(tmp_path, simulate(small, 0, "ic-ood", "test"))
     return tmp_path
+
+
+def test_a_place_that_cannot_be_is_refused_before_anything_is_simulated(tmp_path, small, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(manifest, "confirm", lambda _: pytest.fail("simulated"))
+    with pytest.raises(OutputError, match="a file where a directory is needed"):
+        manifest.claim(tmp_path / "file" / "data", [small])
 
 
 def test_a_file_of_something_else_with_the_name_of_a_manifest_is_kept(tmp_path, small):

@@ -21,6 +21,7 @@ from rdjepa.data.simulate import simulate
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import DataError, OutputError, warn
 from rdjepa.io import sealed
+from rdjepa.io.atomic import writing
 from rdjepa.pde.distance import Nearest
 from rdjepa.pde.screening import tally
 from rdjepa.pde.system import System
@@ -50,6 +51,9 @@ def claim(base: Path | str, systems: Iterable[System]) -> None:
             )
     stored = _read_recipes(path) if path.exists() else {}
     recipes = stored | _agreed(base, stored, systems)
+    if recipes != stored:
+        with writing(base):  # which is known before anything is simulated
+            Path(base).mkdir(parents=True, exist_ok=True)
     for system in systems:
         confirm(system)
     if recipes != stored:
