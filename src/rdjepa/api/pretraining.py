@@ -331,9 +331,8 @@ def _finish(
 
 def _held_out(run: Path, data: Path, files: Mapping[str, str]) -> Callable[[Key], Trajectory]:
     """Return what reads a trajectory of the systems that a run read, and simulates any other one."""
-    read, others = (
-        Acquirer(run, known, sources=files) for known in (data, None)
-    )  # nobody has checked what else is there
+    # nobody has checked what else is there
+    read, others = (Acquirer(run, known, sources=files) for known in (data, None))
     return lambda key: (read if key.system in files else others).get(key, keep=False)
 
 

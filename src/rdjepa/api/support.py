@@ -16,7 +16,7 @@ from rdjepa.data.readers import Reading
 from rdjepa.data.regrid import has_walls
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.well import checksum
-from rdjepa.errors import ArgumentError, DataError, Note, warn
+from rdjepa.errors import DataError, Note, warn
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.domain import Domain
 from rdjepa.forecasters.tiled import Tiled, squares
@@ -210,17 +210,7 @@ def read_at_stride(
     source: Any, grid: int | None, resample: bool, reading: Reading | None, stride: int | str
 ) -> tuple[list[Trajectory], int]:
     """Read trajectories at a stride, and say so where none was asked for and another is suggested."""
-    if isinstance(stride, str) and stride != AUTO:
-        raise ArgumentError(f'expected a stride of a whole number or "{AUTO}", got {stride!r}; give one of these')
-    reading = of_class(reading, Reading | None, "reading") or Reading()
-    if reading.stride not in (None, stride) and stride != 1:
-        raise ArgumentError(
-            f"expected one stride, got {stride} and {reading.stride} in reading; leave one of the two out"
-        )
-    if isinstance(stride, str):
-        stride = survey.inspect(source, dataclasses.replace(reading, stride=None)).stride
-    if stride != 1:
-        reading = dataclasses.replace(reading, stride=stride)
+    reading = survey.at_stride(source, of_class(reading, Reading | None, "reading") or Reading(), stride)
     given = readers.load(source, grid=grid if resample else None, reading=reading)
     found = survey.inspect(given) if reading.stride is None else None
     if found and found.stride > 1:

@@ -28,7 +28,6 @@ from rdjepa.progress import Progress
 from rdjepa.systems import every_name
 from rdjepa.version import __version__
 
-AUTO = "auto"
 VALIDATION = 10
 
 
@@ -104,16 +103,13 @@ def add_recordings(
         raise OutputError(f"expected no folder {base}, got one; choose another name, or move the folder away")
     manifest.require_own(out)
     places = [*map(describe, source if isinstance(source, list | tuple) else [source])]
-    found = survey.inspect(source, replace(reading, stride=None))
-    total = found.trajectories
+    total = sum(recording.count for recording in readers.recordings(source, reading))
     if total < 2:
         raise DataError(
             f"expected at least two trajectories, one of them for diagnostics, got {total} in {', '.join(places)}; "
             "give more, or cut a long one in two"
         )
-    if stride == AUTO:
-        stride = min(found.stride, max(1, (found.frames[0] - 1) // (PRETRAINING.length - 1)))
-    reading = replace(reading, stride=_stride(stride, reading))
+    reading = survey.at_stride(source, reading, stride, PRETRAINING.length)
     told = Recordings(tuple(places), asdict(reading), grid, validation, {"rdjepa": __version__})
     counts = {"pool": 0, "validation": 0}
 
@@ -190,19 +186,3 @@ def _free(name: str) -> str:
     if name in every_name():
         raise ArgumentError(f"expected a name of its own, got {name!r}, which is taken; choose another")
     return name
-
-
-def _stride(stride: int | str, reading: Reading) -> int:
-    """Return the stride that is taken, given as an argument or in `reading`.
-
-    Raises:
-        ArgumentError: it is no whole number from 1 on, or there are two.
-    """
-    if isinstance(stride, str):
-        raise ArgumentError(f'expected a stride of a whole number or "{AUTO}", got {stride!r}; give one of these')
-    checked(stride, Count, "stride")
-    if reading.stride not in (None, stride) and stride != 1:
-        raise ArgumentError(
-            f"expected one stride, got {stride} and {reading.stride} in reading; leave one of the two out"
-        )
-    return reading.stride or stride

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -20,8 +20,9 @@ from rdjepa.data.readers.registry import KNOWN, describe, recordings
 from rdjepa.data.regrid import Regridding
 from rdjepa.data.statistics import Moments, fold
 from rdjepa.data.windows import FORECASTING
-from rdjepa.errors import DataError, RdjepaError
+from rdjepa.errors import ArgumentError, DataError, RdjepaError
 
+AUTO = "auto"
 BUDGET = 256 * 2**20  # bytes of fields that are looked at; of more, frames at even distances
 LARGEST = float(np.finfo(np.float32).max)
 TRAJECTORIES = 8  # of more than fit into the budget, so many are looked at
@@ -69,6 +70,30 @@ def inspect(source: Any, reading: Reading | None = None, grid: int | None = None
         if len(components) <= COMPONENTS:  # others would be refused
             reading = remembering(reading, recording, components)
     return found.result(describe(source), sum(count * frames for count, frames, _ in sizes))
+
+
+def at_stride(source: Any, reading: Reading, stride: int | str, minimum_frames: int = FORECASTING.length) -> Reading:
+    """Return how to read a source at a stride.
+
+    Args:
+        source: as for `inspect`.
+        reading: what else is said of it.
+        stride: take every so many frames; "auto" takes as many as `inspect` suggests, or as leave `minimum_frames`.
+        minimum_frames: of the shortest trajectory.
+
+    Raises:
+        ArgumentError: it is neither a whole number from 1 on nor "auto", or `reading` has another one.
+    """
+    if isinstance(stride, str) and stride != AUTO:
+        raise ArgumentError(f'expected a stride of a whole number or "{AUTO}", got {stride!r}; give one of these')
+    if reading.stride not in (None, stride) and stride != 1:
+        raise ArgumentError(
+            f"expected one stride, got {stride} and {reading.stride} in reading; leave one of the two out"
+        )
+    if isinstance(stride, str):
+        found = inspect(source, replace(reading, stride=None))
+        stride = min(found.stride, max(1, (found.frames[0] - 1) // (minimum_frames - 1)))
+    return replace(reading, stride=stride) if stride != 1 else reading
 
 
 def _components(recording: Recording, reading: Reading) -> tuple[int, ...]:
