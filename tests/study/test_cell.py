@@ -202,6 +202,12 @@ def test_the_network_alone_is_what_adapt_decides_with_nothing_combined(slim):
     assert auto["made"] == alone["made"] == 1
 
 
+def test_the_record_names_the_encoder_that_several_trajectories_tune(slim):
+    five = record(replace(CELL, k=5, forecaster="rd-jepa-alone"), replace(slim, curve=()))
+    assert not five["identity"]["settings"]["rates"]["encoder"]
+    assert five["settings"]["rates"]["encoder"] == five["settings"]["rates"]["predictor"] > 0
+
+
 def test_a_cell_makes_as_many_updates_as_adapt_decides(slim, monkeypatch):
     profile = replace(slim, curve=(), adapt=replace(slim.adapt, steps=3))
     monkeypatch.setattr(retention, "FAMILIAR", np.inf)

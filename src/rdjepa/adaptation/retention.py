@@ -6,9 +6,9 @@ straight line, networks may be better than both: after Wortsman et al., Robust f
 
 On random equations it was safe where the pretrained network can forecast a system before any update; elsewhere it was
 anything from 40 % better to a third worse. Which case it is shows on the trajectories that one has: `share_for` decides
-by the error on them (docs/results/random-equations.md), of the network or of its combination with simple forecasts. Several
-trajectories have several sets of coefficients, and are no danger of this kind: with these nothing is retained, and the
-encoder is tuned too.
+by the error on them (docs/results/random-equations.md), of the network or of its combination with simple forecasts.
+Several trajectories have several sets of coefficients, and are no danger of this kind: with these nothing is retained,
+and the encoder is tuned too.
 """
 
 import math

@@ -154,7 +154,8 @@ class Record(TypedDict):
     """Content of a finished cell's record.json; early ones have `rows`, the checksum of the rows, instead of `files`.
 
     `id` and `identity` say what was computed, `files` holds the SHA-256 of the cell's other files; the rest describes
-    the run. `updates` are those of the profile, `made` those that there were: a forecaster may decide for fewer.
+    the run. `updates` are those of the profile, `made` those that there were: a forecaster may decide for fewer. So are
+    `settings`: it may tune its encoder with several trajectories.
     """
 
     id: str
@@ -271,7 +272,7 @@ def compute(
         forecast, made = adapted.forecast, _made(adapted)
     else:
         forecast, model = contenders.untrained(cell.forecaster, profile, normalizer, device, learned)
-        made = {"parameters": parameter_count(model), "trained": 0}
+        made = {"parameters": parameter_count(model), "trained": 0, "settings": content["settings"]}
     spectra = RadialSpectra(normalizer.mean, normalizer.scale)
     rows = []
     for key in tests:  # one at a time, so that memory does not grow with their number
@@ -293,7 +294,6 @@ def compute(
         "updates": profile.adapt.steps if cell.trained else 0,
         "test": dict(Counter(key.regime for key in tests)),
         "support": [str(key) for key in cell.support()],
-        "settings": content["settings"],
         "config": content["adapt"],
         "checkpoint": checkpoint.read_config(pretrained)[1].sha256 if pretrained else content["checkpoint"],
         "data": content["data"],
@@ -341,12 +341,13 @@ def _adapted(
 
 
 def _made(adapted: Forecaster) -> dict[str, Any]:
-    """Return parameter counts, updates and the first and last loss of an adapted model, for the record of its cell."""
+    """Return counts, settings, updates and the first and last loss of an adapted model, for the record of its cell."""
     trained = sum(parameter.numel() for group in adapted.model.parameter_groups() for parameter in group["params"])
     counts = {"parameters": parameter_count(adapted.model), "trained": trained, "made": len(adapted.losses)}
     losses = {"loss": [adapted.losses[0], adapted.losses[-1]]} if adapted.losses else {}
     decided = ("unadapted", "together", "retained", "combined") if "unadapted" in adapted.record else ()
-    return counts | losses | {name: adapted.record[name] for name in decided if name in adapted.record}
+    told = {name: adapted.record[name] for name in ("settings", *decided) if name in adapted.record}
+    return counts | losses | told
 
 
 def _example(forecast: Forecast, trajectory: Trajectory) -> bytes:
