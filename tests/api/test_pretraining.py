@@ -15,7 +15,7 @@ from rdjepa.data.build import build
 from rdjepa.data.identity import identity
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key
-from rdjepa.errors import ArgumentError, CheckpointError, DataError
+from rdjepa.errors import ArgumentError, CheckpointError, DataError, StudyError
 from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
 from rdjepa.io import checkpoint
 from rdjepa.models.rdjepa import PRESETS
@@ -23,7 +23,8 @@ from rdjepa.pretraining import config as profiles
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.objectives.field_forecast import ForecastOptions
-from rdjepa.study import leaks
+from rdjepa.study import contenders, leaks
+from rdjepa.study.profiles import profile as study_profile
 from rdjepa.systems import get
 from tiny import TINY
 
@@ -90,6 +91,13 @@ def test_pretraining_takes_recordings_beside_simulations_of_another_grid(tiny, d
     with pytest.raises(ArgumentError, match="a data set that has the recordings mine, which cannot be simulated again"):
         rdjepa.rehearsal(model)
     assert len(rdjepa.rehearsal(model, 2, data=tmp_path / "data")) == 3
+    rdjepa.add_recordings([trajectory(12, 4), trajectory(12, 5)], "mine", tmp_path / "others")
+    with pytest.raises(DataError, match="recordings mine that the model was pretrained on, got others of this name"):
+        rdjepa.rehearsal(tmp_path / "run" / "model", data=tmp_path / "others")
+    with pytest.raises(DataError, match="recordings mine that the model was started with, got others of this name"):
+        rdjepa.pretrain("tiny", tmp_path / "others", tmp_path / "none", config=config, systems=["mine"], start=model)
+    with pytest.raises(StudyError, match="a checkpoint whose data can be simulated again"):
+        contenders.rehearsal("rd-jepa-rehearsal", study_profile("nano", str(model)))
 
 
 def test_sizes_of_ones_own_need_settings_and_have_the_name_custom(data, tmp_path):
@@ -101,7 +109,16 @@ def test_sizes_of_ones_own_need_settings_and_have_the_name_custom(data, tmp_path
     with pytest.raises(ArgumentError, match="got another width"):
         other = replace(TINY, width=2 * TINY.width)
         rdjepa.pretrain(other, data, tmp_path / "other", start=tmp_path / "run" / "model", **CHOSEN)
+    with pytest.raises(ArgumentError, match="sizes for 2 components, as trajectories have, got 3"):
+        rdjepa.pretrain(replace(TINY, components=3), data, tmp_path / "other", **CHOSEN)
     assert not (tmp_path / "other").exists()
+
+
+def test_branches_that_sizes_leave_out_are_recorded_once(data, tmp_path):
+    given = replace(TINY, without=("diffusion",))
+    model = rdjepa.pretrain(given, data, tmp_path / "run", without=["diffusion"], **CHOSEN)
+    record = checkpoint.read_config(tmp_path / "run" / "model")[1].pretraining
+    assert list(model.config.without) == record["without"] == ["diffusion"]
 
 
 @pytest.mark.parametrize(

@@ -165,6 +165,16 @@ def test_bad_options_are_refused_before_anything_is_simulated(here, capsys, monk
     assert f"got '{bad}'" in refused(capsys, "adapt", "data.npy", "--rehearse", "1", option, bad)
 
 
+def test_what_is_rehearsed_is_read_from_a_data_set(here, capsys, monkeypatch):
+    def rehearsal(model, count, data, progress):
+        raise DataError(f"{model} {count} {data}")
+
+    monkeypatch.setattr("rdjepa.api.rehearsal", rehearsal)
+    monkeypatch.setattr("rdjepa.api.adapt", lambda *_, rehearse, **__: rehearse())
+    given = ("--model", "nano", "--rehearse", "2", "--rehearse-data", "sets")
+    assert "nano 2 sets" in refused(capsys, "adapt", "data.npy", *given)
+
+
 def test_trajectories_that_share_their_place_are_numbered_in_their_order(here, capsys):
     fields = np.random.default_rng(1).standard_normal((3, 10, 16, 16, 2)).astype("float32")
     keys = [Key("barkley", "pool"), Key("barkley", "test"), Key("schnakenberg", "pool", index=3)]

@@ -1,4 +1,5 @@
 import json
+import threading
 from dataclasses import asdict, replace
 
 import pytest
@@ -50,6 +51,29 @@ def old(tmp_path, small):
     store.write(tmp_path, simulate(small, 3, "id"))
     store.write(tmp_path, simulate(small, 0, "ic-ood", "test"))
     return tmp_path
+
+
+def test_what_another_process_stores_while_a_manifest_is_written_is_listed(tmp_path, make, monkeypatch):
+    fill(tmp_path, make, 1)
+    real, begun, other = manifest.nearest_of_all, threading.Event(), Key("barkley")
+
+    def slow(nearest):
+        if not begun.is_set():  # all was listed
+            begun.set()
+            writer.join(0.2)  # the other one waits
+        return real(nearest)
+
+    def write():
+        begun.wait()
+        store.write(tmp_path, make(other))
+        manifest.write(tmp_path)
+
+    monkeypatch.setattr(manifest, "nearest_of_all", slow)
+    writer = threading.Thread(target=write)
+    writer.start()
+    manifest.write(tmp_path)
+    writer.join()
+    assert other in manifest.read(tmp_path) and manifest.verify(tmp_path).good
 
 
 def test_a_place_that_cannot_be_is_refused_before_anything_is_simulated(tmp_path, small, monkeypatch):

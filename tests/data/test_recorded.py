@@ -1,5 +1,8 @@
 """Recordings lie in a data set as a system of their own, whole or not at all."""
 
+import os
+import shutil
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +12,7 @@ from rdjepa.data import manifest, recorded, store
 from rdjepa.data.readers import Reading
 from rdjepa.data.recorded import Added, add_recordings
 from rdjepa.data.trajectory import Key
-from rdjepa.errors import ArgumentError, DataError, OutputError
+from rdjepa.errors import ArgumentError, DataError, Note, OutputError
 from rdjepa.io import sealed
 from rdjepa.systems import get
 
@@ -36,13 +39,17 @@ def test_what_is_there_stays_and_lists_what_was_added(tmp_path, make, capsys):
     assert {key.system for key in manifest.read(tmp_path)} == {"barkley", "mine"}
     assert "one set of versions" not in capsys.readouterr().err
     mine = replace(get("barkley"), name="mine")
-    with pytest.raises(DataError, match="expected no recordings called mine"):
-        manifest.claim(tmp_path, [mine])
+    manifest.claim(tmp_path / "own", [mine])
+    shutil.copy(tmp_path / "own" / manifest.RECIPE, tmp_path)
+    for use in (manifest.claim, manifest.check):
+        with pytest.raises(DataError, match="expected no recordings called mine"):
+            use(tmp_path, [mine])
 
 
 def test_the_same_again_changes_nothing_and_others_are_refused(tmp_path):
     given = [fields(seed) for seed in range(3)]
     first = add_recordings(given, "mine", tmp_path)
+    assert add_recordings(given, "mine", tmp_path, reading=Reading(stride=1)) == first
     (tmp_path / manifest.MANIFEST).unlink()  # as one who was killed before it was written
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "mine").rglob("*")}
     assert add_recordings(given, "mine", tmp_path) == first and manifest.verify(tmp_path).good
@@ -82,6 +89,39 @@ def test_the_stride_that_inspection_suggests_leaves_a_window(tmp_path):
     assert store.get(tmp_path, Key("mine")).fields.shape[0] == 12
 
 
+def test_fields_that_are_brought_to_a_square_grid_may_have_any_shape(tmp_path):
+    given = np.stack([fields(seed, height=8, width=16) for seed in range(2)])
+    add_recordings(given, "mine", tmp_path, grid=8)
+    assert store.get(tmp_path, Key("mine")).fields.shape == (12, 8, 8, 2)
+
+
+def test_cells_are_square_to_a_thousandth(tmp_path):
+    for name, ratio in (("mine", 1.0004), ("yours", 1.01)):
+        given, reading = [fields(0), fields(1)], Reading(spacing=(0.1 * ratio, 0.1))
+        if ratio > 1.001:
+            with pytest.raises(DataError, match=r"cells as wide as they are high, got distances of 0\.101"):
+                add_recordings(given, name, tmp_path, reading=reading)
+        else:
+            assert add_recordings(given, name, tmp_path, reading=reading).pool == 1
+
+
+def test_a_name_that_is_no_text_can_be_recorded(tmp_path):
+    odd = tmp_path / os.fsdecode(b"x\xff.npy")
+    np.save(odd, np.stack([fields(0), fields(1)]))
+    add_recordings(odd, "mine", tmp_path / "data")
+    told = sealed.read(tmp_path / "data" / "mine" / recorded.RECORDINGS, dict, "")
+    assert told["source"][0].endswith("x\\udcff.npy")
+
+
+def test_few_trajectories_for_diagnostics_are_noted(tmp_path):
+    given = [fields(seed) for seed in range(10)]
+    with pytest.warns(Note, match="2 of 10 trajectories are few for diagnostics"):
+        add_recordings(given, "mine", tmp_path, validation=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Note)
+        add_recordings(given, "yours", tmp_path, validation=2)
+
+
 def test_of_one_component_the_second_is_the_same_a_frame_earlier(tmp_path):
     given = [fields(seed, 13, components=1) for seed in range(2)]
     add_recordings(given, "mine", tmp_path)
@@ -93,7 +133,10 @@ def test_of_one_component_the_second_is_the_same_a_frame_earlier(tmp_path):
     ("given", "words"),
     [
         ([fields()], "at least two trajectories, one of them for diagnostics, got 1 in a ndarray; give more"),
-        ([fields(0), fields(1), fields(0)], "trajectories that differ, got 1 of 3 that repeat another"),
+        (
+            [fields(0), fields(1), fields(0)],
+            "trajectories that differ, got one, number 3, that repeats another; give each once",
+        ),
         ([fields(0), fields(1, 13, components=1)], "as many measured components, got some of one and some of two"),
         ([fields(0), fields(1, 11)], "at least 12 frames on the first axis, got 11"),
         ([fields(0, width=12), fields(1, width=12)], "square fields to pretrain on, got 8 x 12; crop them"),
@@ -110,7 +153,7 @@ def test_recordings_that_no_model_can_be_pretrained_on_are_refused_and_leave_not
     ("arguments", "words"),
     [
         ({"name": "barkley"}, "a name of its own, got 'barkley', which is taken"),
-        ({"name": "my/data"}, "a name of letters, digits, - and _, got 'my/data'"),
+        ({"name": "my/data"}, "letters, digits, - and _, the first a letter or digit, for a name, got 'my/data'"),
         ({"stride": "some"}, "a stride of a whole number or \"auto\", got 'some'"),
         ({"stride": 2, "reading": Reading(stride=3)}, "one stride, got 2 and 3 in reading"),
         ({"validation": 0}, "validation"),

@@ -75,6 +75,8 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path):
         raise ZeroDivisionError
     with pytest.raises(OutputError, match="got a folder of this name; choose another"), making(target):
         pass
+    with pytest.raises(OutputError, match="got a name that is too long"), making(tmp_path / ("a" * 300)):
+        pass
     assert [path.name for path in tmp_path.iterdir()] == ["deep"] and (target / "file").read_bytes() == b"new"
 
 

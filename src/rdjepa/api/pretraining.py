@@ -12,7 +12,7 @@ import torch
 from rdjepa.checks import Count, checked, of_class, usable_path
 from rdjepa.data import manifest, store
 from rdjepa.data.acquire import Acquirer
-from rdjepa.data.fields import block_means, channels_first
+from rdjepa.data.fields import COMPONENTS, block_means, channels_first
 from rdjepa.data.recorded import recorded
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
@@ -125,6 +125,10 @@ def pretrain(
         InsufficientMemoryError: more memory is needed than there is; the message says what to lower.
     """
     whole, name = sizes_of(of_class(preset, str | ModelConfig, "a preset"))
+    if whole.components != COMPONENTS:
+        raise ArgumentError(
+            f"expected sizes for {COMPONENTS} components, as trajectories have, got {whole.components}; change them"
+        )
     if torch.is_inference_mode_enabled():
         raise ArgumentError("expected gradients to train with, got torch.inference_mode; call pretrain outside of it")
     of_class(without, list | tuple | set | frozenset, "without")
@@ -154,7 +158,7 @@ def pretrain(
         mapped = run / "frames" if engine.frames == "mapped" else None
         dataset, validation = _opened(data, files, limit, sizes.grid, config, mapped, ranks)
         if begun:
-            begun.check_data(dataset.checksums)
+            begun.check_data(dataset.checksums, own)
         # Only training data: validation is read for diagnostics, a few batches in all.
         if engine.frames == "device":
             dataset = Dataset(dataset.frames.to(torch_device), dataset.normalizers, dataset.checksums)
@@ -177,7 +181,7 @@ def pretrain(
             )
         if ranks.leads:
             setup = {"software": software(torch_device), "engine": dataclasses.asdict(engine), "processes": ranks.size}
-            setup |= {**_nearest(data, dataset.checksums), "without": list(without)}
+            setup |= {**_nearest(data, dataset.checksums), "without": list(dict.fromkeys([*whole.without, *without]))}
             setup |= {"recorded": names} if (names := [name for name in files if name in own]) else {}
             _finish(model, name, run, config, dataset, validation, started, setup, files, data, begun)
         ranks.wait()

@@ -11,7 +11,7 @@ from rdjepa.data import store
 from rdjepa.data.simulate import simulate
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
-from rdjepa.errors import ArgumentError
+from rdjepa.errors import ArgumentError, DataError
 from rdjepa.io import checkpoint
 from rdjepa.progress import Progress
 from rdjepa.systems import family_names
@@ -38,7 +38,7 @@ def rehearsal(
     Raises:
         ArgumentError: less than one, a system that is not known here, or recordings without the `data` that has them.
         CheckpointError: there is no such checkpoint, or it does not name its data.
-        DataError: a trajectory that `data` lacks, or a damaged one.
+        DataError: a trajectory that `data` lacks, a damaged one, or other recordings of the same name.
     """
     (_, record), sources = checkpoint.read_config(model), checkpoint.read_sources(model)
     keys, numbers = rehearsed_keys(sources, checked(count, Count, "count")), itertools.count(1)
@@ -46,11 +46,16 @@ def rehearsal(
     if recorded and data is None:
         raise ArgumentError(
             f"expected a data set that has the recordings {', '.join(recorded)}, which cannot be simulated again, got "
-            "none; give it as data="
+            "none; give it with --rehearse-data (data=)"
         )
 
     def get(key: Key) -> Trajectory:
         found = simulate(key.system, key.index, key.regime, key.split) if data is None else store.get(data, key)
+        if key.system in recorded and store.checksum(found.fields) != sources.trajectories[str(key)]:
+            raise DataError(
+                f"expected the recordings {key.system} that the model was pretrained on, got others of this name in "
+                f"{data} ({key} first); give the data set that has them"
+            )
         if progress:
             progress(next(numbers), len(keys), str(key))
         return found.coarsened(record.model["grid"])

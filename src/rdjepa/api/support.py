@@ -14,7 +14,7 @@ from rdjepa.data.borders import PERIODIC, UNKNOWN, WALLS
 from rdjepa.data.fields import MIXED, measured, validate, why_repeated
 from rdjepa.data.readers import Reading
 from rdjepa.data.regrid import has_walls
-from rdjepa.data.trajectory import Trajectory
+from rdjepa.data.trajectory import SAME_RATIO, Trajectory
 from rdjepa.data.well import checksum
 from rdjepa.errors import DataError, Note, warn
 from rdjepa.forecasters.base import ForecastModel
@@ -24,7 +24,6 @@ from rdjepa.models.device import device_of
 
 AUTO = "auto"
 OTHER_RATIO = 0.01  # a ratio of distances that differs by more, as a share, is another one
-SAME_RATIO = 1e-3  # cells whose sides differ by less, as a share, are squares
 
 
 @dataclass(frozen=True)

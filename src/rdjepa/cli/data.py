@@ -18,6 +18,7 @@ from rdjepa.cli.options import (
     Interval,
     Length,
     Scheduler,
+    Spacing,
     Stride,
     names_in,
     reading_of,
@@ -145,12 +146,13 @@ def add(
     interval: Interval = None,
     length: Length = None,
     boundary: Boundary = None,
+    spacing: Spacing = None,
     index: Index = None,
 ) -> None:
     """Add recordings to a dataset as a system of their own, to pretrain on: rdjepa pretrain --systems NAME."""
     from rdjepa.data.recorded import add_recordings
 
-    reading = reading_of(field, axes, components, interval, length, boundary, None, index)
+    reading = reading_of(field, axes, components, interval, length, boundary, spacing, index)
     with progress("add") as update:
         added = add_recordings(
             list(recordings),

@@ -103,6 +103,9 @@ def adapt(
             min=0, help="So many trajectories of each system of the pretraining are learned too, simulated again."
         ),
     ] = 0,
+    rehearse_data: Annotated[
+        Path | None, typer.Option(help="Dataset to read these from instead, as recordings have to be.")
+    ] = None,
     retain: Annotated[
         str,
         typer.Option(
@@ -153,7 +156,7 @@ def adapt(
             borders=borders,
             encoder=encoder,
             decoder=decoder,
-            rehearse=partial(api.rehearsal, model, rehearse, progress=update) if rehearse else (),
+            rehearse=partial(api.rehearsal, model, rehearse, rehearse_data, progress=update) if rehearse else (),
             retain=share,
             augment=augment,
             device=device,

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from filelock import FileLock
+
 from rdjepa.data import store
 from rdjepa.data.identity import confirm, identity
 from rdjepa.data.simulate import simulate
@@ -44,11 +46,7 @@ def claim(base: Path | str, systems: Iterable[System]) -> None:
     """
     path, systems = Path(base) / RECIPE, list(systems)
     require_own(base)
-    for system in systems:
-        if (Path(base) / system.name / RECORDINGS).exists():
-            raise DataError(
-                f"expected no recordings called {system.name} in {base}, got some; choose another directory"
-            )
+    _require_simulated(base, systems)
     stored = _read_recipes(path) if path.exists() else {}
     recipes = stored | _agreed(base, stored, systems)
     if recipes != stored:
@@ -71,12 +69,28 @@ def require_own(base: Path | str) -> None:
         sealed.read(there, _Manifest, "choose another directory")
 
 
+def _require_simulated(base: Path | str, systems: Iterable[System]) -> None:
+    """Refuse systems whose name recordings have, which would be taken for simulations.
+
+    Raises:
+        DataError: there are some.
+    """
+    for system in systems:
+        if (Path(base) / system.name / RECORDINGS).exists():
+            raise DataError(
+                f"expected no recordings called {system.name} in {base}, got some; choose another directory"
+            )
+
+
 def check(base: Path | str, systems: Iterable[System]) -> None:
     """Check that the data in `base` agree with those of these systems that it holds; none is added.
 
     Raises:
-        DataError: there are no recipes, or the directory belongs to another configuration.
+        DataError: there are no recipes, the directory belongs to another configuration, or has recordings of the name
+            of a system.
     """
+    systems = list(systems)
+    _require_simulated(base, systems)
     stored = _read_recipes(Path(base) / RECIPE)
     recipes = stored | _agreed(base, stored, [system for system in systems if system.name in stored])
     if recipes != stored:
@@ -183,10 +197,16 @@ class _Manifest:
 def write(base: Path | str) -> Path:
     """Write the manifest of all trajectories stored in `base`, from the records in their files; return its path.
 
+    Of several processes the last one lists what all of them stored.
+
     Trajectories that different versions of the software made are kept, with a warning that names the versions: their
     fingerprints agree, or `claim` had refused them, but roundings may differ.
     """
-    base = Path(base)
+    with writing(base), FileLock(Path(base) / f".{MANIFEST}.lock"):
+        return _written(Path(base))
+
+
+def _written(base: Path) -> Path:
     entries: dict[str, dict[str, Any]] = {}
     software: dict[str, dict[str, str]] = {}
     for key in store.keys(base):

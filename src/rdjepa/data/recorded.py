@@ -14,14 +14,14 @@ from typing import Any
 
 from rdjepa.checks import Count, Size, checked, of_class, usable_path
 from rdjepa.data import manifest, readers, store, survey
-from rdjepa.data.fields import MIXED, measured, why_repeated
+from rdjepa.data.fields import MIXED, measured
 from rdjepa.data.manifest import RECORDINGS
 from rdjepa.data.readers import Reading
 from rdjepa.data.readers.registry import describe
 from rdjepa.data.store import checksum
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import PRETRAINING
-from rdjepa.errors import ArgumentError, DataError, OutputError
+from rdjepa.errors import ArgumentError, DataError, Note, OutputError, printable, warn
 from rdjepa.io import sealed
 from rdjepa.io.atomic import making
 from rdjepa.progress import Progress
@@ -29,6 +29,7 @@ from rdjepa.systems import every_name
 from rdjepa.version import __version__
 
 VALIDATION = 10
+FEW = 5  # trajectories for diagnostics; samples of fewer are alike, as those of a model that collapsed
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,8 @@ def add_recordings(
         source: what `adapt` takes: files, folders, arrays or a list of these, at least two trajectories.
         name: of the system: letters, digits, - and _, of no system that the package knows.
         out: dataset directory; whatever it has stays.
-        grid: bring the fields to this many points per side; as they are when None, and then square. Pretraining
-            averages over blocks of points where a preset has fewer.
+        grid: bring the fields to this many points per side, of cells that then count as square; as they are when None,
+            and then square. Pretraining averages over blocks of points where a preset has fewer.
         stride: take every so many frames; "auto" takes as many as `inspect` suggests, or as leave a window.
         reading: what the source does not say itself.
         validation: of every so many trajectories the first is for diagnostics, and no model is trained on it.
@@ -102,7 +103,7 @@ def add_recordings(
     if base.exists() and not (base / RECORDINGS).is_file():
         raise OutputError(f"expected no folder {base}, got one; choose another name, or move the folder away")
     manifest.require_own(out)
-    places = [*map(describe, source if isinstance(source, list | tuple) else [source])]
+    places = [printable(describe(each)) for each in (source if isinstance(source, list | tuple) else [source])]
     total = sum(recording.count for recording in readers.recordings(source, reading))
     if total < 2:
         raise DataError(
@@ -110,7 +111,9 @@ def add_recordings(
             "give more, or cut a long one in two"
         )
     reading = survey.at_stride(source, reading, stride, PRETRAINING.length)
-    told = Recordings(tuple(places), asdict(reading), grid, validation, {"rdjepa": __version__})
+    told = Recordings(
+        tuple(places), asdict(replace(reading, stride=reading.step)), grid, validation, {"rdjepa": __version__}
+    )
     counts = {"pool": 0, "validation": 0}
 
     def keyed() -> Iterator[Trajectory]:
@@ -118,6 +121,8 @@ def add_recordings(
             split = "pool" if number % validation else "validation"
             key = Key(name, split, index=counts[split])
             counts[split] += 1
+            if grid:
+                trajectory = replace(trajectory, spacing=(1.0, 1.0))  # no pretraining goes by the shape of cells
             yield replace(trajectory, key=key, attempt=0, rejected=(), kind="", nearest=None, software={})
             if progress:
                 progress(number + 1, total, str(key))
@@ -131,6 +136,12 @@ def add_recordings(
                 store.write(folder.parent, trajectory)
             store.write_stats(folder)
     manifest.write(out)
+    if counts["validation"] < FEW:
+        warn(
+            f"{counts['validation']} of {total} trajectories are few for diagnostics: samples that are alike look like "
+            "those of a model that collapsed; a smaller --validation (validation=) keeps more",
+            Note,
+        )
     return Added(counts["pool"], counts["validation"], reading.step)
 
 
@@ -148,7 +159,9 @@ def _fit(trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
             raise DataError(f"expected square fields to pretrain on, got {height} x {width}; crop them to squares")
         seen.add(checksum(trajectory.fields))
         if len(seen) < number:  # what is trained on says nothing in the diagnostics
-            raise DataError(why_repeated(1, number))
+            raise DataError(
+                f"expected trajectories that differ, got one, number {number}, that repeats another; give each once"
+            )
         components = components or measured(trajectory.fields)
         if measured(trajectory.fields) != components:
             raise DataError(MIXED)
@@ -182,7 +195,9 @@ def _free(name: str) -> str:
     """
     of_class(name, str, "name")
     if not store.SYSTEM_NAME.fullmatch(name):
-        raise ArgumentError(f"expected a name of letters, digits, - and _, got {name!r}; choose another")
+        raise ArgumentError(
+            f"expected letters, digits, - and _, the first a letter or digit, for a name, got {name!r}; choose another"
+        )
     if name in every_name():
         raise ArgumentError(f"expected a name of its own, got {name!r}, which is taken; choose another")
     return name

@@ -18,7 +18,7 @@ import yaml
 from rdjepa.data import well
 from rdjepa.data.fields import COMPONENTS
 from rdjepa.data.statistics import summarize
-from rdjepa.data.trajectory import SPLITS, Key, Trajectory
+from rdjepa.data.trajectory import SAME_RATIO, SPLITS, Key, Trajectory
 from rdjepa.data.well import Record
 from rdjepa.data.well import checksum as checksum  # exported: the checksum in the record of a file
 from rdjepa.errors import DataError
@@ -234,7 +234,7 @@ def _refuse_unfit(trajectory: Trajectory) -> None:
     numbers = {**trajectory.coefficients, "length": trajectory.length}
     if unfit := [f"{name} = {value}" for name, value in numbers.items() if not np.isfinite(value)]:
         raise DataError(f"expected finite coefficients and a finite length, got {', '.join(unfit)}; correct them")
-    if not math.isclose(*trajectory.spacing):
+    if not math.isclose(*trajectory.spacing, rel_tol=SAME_RATIO):
         raise DataError(
             "expected cells as wide as they are high, got distances of {:g} between rows and {:g} between columns; "
             "resample the fields, or keep them as NetCDF (to_xarray)".format(*trajectory.spacing)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rdjepa.viz.inline import Drawing, Movie
 
 SPLITS = ("pool", "validation", "test")
+SAME_RATIO = 1e-3  # cells whose sides differ by less, as a share, are squares
 
 
 @dataclass(frozen=True)

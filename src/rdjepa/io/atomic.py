@@ -105,9 +105,8 @@ def making(path: Path | str) -> Iterator[Path]:
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             _sweep(path.parent)
-            part = _part_of(path)
-            (part / path.name).mkdir(parents=True)
-            temporary = part
+            temporary = _part_of(path)
+            (temporary / path.name).mkdir(parents=True)
         yield temporary / path.name  # under the name that it will have
         with writing(path):
             (temporary / path.name).rename(path)

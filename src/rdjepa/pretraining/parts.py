@@ -17,7 +17,7 @@ Settings = tuple[ModelConfig, PretrainConfig]
 
 
 def _branch(name: str) -> Callable[[ModelConfig, PretrainConfig], Settings]:
-    return lambda model, config: (replace(model, without=(*model.without, name)), config)
+    return lambda model, config: (replace(model, without=tuple(dict.fromkeys((*model.without, name)))), config)
 
 
 def _targets(change: Callable[[TargetConfig], TargetConfig]) -> Callable[[ModelConfig, PretrainConfig], Settings]:

@@ -1,13 +1,13 @@
 """What a pretraining goes on from: a pretrained model, and what its checkpoint says of the run that made it."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rdjepa.data.trajectory import Key
-from rdjepa.errors import ArgumentError, CheckpointError, warn
+from rdjepa.errors import ArgumentError, CheckpointError, DataError, warn
 from rdjepa.io import checkpoint
 from rdjepa.io.checkpoint import CURVES, METRICS
 from rdjepa.models.rdjepa import RDJEPA, ModelConfig, unlike
@@ -49,13 +49,28 @@ class Start:
         curves = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
         return cls(model, {"fingerprint": written.sha256, **told}, sources, curves)
 
-    def check_data(self, checksums: Mapping[str, str]) -> None:
+    def check_data(self, checksums: Mapping[str, str], recorded: Collection[str]) -> None:
         """Warn of trajectories of the same keys as those of its own pretraining and other content.
 
         The same recipe gives them on another processor, which rounds otherwise, where the dynamics are sensitive.
+        Recordings have no recipe, so with them the name alone is the same.
+
+        Args:
+            checksums: key -> checksum of the trajectories that it goes on with.
+            recorded: systems whose trajectories are recordings.
+
+        Raises:
+            DataError: other recordings of the same name.
         """
         known = self.sources.trajectories
-        if others := [key for key, value in checksums.items() if known.get(key, value) != value]:
+        others = [key for key, value in checksums.items() if known.get(key, value) != value]
+        named = {*recorded, *self.record.get("recorded", [])}
+        if same := next((key for key in others if Key.parse(key).system in named), None):
+            raise DataError(
+                f"expected the recordings {Key.parse(same).system} that the model was started with, got others of this "
+                f"name, {same} first; add them under another name"
+            )
+        if others:
             warn(
                 f"expected the trajectories that the model was started with, got {len(others)} of {len(checksums)} of "
                 f"the same key and other content, {others[0]} first (another processor rounds otherwise, or another "

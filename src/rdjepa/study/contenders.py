@@ -16,6 +16,7 @@ from rdjepa.api import AUTO, rehearsing
 from rdjepa.api.support import domain_of
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
+from rdjepa.errors import StudyError
 from rdjepa.evaluation.evaluate import Forecast
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.rd_jepa import EncoderTuned, LearningRates, RDJEPAForecaster
@@ -93,10 +94,16 @@ def rehearsal(name: str, profile: Profile) -> tuple[checkpoint.Sources, list[Key
 
     Raises:
         CheckpointError: there is no such checkpoint, or it does not name its data.
+        StudyError: it was pretrained on recordings.
     """
     if not changes.baseline(name).rehearses:
         return None
     sources = checkpoint.read_sources(profile.checkpoint)
+    if recorded := checkpoint.read_config(profile.checkpoint)[1].pretraining.get("recorded"):
+        raise StudyError(
+            f"expected a checkpoint whose data can be simulated again, to be rehearsed, got one that was pretrained on "
+            f"the recordings {', '.join(recorded)}; give another one, or leave {name} out"
+        )
     keys = rehearsing.rehearsed_keys(sources, rehearsing.REHEARSED)
     return (sources, keys) if keys else None
 
