@@ -18,7 +18,7 @@ from torch import Tensor
 import rdjepa
 from adapt import fastest
 from rdjepa.adaptation.adapt import standardized
-from rdjepa.api.adapting import FROZEN, PRETRAINED, forecaster_of
+from rdjepa.api.start import FROZEN, PRETRAINED, forecaster_of
 from rdjepa.data.windows import FORECASTING
 from rdjepa.forecasters import equation
 from rdjepa.forecasters.equation import Equation

@@ -42,7 +42,7 @@ from rdjepa.adaptation import combination, retention
 from rdjepa.adaptation.adapt import AVERAGED, PROFILES, fitted, standardized, tensors, train, windows
 from rdjepa.adaptation.augmentation import images
 from rdjepa.api import rehearsing
-from rdjepa.api.adapting import FRESH, FROZEN, PRETRAINED, TUNED, forecaster_of
+from rdjepa.api.start import FRESH, FROZEN, PRETRAINED, TUNED, forecaster_of
 from rdjepa.data import manifest
 from rdjepa.data.acquire import Acquirer
 from rdjepa.data.simulate import simulate

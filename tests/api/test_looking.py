@@ -331,6 +331,17 @@ def test_a_suggested_stride_is_said_and_taken_only_when_asked_for():
     np.testing.assert_array_equal(taken.forecast(context), same.forecast(context))
 
 
+def test_who_asks_for_the_suggested_stride_is_not_told_of_another():
+    side = 32
+    waves = np.sin(np.arange(41)[:, None] / 30 + np.arange(side) / 3)
+    noisy = np.stack([np.broadcast_to(waves[:, None], (41, side, side))] * 2, axis=-1)
+    noisy = (noisy + 0.5 * np.random.default_rng(0).standard_normal(noisy.shape)).astype(np.float32)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        taken = rdjepa.adapt(small(), noisy, steps=1, resample=True, stride="auto")
+    assert taken.stride == 1 and not [each for each in said if "suggested" in str(each.message)]
+
+
 @pytest.mark.filterwarnings("ignore:one of every")
 def test_the_stride_of_a_forecaster_comes_back_and_is_taken_in_evaluation(tmp_path):
     path = rdjepa.adapt(small(), slow(), steps=1, stride=2).save(tmp_path / "mine.safetensors")

@@ -9,7 +9,7 @@ import torch
 
 import rdjepa
 from rdjepa.api import latent_error, pretraining
-from rdjepa.api.adapting import forecaster_of
+from rdjepa.api.start import forecaster_of
 from rdjepa.data import acquire, manifest
 from rdjepa.data.build import build
 from rdjepa.data.identity import identity

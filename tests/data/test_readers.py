@@ -235,6 +235,40 @@ def test_a_damaged_file_among_others_is_refused(tmp_path: Path, suffix: str) -> 
         load(tmp_path)
 
 
+def test_fields_of_the_well_are_named_by_path_name_or_group_and_keep_their_format(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    write_the_well(path, ("A", "B", "C"))
+    with h5py.File(path, "a") as file:
+        file["t1_fields/velocity"] = MANY.swapaxes(2, 3)
+        file["t1_fields/gravity"] = np.zeros((3, 2))  # the same everywhere
+    found = survey.inspect(path)
+    assert [each.name for each in found.components] == ["A", "B", "C", "velocity_x", "velocity_y"]
+    assert not found.usable and found.interval == 10 and found.grids == ((6, 8),)
+    assert any("gravity (3, 2)" in each and "is left out" in each for each in found.remarks)
+    for field in ("t1_fields/velocity", "velocity", "t0_fields/A,t0_fields/B", "A,B"):
+        read = load(path, reading=Reading(field=field))
+        assert_fields(read, MANY)
+        assert read[0].times[1] == 10 and read[0].length == pytest.approx(2) and read[0].boundary == "periodic"
+    assert_fields(load(path, reading=Reading(components=("velocity_x", "velocity_y"))), MANY)
+    assert_fields(load(path, reading=Reading(components=("velocity_y", "A"))), MANY[..., ::-1])
+    assert load(path, reading=Reading(field="t0_fields", components=("C",)))[0].coefficients["F"] == 0.1
+    with pytest.raises(DataError, match="expected an array named 'D'"):
+        load(path, reading=Reading(field="A,D"))
+    with pytest.raises(DataError, match="a different array for each component"):
+        load(path, reading=Reading(field="A,A"))
+
+
+def test_a_file_of_the_well_in_three_dimensions_is_refused(tmp_path: Path) -> None:
+    write_the_well(tmp_path / "a.h5", ())
+    with h5py.File(tmp_path / "a.h5", "a") as file:
+        file["t0_fields/density"] = np.zeros((1, 10, 8, 6, 4))
+        file["t0_fields"].attrs["field_names"] = ["density"]
+    with pytest.raises(
+        DataError, match=r"expected scalars \(B, T, X, Y\) or vectors .* got density \(1, 10, 8, 6, 4\)"
+    ):
+        load(tmp_path / "a.h5")
+
+
 def test_pdebench_diffusion_reaction(tmp_path: Path) -> None:
     write_pdebench(tmp_path / "a.h5")
     found = load(tmp_path / "a.h5")
@@ -253,7 +287,7 @@ def foreign_hdf5(path: Path) -> None:
         (lambda path: path.write_text("t,u,v\n"), "got a file that begins with b't,u,v"),
         (lambda path: path.write_bytes(b""), "got a file that begins with b''"),
         (foreign_hdf5, "expected an array .* got shape"),
-        (lambda path: write_the_well(path, ("A", "B", "C")), "expected two scalar fields and no others, got A, B, C"),
+        (lambda path: write_the_well(path, ("A", "B", "C")), r"got 3 \(A, B, C\) .* one or two .* as --components A,B"),
         (lambda path: path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(50)), "truncated, damaged"),
         (lambda path: path.write_bytes(b"PK\x03\x04" + bytes(50)), "NumPy cannot read"),
         (lambda path: path.write_bytes(b"\x93NUMPY\x01\x00"), "NumPy cannot read"),

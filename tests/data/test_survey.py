@@ -43,9 +43,10 @@ def test_what_adaptation_refuses_of_several_trajectories_is_said():
         assert str(refused.value) in inspect(source).plan
 
 
-def test_pieces_give_what_the_whole_gives(monkeypatch):
+@pytest.mark.parametrize("frames", [1, 5])
+def test_pieces_give_what_the_whole_gives(monkeypatch, frames):
     whole = inspect(FIELDS[0])
-    monkeypatch.setattr(survey, "CHUNK", 5 * FIELDS[0, 0].nbytes)
+    monkeypatch.setattr(survey, "CHUNK", frames * FIELDS[0, 0].nbytes)
     pieces = inspect(FIELDS[0])
     assert pieces.looked == 12 and pieces.constant == whole.constant
     for a, b in zip(whole.components, pieces.components, strict=True):

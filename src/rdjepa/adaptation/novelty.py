@@ -82,6 +82,12 @@ def embed(model: ForecastModel, contexts: np.ndarray, normalizer: Normalizer) ->
     return _rows([model.description(part.to(device)) for part in standard.split(AT_ONCE)])
 
 
+def described(model: ForecastModel, trajectories: Sequence[np.ndarray], normalizer: Normalizer) -> np.ndarray | None:
+    """Return the rows (n, d) of all windows of trajectories (T, H, W, C), as `embed` those of contexts."""
+    contexts = [FORECASTING.stack(fields).context for fields in trajectories]
+    return embed(model, np.concatenate(contexts), normalizer)
+
+
 def _rows(parts: Sequence[torch.Tensor | None]) -> np.ndarray | None:
     found = [part.float().cpu().numpy() for part in parts if part is not None]
     return np.concatenate(found) if found else None

@@ -1,6 +1,5 @@
-"""The public function of adaptation, and how trajectories and forecasters are given to it."""
+"""The public function of adaptation, and what it makes of the model that it is given."""
 
-import copy
 import dataclasses
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -12,13 +11,25 @@ import torch
 from torch import Tensor
 
 from rdjepa.adaptation import combination, intervals, retention
-from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, Windows, standardized, tensors, train, windows
+from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, standardized, tensors, train, windows
 from rdjepa.adaptation.augmentation import images
 from rdjepa.adaptation.decision import Decision, blending, decide, settle
 from rdjepa.adaptation.forecaster import Forecaster
-from rdjepa.adaptation.novelty import Familiar, embed, familiar, summarize
+from rdjepa.adaptation.novelty import described, familiar, summarize
 from rdjepa.adaptation.saving import why_unsavable
-from rdjepa.api.support import AUTO, Support, read_support, rehearsed_fields
+from rdjepa.api.start import (
+    FRESH,
+    FROZEN,
+    PRETRAINED,
+    TUNED,
+    forecaster_of,
+    grid_of,
+    has_decoder,
+    keeps_all,
+    loaded,
+    require_parts,
+)
+from rdjepa.api.support import AUTO, read_support, rehearsed_fields
 from rdjepa.checks import BelowOne, among, checked, of_class
 from rdjepa.data.borders import PERIODIC, WALLS
 from rdjepa.data.readers import Reading
@@ -28,16 +39,12 @@ from rdjepa.errors import ArgumentError, Note, warn
 from rdjepa.forecasters.anchored import missed_by_continuations
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.equation import Equation, Remembering
-from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
-from rdjepa.io import checkpoint
 from rdjepa.io.provenance import software
 from rdjepa.models.device import device_named, in_float32
-from rdjepa.models.rdjepa import RDJEPA, with_fresh_decoder
+from rdjepa.models.rdjepa import RDJEPA
 from rdjepa.progress import Progress
 
 _, NONE, ANCHORED, LINEAR = BASES = (AUTO, "none", "anchored", "linear")
-_, FRESH, PRETRAINED = DECODERS = (AUTO, "fresh", "pretrained")
-_, FROZEN, TUNED = ENCODERS = (AUTO, "frozen", "tuned")
 STAGES = ("features", "decide", "adapt", "settle")  # what takes time, in order
 
 
@@ -162,8 +169,8 @@ def adapt(
     )
     start, torch_device = loaded(model), device_named(device)
     if decoder == AUTO:
-        decoder = PRETRAINED if _has_decoder(start) and base != LINEAR else FRESH
-    continues = _keeps_all(start, decoder) and base != LINEAR
+        decoder = PRETRAINED if has_decoder(start) and base != LINEAR else FRESH
+    continues = keeps_all(start, decoder) and base != LINEAR
     shortens = steps == AUTO or (steps is None and config is None)
     asked = {"steps": None if shortens else steps, "seed": seed}
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
@@ -195,9 +202,17 @@ def adapt(
     if encoder == AUTO:
         several = len(support.fields) >= retention.SEVERAL and settings.steps and isinstance(start, RDJEPA)
         encoder = TUNED if several and continues and not rehearses else FROZEN
-    network, pretrained = forecaster_of(start, settings.seed, borders, decoder, encoder)
+    network, fingerprint = forecaster_of(start, settings.seed, borders, decoder, encoder)
     statistics = normalizer or Normalizer.fit(support.fields, "support")
-    learned = standardized(support.squares(side), statistics, torch_device)
+
+    def standard(fields: Sequence[np.ndarray]) -> list[Tensor]:
+        return standardized(fields, statistics, torch_device)
+
+    def forecasting(model: ForecastModel, equation: Equation | None = None) -> Forecaster:
+        """Return what the decision, as it is by then, makes of a network: a forecaster of whole fields."""
+        return Forecaster(decision.around(support.whole(model), equation), statistics)
+
+    learned = standard(support.squares(side))
     forecaster = network.fitted_to(learned, support.domain).to(torch_device)
     if base == LINEAR:
         forecaster = combination.correcting(forecaster, learned)
@@ -210,17 +225,29 @@ def adapt(
     times.append(time.perf_counter())
 
     decision = Decision(settings.steps, 0.0 if retain == AUTO else float(retain))
-    if continues and settings.steps and not rehearses:  # the network as it is tells how to go on
-        if progress and AUTO in (base, retain):
+    if continues and settings.steps and not rehearses and AUTO in (base, retain):  # the network as it is tells how
+        if progress:
             progress(0, settings.steps, "measuring errors before any update")
-        left = {"combines": base == AUTO, "retains": retain == AUTO, "shortens": shortens}
-        decision = _decided(decision, forecaster, data, learned, support, statistics, **left)
+        found = decide(
+            forecaster,
+            data,
+            learned,
+            settings.steps,
+            trajectories=len(support.fields),
+            combines=base == AUTO and not tile,
+            retains=retain == AUTO,
+            shortens=shortens,
+            domain=support.domain,
+        )
+        decision = found if retain == AUTO else dataclasses.replace(found, share=decision.share)
+        if base == AUTO and tile:  # whole fields have an equation; their squares do not tell in which shares
+            equation = Equation.fit(standard(support.fields), support.domain)
+            decision = blending(decision, support.whole(forecaster), equation)
     elif continues and base == AUTO:
         why = "others are rehearsed" if rehearses else "no update is made"
         warn(f"the network forecasts alone, since {why}; nothing stands beside it", Note)
     if base == ANCHORED:
-        whole = standardized(support.fields, statistics, torch_device)
-        decision = dataclasses.replace(decision, missed=missed_by_continuations(whole))
+        decision = dataclasses.replace(decision, missed=missed_by_continuations(standard(support.fields)))
     times.append(time.perf_counter())
 
     settings = dataclasses.replace(settings, steps=decision.steps)
@@ -231,7 +258,7 @@ def adapt(
     def observed(updates: int, weights: str, model: ForecastModel) -> None:
         if observe:
             with retention.retaining(model, first, decision.share):
-                observe(updates, weights, Forecaster(decision.around(support.whole(model), memory), statistics))
+                observe(updates, weights, forecasting(model, memory))
 
     taught = data
     if augment and settings.steps:
@@ -241,14 +268,13 @@ def adapt(
     retention.retain(forecaster, first, decision.share)
     times.append(time.perf_counter())
     if support.others and decision.combined:
-        unseen = standardized(support.others, statistics, torch_device)
-        decision = settle(decision, support.whole(forecaster), unseen, memory)
+        decision = settle(decision, support.whole(forecaster), standard(support.others), memory)
     times.append(time.perf_counter())
     parts = {"encoder": encoder, "decoder": decoder} if isinstance(start, RDJEPA) else {}
     record = {
         "forecaster": forecaster.name,
         "preset": forecaster.preset,
-        "fingerprint": pretrained,
+        "fingerprint": fingerprint,
         **parts,
         "settings": forecaster.settings(),
         "config": dataclasses.asdict(settings),
@@ -262,10 +288,12 @@ def adapt(
     }
     result = Forecaster(decision.around(support.whole(forecaster)), statistics, record, losses)
     if support.others:
-        measured = Forecaster(decision.around(support.whole(forecaster), memory), statistics)
-        result.calibration = intervals.calibrate(measured.forecast, statistics, support.others)
-    known = _described(result, support.fields) if tile else summarize(forecaster, data)
-    result.familiar = _familiar(result, support, known)
+        result.calibration = intervals.calibrate(forecasting(forecaster, memory).forecast, statistics, support.others)
+    known = described(result.model, support.fields, statistics) if tile else summarize(forecaster, data)
+    if known is not None and (len(known) > 1 or support.others):  # one window does not tell how far its like lie
+        counts = [FORECASTING.count(len(fields)) for fields in support.fields]
+        alike = described(result.model, support.others, statistics) if support.others else None
+        result.familiar = familiar(known, counts, alike)
     return result
 
 
@@ -329,147 +357,3 @@ def _require_training(settings: AdaptConfig, retain: float | str) -> None:
             "expected at least one update of a fresh decoder, a base or a forecaster without pretraining, got 0; raise "
             'the updates, or take a pretrained decoder (--decoder pretrained, decoder="pretrained") and no base'
         )
-
-
-def _decided(
-    given: Decision,
-    network: ForecastModel,
-    data: Windows,
-    learned: Sequence[Tensor],
-    support: Support,
-    statistics: Normalizer,
-    *,
-    combines: bool,
-    retains: bool,
-    shortens: bool,
-) -> Decision:
-    """Return how a network is adapted and combined, by its errors on the support as far as these are asked.
-
-    Args:
-        given: what holds where nothing is left to the errors.
-        network: all of it pretrained, on the device of the data.
-        data: the windows of the support.
-        learned: what they are cut from, (T, C, H, W) each, standardized: its trajectories, or squares of them.
-        support: the trajectories.
-        statistics: their field statistics.
-        combines: whether they say what its forecast is combined with.
-        retains: whether they say which share of its weights is retained.
-        shortens: whether they say how many updates are made.
-    """
-    if not combines and not retains:
-        return given
-    found = decide(
-        network,
-        data,
-        learned,
-        given.steps,
-        trajectories=len(support.fields),
-        combines=combines and not support.tiled,
-        retains=retains,
-        shortens=shortens,
-        domain=support.domain,
-    )
-    decision = found if retains else dataclasses.replace(found, share=given.share)
-    if not combines or not support.tiled:
-        return decision
-    # Whole fields have an equation; their squares do not tell in which shares.
-    whole = standardized(support.fields, statistics, learned[0].device)
-    return blending(decision, support.whole(network), Equation.fit(whole, support.domain))
-
-
-def _familiar(forecaster: Forecaster, support: Support, known: np.ndarray | None) -> Familiar | None:
-    """Return which contexts a forecaster is familiar with; None for one without an encoder, or with a single window.
-
-    Args:
-        forecaster: adapted to the support.
-        support: what it was adapted to, and the others that were kept from that.
-        known: summaries of the support's windows (n, d); None without an encoder.
-    """
-    if known is None or (len(known) == 1 and not support.others):  # one window does not tell how far its like lie
-        return None
-    counts = [FORECASTING.count(len(fields)) for fields in support.fields]
-    return familiar(known, counts, _described(forecaster, support.others) if support.others else None)
-
-
-def _described(forecaster: Forecaster, trajectories: Sequence[np.ndarray]) -> np.ndarray | None:
-    """Return the contexts of trajectories (T, H, W, C) as the encoder of a forecaster sees them; None without one."""
-    contexts = [FORECASTING.stack(fields).context for fields in trajectories]
-    return embed(forecaster.model, np.concatenate(contexts), forecaster.normalizer)
-
-
-def _has_decoder(start: RDJEPA | ForecastModel) -> bool:
-    """Return whether a model has a pretrained decoder that adaptation could go on with."""
-    return isinstance(start, RDJEPA) and "decoder" in start.pretrained
-
-
-def _keeps_all(start: RDJEPA | ForecastModel, decoder: str) -> bool:
-    """Return whether adaptation goes on with pretrained weights alone."""
-    return "decoder" in start.pretrained if isinstance(start, ForecastModel) else decoder == PRETRAINED
-
-
-def loaded(model: Any) -> RDJEPA | ForecastModel:
-    """Return a model as it is, or the one of a name or a directory.
-
-    Raises:
-        ArgumentError: it is of another class.
-        CheckpointError: a missing or damaged checkpoint.
-    """
-    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
-    return checkpoint.load(model) if isinstance(model, str | Path) else model
-
-
-def grid_of(start: RDJEPA | ForecastModel) -> int | None:
-    """Return the points per side of the fields that a model takes; None where it takes any."""
-    return start.config.grid if isinstance(start, RDJEPA) else start.grid
-
-
-def require_parts(model: RDJEPA | ForecastModel, borders: str | None, decoder: str, encoder: str) -> None:
-    """Refuse parts that a model cannot have.
-
-    Raises:
-        ArgumentError: unknown borders, an unknown encoder, a decoder that is unknown or not pretrained, or any of these
-            three for a forecaster that is built already.
-    """
-    among(encoder, ENCODERS, "an encoder")
-    among(decoder, DECODERS, "a decoder")
-    if isinstance(model, RDJEPA):
-        dataclasses.replace(model.config, borders=model.config.borders if borders is None else borders)
-        if decoder == PRETRAINED and not _has_decoder(model):
-            raise ArgumentError(
-                f"expected a model with a pretrained decoder, got one with {' and '.join(model.pretrained)}; give it "
-                f"one with rdjepa pretrain --preset {model.name} --objective decoder --start and the model's "
-                "directory, or leave the decoder fresh"
-            )
-        return
-    if borders is not None:
-        raise ArgumentError(
-            f"expected borders with a pretrained model, got {borders!r} with the forecaster {model.name}, which is "
-            "built already; build it from a ModelConfig with these borders"
-        )
-    for name, chosen, usual in (("decoder", decoder, FRESH), ("encoder", encoder, FROZEN)):
-        if chosen not in (AUTO, usual):
-            raise ArgumentError(
-                f"expected a {chosen} {name} with a pretrained model, got it with the forecaster {model.name}, "
-                "which is built already and trained as it is; leave it out"
-            )
-
-
-def forecaster_of(
-    model: RDJEPA | ForecastModel,
-    seed: int,
-    borders: str | None = None,
-    decoder: str = FRESH,
-    encoder: str = FROZEN,
-) -> tuple[ForecastModel, str]:
-    """Return a trainable forecaster and the fingerprint of its pretrained weights, empty where there are none.
-
-    Raises:
-        ArgumentError: see `require_parts`.
-    """
-    require_parts(model, borders, decoder, encoder)
-    if isinstance(model, ForecastModel):
-        return copy.deepcopy(model), ""
-    start = with_fresh_decoder(model, seed, borders)
-    if decoder == PRETRAINED:
-        start.decoder.load_state_dict(model.decoder.state_dict())
-    return (EncoderTuned if encoder == TUNED else RDJEPAForecaster)(start), model.fingerprint

@@ -14,7 +14,8 @@ import torch
 
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, fitted
 from rdjepa.adaptation.forecaster import Forecaster
-from rdjepa.api.adapting import BASES, adapt, grid_of, loaded
+from rdjepa.api.adapting import BASES, adapt
+from rdjepa.api.start import grid_of, loaded
 from rdjepa.api.support import AUTO, checked_fields, domain_of, read_at_stride
 from rdjepa.checks import Count, Few, Seed, among, checked, of_class
 from rdjepa.data import readers, survey

@@ -16,8 +16,9 @@ from rdjepa.adaptation import intervals
 from rdjepa.adaptation.adapt import fitted
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.intervals import Interval
-from rdjepa.api.adapting import AUTO, adapt, grid_of, loaded
-from rdjepa.api.support import domain_of
+from rdjepa.api.adapting import adapt
+from rdjepa.api.start import grid_of, loaded
+from rdjepa.api.support import AUTO, domain_of
 from rdjepa.checks import require_component
 from rdjepa.data import readers, survey
 from rdjepa.data.inspection import Inspection

@@ -211,7 +211,7 @@ def read_at_stride(
     """Read trajectories at a stride, and say so where none was asked for and another is suggested."""
     reading = survey.at_stride(source, of_class(reading, Reading | None, "reading") or Reading(), stride)
     given = readers.load(source, grid=grid if resample else None, reading=reading)
-    found = survey.inspect(given) if reading.stride is None else None
+    found = survey.inspect(given) if stride == 1 and reading.stride is None else None
     if found and found.stride > 1:
         warn(f"frame stride {found.pace}", Note)
     return given, reading.step

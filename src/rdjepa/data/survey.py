@@ -59,9 +59,9 @@ def inspect(source: Any, reading: Reading | None = None, grid: int | None = None
         for index in range(recording.count) if alike else ():
             if number + index in looked:
                 content = sha256()
-                for start, stop in _spans(recording, share):
+                for piece, (start, stop) in enumerate(_spans(recording, share)):
                     part = recording.read(index, start, stop, components)
-                    found.look(part, start > 0 and share is None)
+                    found.look(part, piece > 0 and share is None)
                     content.update(np.ascontiguousarray(part).data)
                 if share is None:
                     found.contents.append(content.digest())
@@ -157,6 +157,7 @@ class _Found:
         self.dtypes[str(recording.dtype)] = None
         self.grids[recording.grid] = None
         self.frames.append(recording.frames)
+        self.said |= dict.fromkeys(recording.remarks)
         self.trajectories += recording.count
         known = recording.names or tuple(map(str, range(recording.components)))
         self.names = self.names or tuple(known[each] for each in components)

@@ -31,18 +31,20 @@ class Layout:
         name: in words.
         fits: whether an open file has it.
         read: yields its recordings.
+        knows: whether a file of it has the fields that the user names.
     """
 
     name: str
     fits: Callable[[h5py.File], bool]
     read: Callable[[Path, h5py.File, Reading], Iterator[Recording]]
+    knows: Callable[[h5py.File, str], bool] = lambda *_: False
 
 
 def read(path: Path, reading: Reading) -> Iterator[Recording]:
-    """Read an HDF5 file in the first layout that fits; by its arrays when the user names a field."""
+    """Read an HDF5 file in the first layout that fits; by its arrays when the user names some that it does not know."""
     with intact("HDF5 file", str(path)), h5py.File(path, "r") as file:
-        ours = LAYOUTS[0].fits(file)
-        known = [layout for layout in LAYOUTS if layout.fits(file) and (reading.field is None or ours)]
+        named = reading.field
+        known = [each for each in LAYOUTS if each.fits(file) and (named is None or each.knows(file, named))]
         if known:
             yield from known[0].read(path, file, reading)
         else:
@@ -106,24 +108,28 @@ def _read_ours(path: Path, file: h5py.File, reading: Reading) -> Iterator[Record
 
 
 def _read_the_well(path: Path, file: h5py.File, reading: Reading) -> Iterator[Recording]:
-    """Read the scalar fields of a file of The Well; x comes before y there."""
-    group = file["t0_fields"]
-    names = [_text(name) for name in group.attrs.get("field_names", list(group))]
-    vectors = [str(n) for k in (1, 2) if f"t{k}_fields" in file for n in file[f"t{k}_fields"]]
-    if not names or ((len(names) > 2 or vectors) and reading.components is None):
-        listed = ", ".join(names + vectors) or "no field"
+    """Read the scalars and the vectors of a file of The Well, a vector as two components; x comes before y there."""
+    parts: dict[str, Lazy] = {}
+    left = []
+    for place in _named(file, reading.field):
+        array, name = held(file[place], path), place.rpartition("/")[2]
+        if place.startswith("t0") and array.ndim == 4:
+            parts[name] = array
+        elif place.startswith("t1") and array.ndim == 5 and array.shape[-1] == 2:
+            parts |= {f"{name}_{axis}": _Along(array, number) for number, axis in enumerate("xy")}
+        else:
+            left.append(f"{name} {array.shape}")
+    if not parts:
         raise DataError(
-            f"expected two scalar fields and no others, got {listed} in {path}; choose two scalar ones with "
-            "--components A,B (components=)"
+            f"expected scalars (B, T, X, Y) or vectors (B, T, X, Y, 2), got {', '.join(left) or 'none'} in {path}; "
+            "repeat constant axes, or take two axes of three"
         )
-    fields = [held(group[name], path) for name in names]
-    if any(field.ndim != 4 for field in fields):
-        shapes = ", ".join(str(field.shape) for field in fields)
-        raise DataError(f"expected scalar fields (B, T, X, Y), got {shapes} in {path}; repeat the constant axes")
+    fields = [*parts.values()]
     for axis in ("y", "x"):
         if reading.spacing is None and (line := file.get(f"dimensions/{axis}")) is not None:
             require_even(line, axis, str(path))
-    coefficients, remarks = _scalars(path, file, len(fields[0]))
+    coefficients, remarks = _scalars(path, file, fields[0].shape[0])
+    remarks += tuple(f"{each} in {path} is left out: no scalar (B, T, X, Y), no vector of two" for each in left)
     kinds = [_text(group.attrs["bc_type"]) for group in file.get("boundary_conditions", {}).values()]
     yield Recording.of(
         "file of The Well",
@@ -131,14 +137,42 @@ def _read_the_well(path: Path, file: h5py.File, reading: Reading) -> Iterator[Re
         fields,
         reading,
         layout="btxy",
-        names=tuple(names),
+        names=tuple(parts),
         times=np.asarray(file["dimensions/time"], dtype=np.float64),
         length=domain_length(file["dimensions/x"], fields[0].shape[2]),
         boundary=_boundary(file),
-        spacing=cell_sides(file.get("dimensions/y"), file["dimensions/x"], fields[0].shape[:1:-1]),
+        spacing=cell_sides(file.get("dimensions/y"), file["dimensions/x"], (fields[0].shape[3], fields[0].shape[2])),
         coefficients=coefficients,
         remarks=remarks + _mixed(path, [kind.upper() == well.PERIODIC for kind in kinds], reading),
     )
+
+
+def _named(file: h5py.File, named: str | None) -> list[str]:
+    """Return the paths of fields of The Well that a text names by path, name or group, all for None.
+
+    There are none if it names something else too, or one of them twice.
+    """
+    groups = [name for name in ("t0_fields", "t1_fields", "t2_fields") if isinstance(file.get(name), h5py.Group)]
+    every = [f"{name}/{_text(each)}" for name in groups for each in file[name].attrs.get("field_names", file[name])]
+    if named is None:
+        return every
+    found: list[str] = []
+    for part in (each.strip().strip("/") for each in named.split(",")):
+        own = [path for path in every if part in (path, *path.split("/"))]
+        if not own or set(own) & set(found):
+            return []
+        found += own
+    return found
+
+
+class _Along:
+    """One component of an array of vectors, the position of the last axis."""
+
+    def __init__(self, array: Lazy, number: int) -> None:
+        self.array, self.number, self.dtype, self.shape = array, number, array.dtype, array.shape[:-1]
+
+    def __getitem__(self, index: tuple[int | slice, ...]) -> Any:
+        return self.array[(*index, self.number)]
 
 
 def _boundary(file: h5py.File) -> str | None:
@@ -272,8 +306,13 @@ def _is_py_pde(file: h5py.File) -> bool:
 
 
 LAYOUTS = (
-    Layout("rdjepa", lambda file: well.VERSION in file.attrs or well.RECORD in file, _read_ours),
-    Layout("The Well", lambda file: isinstance(file.get("t0_fields"), h5py.Group), _read_the_well),
+    Layout("rdjepa", lambda file: well.VERSION in file.attrs or well.RECORD in file, _read_ours, lambda *_: True),
+    Layout(
+        "The Well",
+        lambda file: isinstance(file.get("t0_fields"), h5py.Group),
+        _read_the_well,
+        lambda file, named: bool(_named(file, named)),
+    ),
     Layout("PDEBench diffusion-reaction", lambda file: bool(_groups(file)), _read_pdebench),
     Layout("py-pde", _is_py_pde, _read_py_pde),
 )

@@ -128,10 +128,11 @@ def chosen(recording: Recording, reading: Reading) -> tuple[int, ...]:
         found = tuple(map(recording.names.index, reading.names))
     if found is None and recording.components > COMPONENTS:
         listed = f" ({', '.join(recording.names)})" if recording.names else ""
+        two = recording.names[:2] or (0, 1)
         raise DataError(
             f"expected {COMPONENTS} components, got {recording.components}{listed} in {recording.place}, axes "
-            f"{' '.join(recording.axes)}; choose the two to be forecast with --components 0,1 (components=(0, 1)), or "
-            "say the order of axes with --axes"
+            f"{' '.join(recording.axes)}; choose one or two to be forecast, as --components {two[0]},{two[1]} "
+            f"(components={two}), or say the order of axes with --axes"
         )
     return tuple(range(recording.components)) if found is None else found
 

@@ -1,0 +1,93 @@
+"""What an adaptation starts from: a model by name or as it is, and the trainable forecaster that is made of it."""
+
+import copy
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from rdjepa.api.support import AUTO
+from rdjepa.checks import among, of_class
+from rdjepa.errors import ArgumentError
+from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
+from rdjepa.io import checkpoint
+from rdjepa.models.rdjepa import RDJEPA, with_fresh_decoder
+
+_, FRESH, PRETRAINED = DECODERS = (AUTO, "fresh", "pretrained")
+_, FROZEN, TUNED = ENCODERS = (AUTO, "frozen", "tuned")
+
+
+def has_decoder(start: RDJEPA | ForecastModel) -> bool:
+    """Return whether a model has a pretrained decoder that adaptation could go on with."""
+    return isinstance(start, RDJEPA) and "decoder" in start.pretrained
+
+
+def keeps_all(start: RDJEPA | ForecastModel, decoder: str) -> bool:
+    """Return whether adaptation goes on with pretrained weights alone."""
+    return "decoder" in start.pretrained if isinstance(start, ForecastModel) else decoder == PRETRAINED
+
+
+def loaded(model: Any) -> RDJEPA | ForecastModel:
+    """Return a model as it is, or the one of a name or a directory.
+
+    Raises:
+        ArgumentError: it is of another class.
+        CheckpointError: a missing or damaged checkpoint.
+    """
+    of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
+    return checkpoint.load(model) if isinstance(model, str | Path) else model
+
+
+def grid_of(start: RDJEPA | ForecastModel) -> int | None:
+    """Return the points per side of the fields that a model takes; None where it takes any."""
+    return start.config.grid if isinstance(start, RDJEPA) else start.grid
+
+
+def require_parts(model: RDJEPA | ForecastModel, borders: str | None, decoder: str, encoder: str) -> None:
+    """Refuse parts that a model cannot have.
+
+    Raises:
+        ArgumentError: unknown borders, an unknown encoder, a decoder that is unknown or not pretrained, or any of these
+            three for a forecaster that is built already.
+    """
+    among(encoder, ENCODERS, "an encoder")
+    among(decoder, DECODERS, "a decoder")
+    if isinstance(model, RDJEPA):
+        dataclasses.replace(model.config, borders=model.config.borders if borders is None else borders)
+        if decoder == PRETRAINED and not has_decoder(model):
+            raise ArgumentError(
+                f"expected a model with a pretrained decoder, got one with {' and '.join(model.pretrained)}; give it "
+                f"one with rdjepa pretrain --preset {model.name} --objective decoder --start and the model's "
+                "directory, or leave the decoder fresh"
+            )
+        return
+    if borders is not None:
+        raise ArgumentError(
+            f"expected borders with a pretrained model, got {borders!r} with the forecaster {model.name}, which is "
+            "built already; build it from a ModelConfig with these borders"
+        )
+    for name, chosen, usual in (("decoder", decoder, FRESH), ("encoder", encoder, FROZEN)):
+        if chosen not in (AUTO, usual):
+            raise ArgumentError(
+                f"expected a {chosen} {name} with a pretrained model, got it with the forecaster {model.name}, "
+                "which is built already and trained as it is; leave it out"
+            )
+
+
+def forecaster_of(
+    model: RDJEPA | ForecastModel,
+    seed: int,
+    borders: str | None = None,
+    decoder: str = FRESH,
+    encoder: str = FROZEN,
+) -> tuple[ForecastModel, str]:
+    """Return a trainable forecaster and the fingerprint of its pretrained weights, empty where there are none.
+
+    The parts are some that the model can have, see `require_parts`.
+    """
+    if isinstance(model, ForecastModel):
+        return copy.deepcopy(model), ""
+    start = with_fresh_decoder(model, seed, borders)
+    if decoder == PRETRAINED:
+        start.decoder.load_state_dict(model.decoder.state_dict())
+    return (EncoderTuned if encoder == TUNED else RDJEPAForecaster)(start), model.fingerprint
