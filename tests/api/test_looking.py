@@ -332,10 +332,10 @@ def test_a_suggested_stride_is_said_and_taken_only_when_asked_for():
 
 
 def test_who_asks_for_the_suggested_stride_is_not_told_of_another():
-    side = 32
-    waves = np.sin(np.arange(41)[:, None] / 30 + np.arange(side) / 3)
+    side = 64
+    waves = np.sin(np.arange(41)[:, None] / 20 + np.arange(side) / 10)
     noisy = np.stack([np.broadcast_to(waves[:, None], (41, side, side))] * 2, axis=-1)
-    noisy = (noisy + 0.5 * np.random.default_rng(0).standard_normal(noisy.shape)).astype(np.float32)
+    noisy = (noisy + 0.2 * np.random.default_rng(0).standard_normal(noisy.shape)).astype(np.float32)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         taken = rdjepa.adapt(small(), noisy, steps=1, resample=True, stride="auto")
