@@ -328,7 +328,7 @@ def test_cells_of_a_forecaster_may_differ_in_precision_alone(copied, trained, ch
             collect.collect(copied)
 
 
-@pytest.mark.parametrize("decides", ["base", "constants", "retained", "predictor", "decoder", "class"])
+@pytest.mark.parametrize("decides", ["base", "constants", "retained", "augmented", "predictor", "decoder", "class"])
 def test_cells_of_a_forecaster_whose_forecasts_were_decided_otherwise_are_not_averaged(copied, trained, decides):
     twin(copied, trained, {"support_seed": 778}, **{decides: {"reach": 4}})
     with pytest.raises(StudyError, match="different forecaster settings"):

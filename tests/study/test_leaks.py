@@ -51,12 +51,6 @@ def test_a_family_is_no_leak_while_its_recorded_distance_is_large_enough(tmp_pat
     assert "held out is 0, below 0.2" in lines[0]
 
 
-def test_a_renamed_test_trajectory_is_found_by_its_checksum():
-    assert leaks.leaks(GOOD, {"schnakenberg/test/id/00007": GOOD["schnakenberg/pool/id/00001"]}) == [
-        "schnakenberg/pool/id/00001: equal to schnakenberg/test/id/00007"
-    ]
-
-
 def test_the_fingerprint_depends_on_the_data_and_not_on_their_order():
     assert leaks.fingerprint(GOOD) == leaks.fingerprint(dict(reversed(GOOD.items())))
     assert leaks.fingerprint(GOOD) != leaks.fingerprint(GOOD | {"schnakenberg/pool/id/00001": "other"})

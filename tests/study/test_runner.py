@@ -126,11 +126,12 @@ def test_forecasters_share_nested_supports_and_test_trajectories():
     assert len(cells[0].test(300)) == 300
 
 
-def test_seeds_that_select_the_same_trajectory_are_refused():
+def test_seeds_that_select_the_same_trajectory_are_refused(registrations):
     pool = protocol.counts("barkley-robin")["pool", "id"]
     same = next(seed for seed in range(100) if coinciding_seeds(pool, 1, (778, seed)) and seed != 778)
+    registry.register(replace(registry.get("boundary"), name="mine", seeds=(777, 778, same)))
     with pytest.raises(StudyError, match=f"778 and {same}"):
-        study.cells("boundary", seeds=(777, 778, same))
+        study.cells("mine")
 
 
 @pytest.mark.parametrize(
@@ -200,6 +201,14 @@ def test_statistics_of_other_data_are_not_taken(tmp_path, finished):
     assert not own.has_statistics("lambda-omega", 1)
     own.take_statistics(records, names)
     assert own.normalizer("lambda-omega", 1) == rdjepa.Normalizer.from_dict(records[0]["normalizer"])
+
+
+def test_statistics_of_a_pretraining_on_another_grid_are_not_taken(tmp_path, two_cells, brief, monkeypatch):
+    taken = []
+    monkeypatch.setattr(supply.Supply, "take_pretraining_statistics", lambda self, *_: taken.append(self.grid))
+    for preset in ("small", brief.preset):
+        study.outstanding(tmp_path / preset, two_cells, replace(brief, preset=preset))
+    assert taken == [brief.grid] and PRESETS["small"].grid != brief.grid
 
 
 def test_a_failed_cell_keeps_its_traceback_and_does_not_stop_the_rest(begun, monkeypatch, brief, two_cells):

@@ -128,17 +128,10 @@ def plan(
     _need_packages()
     from rdjepa.models.device import device_named
     from rdjepa.study import cost, runner
-    from rdjepa.study.collect import read_records
-    from rdjepa.study.supply import Supply
 
     cells = runner.cells(name, _conditions(only), phase=phase)
     chosen = _profile(name, profile_name, device, checkpoint=model, precision=precision, steps=steps)
-    supply = Supply(root.absolute(), None if data is None else data.absolute(), grid=chosen.grid)
-    supply.check(dict.fromkeys(cell.system for cell in cells))
-    finished = [] if known is None else read_records(known)
-    missing = runner.missing_cells(root, cells, chosen, finished)
-    runner.take_statistics(supply, missing, chosen, finished)
-    starts = runner.missing_pretrainings(root, missing, chosen)
+    supply, missing, starts = runner.outstanding(root, cells, chosen, data, known=known)
     with progress("time") as update:
         expected = cost.cost(missing, chosen, supply, device_named(device), update, starts)
     table = Table()

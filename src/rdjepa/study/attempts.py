@@ -18,59 +18,50 @@ from rdjepa.study.supply import Supply
 DONE, KEPT, BUSY = "done", "kept", "busy"
 
 
+def name_of(job: Cell | Pretraining, profile: Profile) -> str:
+    """Return the name of a job's folder, lock and traceback."""
+    return job.name if isinstance(job, Pretraining) else identifier(identity(job, profile))
+
+
 def attempt(supply: Supply, job: Cell | Pretraining, profile: Profile, device: str) -> str:
     """Compute and store one cell, or finish one pretraining, unless it is finished or another process computes it.
 
     Returns:
-        "done", "kept", "busy", or the last line of the traceback that was written.
+        "done", "kept", "busy", or class and message of the error whose traceback was written.
 
     Raises:
         OutputError: the study directory cannot be written.
     """
-    if isinstance(job, Pretraining):
-        return _pretrain(supply, job, device)
-    return _compute(supply, job, profile, device)
-
-
-def _pretrain(supply: Supply, start: Pretraining, device: str) -> str:
-    directory, name = Directory(supply.root), start.name
+    directory, name = Directory(supply.root), name_of(job, profile)
     with directory.lock(name) as locked:
         if not locked:
             return BUSY
-        if directory.is_pretrained(name):
+        if directory.is_done(name):  # by another process, since the missing ones were listed
             return KEPT
         try:
-            start.run(directory.pretraining(name), supply.dataset_of(start), _device(device))
+            if isinstance(job, Pretraining):
+                job.run(directory.pretraining(name), supply.dataset_of(job), _device(device))
+            else:
+                files = _computed(directory, name, supply, job, profile, _device(device))
         except OutputError:
             raise
         except Exception as error:
             return _failed(directory, name, error)
+        if isinstance(job, Cell):
+            directory.finish(name, files)
         directory.traceback(name).unlink(missing_ok=True)
         return DONE
 
 
-def _compute(supply: Supply, cell: Cell, profile: Profile, device: str) -> str:
-    directory, name = Directory(supply.root), identifier(identity(cell, profile))
-    with directory.lock(name) as locked:
-        if not locked:
-            return BUSY
-        if directory.is_done(name):  # by another process, since the missing cells were listed
-            return KEPT
-        if (place := directory.cell(name)).exists():
-            reason = f"expected a finished cell in {place}, got a folder without {RECORD}; move it away"
-            directory.fail(name, reason)
-            return f"{StudyError.__name__}: {reason}"
-        try:
-            statistics = supply.normalizer(cell.system, profile.statistics)
-            start = cell.pretraining(profile)
-            pretrained = [pretrainings.weights(directory.pretraining(start.name))] if start else []
-            files = compute(cell, profile, supply.get, statistics, _device(device), *pretrained)
-        except OutputError:
-            raise
-        except Exception as error:
-            return _failed(directory, name, error)
-        directory.finish(name, files)
-        return DONE
+def _computed(
+    directory: Directory, name: str, supply: Supply, cell: Cell, profile: Profile, device: torch.device
+) -> dict[str, bytes]:
+    """Return the files of a cell."""
+    if (place := directory.cell(name)).exists():
+        raise StudyError(f"expected a finished cell in {place}, got a folder without {RECORD}; move it away")
+    statistics, start = supply.normalizer(cell.system, profile.statistics), cell.pretraining(profile)
+    pretrained = pretrainings.weights(directory.pretraining(start.name)) if start else None
+    return compute(cell, profile, supply.get, statistics, device, pretrained)
 
 
 def _failed(directory: Directory, name: str, error: Exception) -> str:

@@ -34,9 +34,11 @@ from rdjepa.study.plan import select
 CELL = ["study", "profile", "system", "k", "support_seed", "forecaster"]
 EXAMPLES = "examples.npz"
 SHARED = ("newest", "reference")  # fields of an example that do not depend on the forecaster
-ROW_COLUMNS = [*CELL, "regime", "metric", "horizon", "trajectory", "value", "run"]
-CURVE_COLUMNS = [*CELL, "updates", "weights", "regime", "metric", "horizon", "trajectory", "value", "run"]
-SPECTRUM_COLUMNS = [*CELL, "regime", "horizon", "wavenumber", "error", "reference", "run"]
+COLUMNS = {
+    ROWS: [*CELL, "regime", "metric", "horizon", "trajectory", "value", "run"],
+    CURVE: [*CELL, "updates", "weights", "regime", "metric", "horizon", "trajectory", "value", "run"],
+    SPECTRA: [*CELL, "regime", "horizon", "wavenumber", "error", "reference", "run"],
+}
 WHOLE = ("k", "support_seed", "updates", "horizon", "trajectory", "wavenumber")
 CATEGORIES = ("study", "profile", "system", "forecaster", "weights", "regime", "metric", "run")
 
@@ -55,7 +57,7 @@ def collect(root: Path | str, study: str | None = None, profile: str | None = No
     Raises:
         StudyError: no cells, a record that does not match the name of its folder, or cells of different settings.
     """
-    return _table(root, read_records(root), ROWS, ROW_COLUMNS, study, profile)
+    return _table(root, read_records(root), ROWS, study, profile)
 
 
 def spectra(root: Path | str, study: str | None = None, profile: str | None = None) -> pd.DataFrame:
@@ -67,7 +69,7 @@ def spectra(root: Path | str, study: str | None = None, profile: str | None = No
     Raises:
         StudyError: see `collect`; or cells of one system that were tested on different fields.
     """
-    table = _table(root, read_records(root), SPECTRA, SPECTRUM_COLUMNS, study, profile)
+    table = _table(root, read_records(root), SPECTRA, study, profile)
     refuse_other_references(table)
     return table
 
@@ -78,7 +80,7 @@ def curve(root: Path | str, study: str | None = None, profile: str | None = None
     Returns:
         Columns of `collect`, and updates and weights ("last" or "averaged").
     """
-    return _table(root, read_records(root), CURVE, CURVE_COLUMNS, study, profile)
+    return _table(root, read_records(root), CURVE, study, profile)
 
 
 def records(root: Path | str) -> pd.DataFrame:
@@ -188,8 +190,8 @@ def export(roots: Path | str | Sequence[Path | str], out: Path | str, only: Sequ
     origin, found = _joined(known, only)
     own = [[run for run, place in origin.items() if place == root] for root in places]
     files = {}
-    for name, columns in ((ROWS, ROW_COLUMNS), (CURVE, CURVE_COLUMNS), (SPECTRA, SPECTRUM_COLUMNS)):
-        parts = [_table(root, known[root], name, columns, None, None) for root in places]
+    for name in COLUMNS:
+        parts = [_table(root, known[root], name) for root in places]
         chosen = [part[part["run"].isin(runs)] for runs, part in zip(own, parts, strict=True)]
         table = pd.concat(chosen, ignore_index=True)
         if name == SPECTRA:
@@ -272,7 +274,7 @@ def _window(record: Record) -> str:
 
 
 def _table(
-    root: Path | str, found: list[Record], name: str, columns: list[str], study: str | None, profile: str | None
+    root: Path | str, found: list[Record], name: str, study: str | None = None, profile: str | None = None
 ) -> pd.DataFrame:
     """Return the rows of the cells in a study directory or export whose records are given."""
     root = Path(root)
@@ -280,7 +282,7 @@ def _table(
         registry.get(study)  # refuses an unknown one
     if _is_study(root):
         belonging = [record for record in found if _belongs(record, study, profile)]
-        table = _of_cells(root, belonging, name).reindex(columns=columns)
+        table = _of_cells(root, belonging, name).reindex(columns=COLUMNS[name])
     else:
         content = _content(root / name, _read_export(root).files, "export the study again")
         table = _parquet(content, root / name).to_pandas()

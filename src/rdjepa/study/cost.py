@@ -121,36 +121,26 @@ def cost(
         if not supply.has_statistics(system, profile.statistics)
         for key in supply.lacks(pool_keys(system, profile.statistics))
     ]
-    simulating = [*(cell.system for cell in missing), *(key.system for key in [*simulated, *own])]
-    system_names, kinds = list(dict.fromkeys(simulating)), {_kind(start): start for start in starts}
+    simulating = dict.fromkeys([*(cell.system for cell in missing), *(key.system for key in [*simulated, *own])])
+    wanted = [(name, _cell_of(name, k, profile), partial(measure, name, profile, device, k)) for name, k in contenders]
+    wanted += [(system, f"simulate {system}", partial(draw, system)) for system in simulating]
+    kinds = {_kind(start): start for start in starts}
+    wanted += [(kind, kind, partial(measure_pretraining, start, device)) for kind, start in kinds.items()]
     remembered = _Remembered(supply, device)
-    total = len(contenders) + len(system_names) + len(kinds)
-
-    def report(number: int, text: str) -> None:
+    timed: dict[str, dict[str, float]] = {}
+    for number, (text, what, measured) in enumerate(wanted):
         if progress:
-            progress(number, total, text)
-
-    steps, draws = {}, {}
-    for number, (name, k) in enumerate(contenders):
-        report(number, name)
-        kind = f"{_timed_as(name)} as {decided(name, k)}" if decided(name, k) != name else _timed_as(name)
-        what = f"cell of {kind} {profile.preset_of(name)} {profile.adapt.batch} {profile.adapt.precision}"
-        steps[name, k] = Step(**remembered.get(what, partial(measure, name, profile, device, k)))
-    for number, system in enumerate(system_names):
-        report(len(contenders) + number, system)
-        draws[system] = remembered.get(f"simulate {system}", partial(draw, system))["draw"]
-    step_of = {}
-    for number, (kind, start) in enumerate(kinds.items(), start=len(contenders) + len(system_names)):
-        report(number, kind)
-        step_of[kind] = remembered.get(kind, partial(measure_pretraining, start, device))["step"]
-    report(total, "")
+            progress(number, len(wanted), text)
+        timed[what] = remembered.get(what, measured)
+    if progress:
+        progress(len(wanted), len(wanted), "")
     seconds = {cell.forecaster: 0.0 for cell in missing}
     for cell in missing:
-        seconds[cell.forecaster] += steps[_contender(cell)].of(cell, profile)
+        seconds[cell.forecaster] += Step(**timed[_cell_of(*_contender(cell), profile)]).of(cell, profile)
     return Cost(
         seconds,
-        sum(step_of[_kind(start)] * start.config.steps for start in starts),
-        sum(draws[key.system] for key in [*simulated, *own]),
+        sum(timed[_kind(start)]["step"] * start.config.steps for start in starts),
+        sum(timed[f"simulate {key.system}"]["draw"] for key in [*simulated, *own]),
         min(_bytes_of(lacking), supply.limit) + _bytes_of(own),
         len(missing) * _bytes_of_a_cell(supply),
     )
@@ -243,10 +233,12 @@ def _kind(start: Pretraining) -> str:
     return f"pretrain {config.objective} {start.preset} {config.batch} {config.precision} {' '.join(start.without)}"
 
 
-def _timed_as(name: str) -> str:
-    """Return the name under which a forecaster is timed: changes differ only in whether the encoder is tuned."""
+def _cell_of(name: str, k: int, profile: Profile) -> str:
+    """Return what decides the seconds of a cell's parts; changes differ only in whether the encoder is tuned."""
     change = changes.find(name)
-    return name if change is None else "change, encoder tuned" if change.encoder else "change"
+    kind = name if change is None else "change, encoder tuned" if change.encoder else "change"
+    kind = kind if decided(name, k) == name else f"{kind} as {decided(name, k)}"
+    return f"cell of {kind} {profile.preset_of(name)} {profile.adapt.batch} {profile.adapt.precision}"
 
 
 def draw(system: str) -> dict[str, float]:

@@ -117,16 +117,12 @@ class Directory:
         return self.root / "cells" / identifier
 
     def is_done(self, identifier: str) -> bool:
-        """Return whether a cell is finished."""
-        return (self.cell(identifier) / RECORD).is_file()
+        """Return whether a cell or pretraining is finished."""
+        return any((place(identifier) / RECORD).is_file() for place in (self.cell, self.pretraining))
 
     def pretraining(self, identifier: str) -> Path:
         """Return the run directory of a pretraining."""
         return self.root / "pretrainings" / identifier
-
-    def is_pretrained(self, identifier: str) -> bool:
-        """Return whether a pretraining is finished."""
-        return (self.pretraining(identifier) / RECORD).is_file()
 
     def is_running(self, identifier: str) -> bool:
         """Return whether a process computes a cell or pretraining now, here or where the locks are shared.
@@ -191,7 +187,6 @@ class Directory:
                 temporary.rename(target)
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
-            self.traceback(identifier).unlink(missing_ok=True)
 
     def _lock(self, identifier: str) -> Path:
         return self.root / "locks" / f"{identifier}.lock"

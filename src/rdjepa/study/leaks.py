@@ -1,6 +1,6 @@
 """Leaks: trajectories in the list that a checkpoint keeps of its data which pretraining may not use."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from rdjepa.data.trajectory import Key
@@ -9,33 +9,26 @@ from rdjepa.io.provenance import fingerprint
 from rdjepa.systems import HELD_OUT, WALLS, every_name, get, role
 
 
-def leaks(
-    trajectories: Mapping[str, str], forbidden: Mapping[str, str] | None = None, own: Collection[str] = ()
-) -> list[str]:
+def leaks(trajectories: Iterable[str], own: Collection[str] = ()) -> list[str]:
     """Return the trajectories that pretraining may not use, one line each.
 
     Args:
-        trajectories: key -> checksum, as in a checkpoint's `data.json`.
-        forbidden: key -> checksum of data to be evaluated on; a trajectory with one of these checksums is a leak
-            under whatever key it was given.
+        trajectories: keys, as in a checkpoint's `data.json`.
         own: systems that the run was asked to pretrain on, allowed in addition to the registered sources and families
             unless the paper holds them out.
 
     Returns:
-        One line per leak: of a system that is no source, not of the pool, out of distribution, or evaluated on.
+        One line per leak: of a system that is no source, not of the pool, or out of distribution.
     """
     sources = {name for name in every_name() if role(name) in ("source", "family")}
     allowed = sources | (set(own) - {*HELD_OUT, *WALLS})
-    evaluated = {checksum: key for key, checksum in (forbidden or {}).items()}
     found = []
-    for text, checksum in trajectories.items():
+    for text in trajectories:
         key = Key.parse(text)
         if key.system not in allowed:
             found.append(f"{text}: {key.system} is held out")
         elif key.split != "pool" or key.regime != "id":
             found.append(f"{text}: not of the pool in distribution")
-        elif checksum in evaluated:
-            found.append(f"{text}: equal to {evaluated[checksum]}")
     return found
 
 

@@ -13,7 +13,10 @@ from rdjepa.study.fingerprints import but_precision
 SAME = 1e-4  # relative difference of energies that single precision and other processors leave
 
 # Of an identity, what must be the same for all cells of a forecaster.
-MADE = "settings", "adapt", "checkpoint", "class", "source", "predictor", "decoder", "retained", "base", "constants"
+MADE = (
+    "settings", "adapt", "checkpoint", "class", "source", "predictor", "decoder", "retained", "augmented", "base",
+    "constants",
+)  # fmt: skip
 
 
 def refuse_mixtures(found: Iterable[Record]) -> None:

@@ -19,9 +19,7 @@ KEYS = ("system", "k", "support_seed", "forecaster", "change", "group")  # of co
 GROUPS = list(changes.GROUPS)
 
 
-def cells(
-    study: str, only: Sequence[str] = (), seeds: Sequence[int] | None = None, phase: str | None = None
-) -> list[Cell]:
+def cells(study: str, only: Sequence[str] = (), phase: str | None = None) -> list[Cell]:
     """Return the cells of a study: the smallest K under the first seed, then its other seeds, then the larger K.
 
     Within one K and seed all systems and forecasters come first, so a study that is stopped early compares all of them.
@@ -31,7 +29,6 @@ def cells(
         study: name of a registered study.
         only: conditions "key=value" on system, k, support_seed and forecaster, or on change (the same as forecaster)
             and group (of a change); values of one key are alternatives.
-        seeds: support seeds, instead of the study's.
         phase: one of the study's phases; the first by default, all systems in a study without phases.
 
     Raises:
@@ -43,7 +40,7 @@ def cells(
     _check(plan)
     found = []
     for system in plan.systems_in(phase):
-        chosen = tuple(seeds or plan.seeds_of(system))
+        chosen = plan.seeds_of(system)
         same = coinciding_seeds(protocol.counts(system)["pool", "id"], 1, chosen)
         if same:
             pairs = ", ".join(f"{a} and {b}" for a, b in same)
@@ -116,7 +113,7 @@ def settings(cells: Iterable[Cell], profile: Profile) -> dict[str, dict[str, Any
 def needed(directory: Directory, cells: Sequence[Cell], profile: Profile) -> list[Pretraining]:
     """Return the pretrainings that some cells start from, and before each that is not finished what it goes on from."""
     starts = dict.fromkeys(each for cell in cells if (each := cell.pretraining(profile)))
-    unfinished = pretrainings.distinct(each for each in starts if not directory.is_pretrained(each.name))
+    unfinished = pretrainings.distinct(each for each in starts if not directory.is_done(each.name))
     return list(dict.fromkeys([*unfinished, *starts]))
 
 

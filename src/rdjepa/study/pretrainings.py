@@ -27,7 +27,6 @@ from rdjepa.pretraining import objectives, parts
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.state import FREE
 from rdjepa.study import changes
-from rdjepa.study.changes import Change
 from rdjepa.study.directory import RECORD
 from rdjepa.study.fingerprints import code, identifier, recipe_fingerprint
 from rdjepa.study.profiles import Profile
@@ -180,12 +179,9 @@ def needed(name: str, system: str, profile: Profile) -> Pretraining | None:
     Raises:
         StudyError: a profile without pretrainings.
     """
-    change = changes.find(name)
-    return None if change is None else _of(change, system, profile)
-
-
-def _of(change: Change, system: str, profile: Profile) -> Pretraining:
-    sizes = profile.pretraining
+    change, sizes = changes.find(name), profile.pretraining
+    if change is None:
+        return None
     if sizes is None:
         raise StudyError(
             f"expected a profile with pretrainings for the change {change.name}, such as ablation, got "

@@ -10,22 +10,22 @@ import torch
 
 from rdjepa.data.parallel import check_workers, completed
 from rdjepa.errors import CheckpointError, OutputError, StudyError
-from rdjepa.io.checkpoint import read_sources, shipped
+from rdjepa.io.checkpoint import read_config, read_sources, shipped
 from rdjepa.models.device import device_named
 from rdjepa.progress import Progress
 from rdjepa.study import changes
-from rdjepa.study.attempts import BUSY, DONE, KEPT, attempt
+from rdjepa.study.attempts import BUSY, DONE, KEPT, attempt, name_of
 from rdjepa.study.cell import Cell, Record, identity
 from rdjepa.study.collect import read_records
 from rdjepa.study.directory import Directory
 from rdjepa.study.fingerprints import identifier, shared_identifier
-from rdjepa.study.plan import cells, needed, pretrained, select, settings, starts_of
+from rdjepa.study.plan import cells, needed, pretrained, settings, starts_of
 from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
-from rdjepa.study.status import Status, status
+from rdjepa.study.status import status
 from rdjepa.study.supply import Supply, keys_of
 
-__all__ = ["RunReport", "Status", "cells", "missing_cells", "missing_pretrainings", "run", "select", "status"]
+__all__ = ["RunReport", "cells", "missing_cells", "missing_pretrainings", "outstanding", "run", "status"]
 
 
 def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile, known: Sequence[Record] = ()) -> list[Cell]:
@@ -47,22 +47,35 @@ def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile, know
     ]
 
 
-def take_statistics(supply: Supply, missing: Sequence[Cell], profile: Profile, known: Sequence[Record]) -> None:
-    """Keep the field statistics that are known already: from finished cells, and from the pretraining of the model.
-
-    Raises:
-        CheckpointError: the model does not name its data.
-    """
-    names = list(dict.fromkeys(cell.system for cell in missing))
-    supply.take_statistics(known, names)
-    with nullcontext() if pretrained(missing) else suppress(CheckpointError):  # what starts from no model needs none
-        supply.take_pretraining_statistics(read_sources(profile.checkpoint), names, profile.statistics)
-
-
 def missing_pretrainings(root: Path | str, missing: Sequence[Cell], profile: Profile) -> list[Pretraining]:
     """Return the pretrainings that some cells start from and that are not finished, in the order of their need."""
     directory = Directory(root)
-    return [each for each in needed(directory, missing, profile) if not directory.is_pretrained(each.name)]
+    return [each for each in needed(directory, missing, profile) if not directory.is_done(each.name)]
+
+
+def outstanding(
+    root: Path | str,
+    plan: Sequence[Cell],
+    profile: Profile,
+    data: Path | str | None = None,
+    limit: int = Supply.limit,
+    known: Path | str | None = None,
+) -> tuple[Supply, list[Cell], list[Pretraining]]:
+    """Return what supplies a run, and the cells and pretrainings that it lacks; arguments and errors as of `run`.
+
+    Field statistics that are known already, from finished cells or the pretraining of the model, are kept in `root`.
+    """
+    supply = Supply(Path(root).absolute(), None if data is None else Path(data).absolute(), limit, profile.grid)
+    seen = [name for each in starts_of(plan, profile) for name, _ in each.systems]
+    supply.check(dict.fromkeys([*(key.system for key in keys_of(plan, profile)), *seen]))
+    finished = [] if known is None else read_records(known)
+    missing = missing_cells(root, plan, profile, finished)
+    names = list(dict.fromkeys(cell.system for cell in missing))
+    supply.take_statistics(finished, names)
+    with nullcontext() if pretrained(missing) else suppress(CheckpointError):  # what starts from no model needs none
+        if read_config(profile.checkpoint)[1].model["grid"] == profile.grid:
+            supply.take_pretraining_statistics(read_sources(profile.checkpoint), names, profile.statistics)
+    return supply, missing, missing_pretrainings(root, missing, profile)
 
 
 @dataclass(frozen=True)
@@ -73,7 +86,7 @@ class RunReport:
         done: cells that it computed.
         kept: number of cells that were there already, or known.
         busy: cells that another process computes, or whose pretraining it does.
-        failed: cell or pretraining -> last line of its traceback.
+        failed: cell or pretraining -> class and message of its error.
         stopped: failed pretraining -> the cells that it stops; all others were computed.
         pretrained: pretrainings that it computed.
     """
@@ -126,22 +139,15 @@ def run(
         CheckpointError: the checkpoint is missing or of another size.
     """
     check_workers(workers, scheduler)
-    directory = Directory(root)
-    supply = Supply(directory.root, None if data is None else Path(data).absolute(), limit, profile.grid)
-    seen = [name for each in starts_of(plan, profile) for name, _ in each.systems]
-    seen += [key.system for key in keys_of(plan, profile)]
-    supply.check(dict.fromkeys([*(cell.system for cell in plan), *seen]))
     device_named(device)
     if not profile.adapt.steps:
         _refuse_untrained(plan)
-    finished = [] if known is None else read_records(known)
+    directory = Directory(root)
+    supply, missing, starts = outstanding(root, plan, profile, data, limit, known)
     profile = _claimed(directory, plan, profile)
-    missing = missing_cells(root, plan, profile, finished)
-    take_statistics(supply, missing, profile, finished)
     number = workers if workers is not None else max(1, torch.cuda.device_count())
     preparing = None if progress is None else lambda done, total, _: progress(done, total, "trajectories")
     supply.prepare(missing, profile, workers=number, scheduler=scheduler, progress=preparing)
-    starts = missing_pretrainings(root, missing, profile)
     supply.prepare_pretrainings(starts, workers=number, scheduler=scheduler, progress=preparing)
     jobs, kept = _jobs(missing, starts, profile), len(plan) - len(missing)
     outcomes: dict[Cell | Pretraining, str] = {}
@@ -157,7 +163,7 @@ def run(
     with completed(
         attempt,
         [(supply, job, profile, device) for job in every],
-        [_name(job, profile) for job in every],
+        [name_of(job, profile) for job in every],
         after=after,
         begins=lambda position: outcomes[every[after[position]]] in (DONE, KEPT),
         workers=number,
@@ -169,7 +175,7 @@ def run(
                 raise result
             if isinstance(result, Exception):  # the worker was killed again and again
                 last = f"{type(result).__name__}: {result}"
-                directory.fail(_name(job, profile), f"{last}\n")
+                directory.fail(name_of(job, profile), f"{last}\n")
                 result = last
             outcomes[job] = result
             report(str(job))
@@ -186,11 +192,6 @@ def _jobs(
         found |= {each: each.start for each in starts_of(group, profile) if each in starts}
         found |= {cell: cell.pretraining(profile) for cell in group}
     return {job: start if start in found else None for job, start in found.items()}
-
-
-def _name(job: Cell | Pretraining, profile: Profile) -> str:
-    """Return the name of the folder of a job."""
-    return job.name if isinstance(job, Pretraining) else identifier(identity(job, profile))
 
 
 def _reported(

@@ -67,7 +67,7 @@ def status(root: Path | str, plan: Sequence[Cell], profile: Profile, known: Path
     names: dict[Cell | Pretraining, str] = {start: start.name for start in starts}
     names |= {cell: identifier(contents[cell]) for cell in here}
     done = [cell for cell in here if directory.is_done(names[cell])]
-    pretrained = [start for start in starts if directory.is_pretrained(names[start])]
+    pretrained = [start for start in starts if directory.is_done(names[start])]
     finished = {*done, *pretrained}
     others = [job for job in names if job not in finished]
     running = {job: None for job in others if directory.is_running(names[job])}
@@ -85,7 +85,7 @@ def status(root: Path | str, plan: Sequence[Cell], profile: Profile, known: Path
         if isinstance(start, Pretraining)
     }
     return Status(
-        tuple(cell for cell in plan if cell in there or cell in done),
+        tuple(cell for cell in plan if cell in there or cell in finished),
         tuple(running),
         failed,
         tuple(job for job in waiting if isinstance(job, Cell)),

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from rdjepa.study import registry
@@ -66,6 +68,7 @@ def test_axes_come_from_the_rows_and_from_what_is_published(heldout):
     assert axis(registry.get("heldout"), values, "system") == HELD_OUT
     mine = registry.Study("mine", "Mine", ("oregonator", "barkley"))
     assert axis(mine, values, "k") == (5, 10) and axis(mine, values, "system") == ("oregonator",)
+    assert axis(replace(mine, published=registry.get("heldout").published), values, "k") == (1, 5, 10)
     unknown = values.assign(system="heat")
     assert axis(mine, unknown, "system") == ("heat",) and paper_tables(mine) == []
 

@@ -128,7 +128,7 @@ def test_a_begun_ablation_has_tables_figures_and_a_page(tmp_path, made_study, ma
 def test_a_whole_ablation_has_every_change_in_its_table_and_few_in_its_spectra(made_study, made_example):
     made, _, spectra = made_study("ablation", trajectories=2)
     prepared = summary.prepare(made)
-    material = Material.of(summary.run_values(prepared), spectra, made_example, "ablation", prepared)
+    material = Material.of(prepared, spectra, made_example, "ablation")
     assert set(material.few) == {"reference", "scratch"} and material.subject == "reference"
     assert set(material.reductions["forecaster"]) == set(prepared["forecaster"]) - {"scratch"}
     assert not spread(prepared, "relative_l2").empty

@@ -24,14 +24,14 @@ def material(made_study, made_example):
     def of(study):
         rows, _, energies = made_study(study)
         rows = summary.prepare(rows)
-        return Material.of(summary.run_values(rows), energies, made_example, study, rows)
+        return Material.of(rows, energies, made_example, study)
 
     return of
 
 
 def fewer(rows, study):
     """What the figures are drawn from where some rows are all that there is."""
-    return Material.of(summary.run_values(summary.prepare(rows)), pd.DataFrame(), lambda run: None, study)
+    return Material.of(summary.prepare(rows), pd.DataFrame(), lambda run: None, study)
 
 
 def texts(figure):

@@ -135,7 +135,7 @@ def test_a_study_is_about_the_subject_that_it_names(registrations, made_study, m
     assert "of Architecture-matched scratch minus that of another" in tables
     page = write_report(rows, records, spectra[:0], made_example, tmp_path, "mine").read_text(encoding="utf-8")
     assert "<title>From scratch</title>" in page
-    animated = Material.of(summary.run_values(summary.prepare(rows)), spectra[:0], made_example, "mine")
+    animated = Material.of(summary.prepare(rows), spectra[:0], made_example, "mine")
     assert animated.subject == "scratch" and ("barkley", 1, "scratch/rd-jepa") in {key[:3] for key in animated.known}
 
 

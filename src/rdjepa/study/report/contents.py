@@ -42,7 +42,7 @@ class Contents:
         values: run-level values.
         source: profile, updates, test trajectories and seeds, as a sentence without a full stop.
         findings: sentences that say in how many settings the forecaster that the report is about is lowest.
-        sections: the paper's tables, then those beyond it.
+        sections: reductions against a control, the paper's tables, those beyond it, paired differences.
     """
 
     rows: pd.DataFrame

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from rdjepa.forecasters import registry
 from rdjepa.study.registry import PAPER
 from rdjepa.study.report.charts import missing
-from rdjepa.study.report.labels import label, look, short_label
+from rdjepa.study.report.labels import label, look
 from rdjepa.viz.style import ERROR_COLORS, FIELD_COLORS
 
 SHOWN_HORIZONS = (1, 3, 5)
@@ -60,7 +61,7 @@ def comparison_grid(
                 field(axis, example["forecast"][-1, ..., 0], low, high)
             else:
                 missing(axis, has(system, k, name))
-    for axis, title in zip(axes[0], ("Reference", *(short_label(name) for name in forecasters)), strict=True):
+    for axis, title in zip(axes[0], ("Reference", *(registry.get(name).short for name in forecasters)), strict=True):
         axis.set_title(title, fontsize=7)
 
 

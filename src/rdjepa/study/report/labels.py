@@ -39,11 +39,6 @@ def label(dimension: str, value: str | int) -> str:
     return METRICS[name].title if dimension == "metric" else forecasters.get(name).title
 
 
-def short_label(forecaster: str) -> str:
-    """Return the short title of a forecaster, for narrow columns."""
-    return forecasters.get(forecaster).short if forecaster in forecasters.names() else forecaster
-
-
 def look(forecaster: str) -> dict[str, str]:
     """Return color, marker and line style of a forecaster or a change; changes differ by their place."""
     known = changes.names()

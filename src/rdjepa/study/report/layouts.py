@@ -10,7 +10,7 @@ from rdjepa.evaluation.metrics import METRICS
 from rdjepa.forecasters import registry
 from rdjepa.study.registry import Study
 from rdjepa.study.report.labels import label, ordered
-from rdjepa.study.report.published import published, published_table
+from rdjepa.study.report.published import published_table
 from rdjepa.study.report.summary import DIMENSIONS
 
 MAIN_METRICS = ("relative_l2", "gradient_l1")  # those of the paper's tables
@@ -90,8 +90,8 @@ def axis(study: Study, values: pd.DataFrame, dimension: str) -> tuple:
         dimension: "system" (without the mean over systems) or "k".
     """
     found = set(values[dimension].unique().tolist())
-    if study.published is not None:
-        found |= set(published(study.name)[dimension].unique().tolist())
+    for number in study.published or ():
+        found |= set(published_table(_PAPER[number][0], number)[dimension].unique().tolist())
     return tuple(sorted(found)) if dimension == "k" else tuple(ordered(dimension, found - {"all"}))
 
 

@@ -1,7 +1,7 @@
 """What the figures of a study are drawn from: aggregated errors, reductions, spectra and example fields."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -38,28 +38,26 @@ class Material:
     known: charts.Known
     spectra: pd.DataFrame
     examples: Examples
-    few: tuple[str, ...] = ()
-    reductions: pd.DataFrame = field(default_factory=pd.DataFrame)
+    few: tuple[str, ...]
+    reductions: pd.DataFrame
 
     @classmethod
     def of(
         cls,
-        values: pd.DataFrame,
+        rows: pd.DataFrame,
         spectra: pd.DataFrame,
         examples: Examples,
         study: str,
-        rows: pd.DataFrame | None = None,
     ) -> "Material":
         """Aggregate the results that the figures of a study need.
 
         Args:
-            values: as `summary.run_values` returns them.
+            rows: trajectory errors, as `summary.prepare` returns them.
             spectra: binned energies; may be empty.
             examples: id of a run -> newest, reference and forecast, or None.
             study: name of the study.
-            rows: trajectory errors, as `summary.prepare` returns them, for intervals in a study with a control.
         """
-        plan = registry.get(study)
+        plan, values = registry.get(study), summary.run_values(rows)
         systems = axis(plan, values, "system")
         forecasters = tuple(ordered("forecaster", values["forecaster"]))
         shown = values[values["regime"] == "all"]
@@ -70,9 +68,8 @@ class Material:
         parts = [everything, *(summary.reductions(everything, subject, name) for name in others)]
         known = summary.over_runs(pd.concat(parts, ignore_index=True)).to_dict("index")
         few = tuple(name for name in forecasters if not plan.control or name in (subject, plan.control))
-        against = pd.DataFrame()
-        if plan.control and rows is not None:
-            against = reductions.against_control(rows, plan.control, MAIN_METRICS[:1])
+        control = plan.control
+        against = reductions.against_control(rows, control, MAIN_METRICS[:1]) if control else pd.DataFrame()
         return cls(systems, axis(plan, values, "k"), forecasters, subject, known, spectra, examples, few, against)
 
     def find(self, system: str, k: int, forecaster: str) -> Mapping[str, np.ndarray] | None:

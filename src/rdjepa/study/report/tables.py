@@ -76,7 +76,7 @@ def differences(found: dict[Place, Result], paper: dict[Place, Result]) -> dict[
 def sheet(layout: Layout, found: dict[Place, Result], caption: str, *, signed: bool = False) -> Sheet:
     """Return the formatted table, with a dash for a missing result.
 
-    A result of fewer selections than the paper's has their number in brackets.
+    A result of fewer selections than `layout.selections` has their number in brackets.
 
     Args:
         layout: the table.

@@ -74,7 +74,7 @@ def write_figures(
     runs.of_rows(rows, records)
     for sentence in uneven(rows):
         warn(sentence, Note)
-    material = Material.of(summary.run_values(rows), spectra, examples, study, rows)
+    material = Material.of(rows, spectra, examples, study)
     out = Path(out)
     return [path for _, paths in figures.draw(material, out, study) for path in paths]
 
@@ -97,7 +97,7 @@ def write_report(
     """
     content = contents(rows, records, study)
     out = Path(out)
-    material = Material.of(content.values, spectra, examples, study, content.rows)
+    material = Material.of(content.rows, spectra, examples, study)
     return _write(out / f"{study}.html", page.page(content, material, study))
 
 
