@@ -5,9 +5,9 @@ import pytest
 from rdjepa.study import changes
 from rdjepa.study.changes import Change
 from rdjepa.study.report import reductions, summary, write
+from rdjepa.study.report.ablation import _points
 from rdjepa.study.report.material import Material
 from rdjepa.study.report.reductions import against_control, spread
-from rdjepa.study.report.transfer import _points
 
 
 def rows(errors):

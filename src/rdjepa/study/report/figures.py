@@ -11,7 +11,7 @@ import numpy as np
 from rdjepa.errors import StudyError
 from rdjepa.study import registry
 from rdjepa.study.registry import CONTROL, PAPER
-from rdjepa.study.report import charts, field_panels, transfer
+from rdjepa.study.report import ablation, charts, field_panels
 from rdjepa.study.report.labels import label
 from rdjepa.study.report.layouts import MAIN_METRICS
 from rdjepa.study.report.material import Material
@@ -286,7 +286,7 @@ FIGURES = {
             "Reduction of the error by every change",
             "Reduction of the relative L² error against the same architecture from scratch, mean over h = 1..5, with "
             "95 % bootstrap intervals over support selections and test trajectories.",
-            transfer.reductions,
+            ablation.reductions,
         ),
         Figure(
             "equations",
@@ -294,7 +294,7 @@ FIGURES = {
             "Relative L² error after adaptation against the number of source equations of the pretraining, mean over "
             "h = 1..5 and deviation over support selections; 0 is the same architecture from scratch, the last point "
             "has random equations beside all sources.",
-            transfer.equations,
+            ablation.equations,
         ),
     )
 }
