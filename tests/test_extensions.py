@@ -7,6 +7,8 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +23,7 @@ from rdjepa.errors import ArgumentError, CheckpointError, StudyError
 from rdjepa.evaluation import metrics
 from rdjepa.evaluation.metrics import Metric
 from rdjepa.forecasters import Baseline
+from rdjepa.forecasters.joint import JointForecaster
 from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.pde.system import Box, Coefficient, InitialCondition, Numerics, Regime, System
 from rdjepa.registry import import_class
@@ -187,7 +190,7 @@ def test_a_users_forecaster_is_saved_with_its_class_and_read_back(registrations,
     with pytest.raises(CheckpointError, match="no module users_gone"):
         rdjepa.load_forecaster(tmp_path / "g.safetensors")
     save_tensors(tmp_path / "h.safetensors", tensors, header | {"class": "users_pointwise:Config"})
-    with pytest.raises(CheckpointError, match="subclass of ForecastModel"):
+    with pytest.raises(CheckpointError, match=r"subclass of rdjepa\.forecasters\.base\.ForecastModel"):
         rdjepa.load_forecaster(tmp_path / "h.safetensors")
 
 
@@ -223,6 +226,25 @@ def test_files_of_the_time_before_are_read(tmp_path):
     save_tensors(tmp_path / "old.safetensors", tensors, header | {"contender": "gone"})
     with pytest.raises(CheckpointError, match=r"forecaster among rd-jepa, .*, got 'gone'"):
         rdjepa.load_forecaster(tmp_path / "old.safetensors")
+
+
+def test_a_class_that_is_no_forecaster_is_answered_with_what_it_lacks(registrations):
+    forecasters.register(Baseline("plain", title="Plain", model=torch.nn.Linear))
+    with pytest.raises(ArgumentError, match=r"Linear to be a subclass of rdjepa\.forecasters\.base\.ForecastModel"):
+        forecasters.build("plain", "nano")
+    with pytest.raises(ArgumentError, match='configuration "paper" among the presets of Small, got nano; add one'):
+        type("Small", (JointForecaster,), {"presets": {"nano": None}})
+    slim = SimpleNamespace(grid=16, rate=1e-3)
+    kind: Any = type("Slim", (JointForecaster,), {"presets": {"paper": slim}, "network": lambda self, x: x})
+    with pytest.raises(ArgumentError, match="Slim with grid, components, rate, got one without components; add"):
+        kind.from_preset("paper")
+
+
+def test_a_name_that_is_nearly_right_is_answered_with_the_right_one():
+    with pytest.raises(ArgumentError, match="got 'persistance'; name one of them, such as persistence, or register"):
+        forecasters.get("persistance")
+    with pytest.raises(ArgumentError, match="a preset among paper, nano, got 'nanno'; name one of them, such as nano"):
+        forecasters.build("fno", "nanno")
 
 
 def test_a_name_is_registered_once_and_an_unknown_one_lists_the_known():

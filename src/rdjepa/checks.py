@@ -16,7 +16,7 @@ from typing import Annotated, Any, get_type_hints
 
 import msgspec
 
-from rdjepa.errors import ArgumentError
+from rdjepa.errors import ArgumentError, such_as
 
 LONGEST_NAME, LONGEST_PATH = 255, 4_000  # bytes; what Linux, macOS and Windows take
 Count = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
@@ -99,7 +99,8 @@ def among(value: Any, known: Collection[str], name: str) -> Any:
         ArgumentError: it is none of them; they are listed.
     """
     if value not in known:
-        raise ArgumentError(f"expected {name} among {', '.join(known)}, got {value!r}; name one of them")
+        near = such_as(value, known)
+        raise ArgumentError(f"expected {name} among {', '.join(known)}, got {value!r}; name one of them{near}")
     return value
 
 

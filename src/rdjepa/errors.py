@@ -2,9 +2,17 @@
 
 import sys
 import warnings
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 _OURS = ("rdjepa", "torch")  # torch, since its decorators stand around functions of the package
 _FULL = ("can't allocate memory", "out of memory", "_ALLOC_FAILED")  # in the words of torch, CUDA, and its libraries
+
+
+def such_as(name: object, known: Iterable[object]) -> str:
+    """Return ", such as" and the name that somebody may have meant among those known, "" where none is near."""
+    found = get_close_matches(str(name), map(str, known), 1, 0.7)
+    return f", such as {found[0]}" if found else ""
 
 
 def printable(text: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, Generic, Protocol, TypeVar
 
-from rdjepa.errors import ArgumentError, RdjepaError
+from rdjepa.errors import ArgumentError, RdjepaError, such_as
 
 
 class Named(Protocol):
@@ -69,8 +69,8 @@ class Registry(Generic[Entry]):
         """
         if name not in self:
             raise self._error(
-                f"expected {self._kind} among {', '.join(self.entries)}, got {name!r}; name one of them, or register "
-                f"it with {self._register}"
+                f"expected {self._kind} among {', '.join(self.entries)}, got {name!r}; name one of them"
+                f"{such_as(name, self.entries)}, or register it with {self._register}"
             )
         return self.entries[name]
 
@@ -96,7 +96,8 @@ def import_class(path: str, base: type) -> Any:
     except ImportError as error:
         missing = error.name or module
         raise ArgumentError(
-            f"expected to import {path}, got no module {missing}; install it or put its folder on PYTHONPATH"
+            f"expected to import {path}, got no module {missing}; install it or put its folder on PYTHONPATH "
+            "(in commands --load FILE imports a file)"
         ) from error
     except Exception as error:
         raise ArgumentError(
@@ -109,6 +110,18 @@ def import_class(path: str, base: type) -> Any:
                 "define it there, or use the version of the file that has it"
             )
         found = getattr(found, part)
+    return derived(found, base, path)
+
+
+def derived(found: Any, base: type, path: str) -> Any:
+    """Return a class that is derived from `base`; `path` names it in the sentence.
+
+    Raises:
+        ArgumentError: it is not.
+    """
     if not (isinstance(found, type) and issubclass(found, base)):
-        raise ArgumentError(f"expected {path} to be a subclass of {base.__name__}, got {found!r}; name another class")
+        raise ArgumentError(
+            f"expected {path} to be a subclass of {base.__module__}.{base.__name__}, got {found!r}; derive it from "
+            "that, or name another class"
+        )
     return found

@@ -46,6 +46,17 @@ def test_a_model_forecasts_as_the_forecaster_around_it(tiny):
     assert torch.allclose(model(context, horizons=2), made[:, :2], atol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(1, 3, 2, 32, 32), (1, 4, 3, 32, 32), (1, 4, 32, 32, 2), (1, 4, 2, 64, 64)])
+def test_a_model_refuses_contexts_of_another_shape(tiny, shape):
+    with pytest.raises(ArgumentError, match=r"a context \(B, 4, 2, 32, 32\), channels first, got \(1, "):
+        build("tiny", seed=0)(torch.zeros(shape))
+
+
+def test_complex_parameters_are_two_numbers_each():
+    pairs, whole = (torch.nn.Parameter(torch.zeros(3, 2)), torch.nn.Parameter(torch.zeros(3, dtype=torch.complex64)))
+    assert parameter_count(torch.nn.ParameterList([pairs])) == parameter_count(torch.nn.ParameterList([whole])) == 6
+
+
 def test_nano_fits_fifteen_megabytes_in_half_precision():
     with torch.device("meta"):
         model = build("nano")

@@ -84,7 +84,8 @@ def test_components_have_their_names_and_cells_their_shape(monkeypatch):
     assert {axis.get_aspect() for axis in drawn if axis.images} == {4.0}
     assert {axis.get_aspect() for axis in MINE.plot().axes} == {1.0}
     frames = FIELDS[:5, ..., 0]
-    look = inline.look(frames, frames, frames, frames, 0.9, spacing=(1.0, 2.0))
+    look = inline.look(frames, frames, frames, frames, 0.9, spacing=(1.0, 2.0), name="u")
+    assert look.get_suptitle() == "u"
     assert {axis.get_aspect() for axis in look.axes if axis.images} == {0.5}
 
 

@@ -90,7 +90,9 @@ class FirstLook:
         half = (self.before.upper - self.before.lower) / 2
         fields = (self.reference, self.before.forecast, half, self.future.forecast)
         reference, made, width, future = (each[..., component] for each in fields)
-        return inline.look(reference, made, width, future, self.level, self.spacing)
+        names = self.forecaster.record.get("names", ())
+        name = str(names[component]) if component < len(names) else f"component {component}"
+        return inline.look(reference, made, width, future, self.level, self.spacing, name)
 
 
 @in_float32

@@ -6,7 +6,7 @@ Their names, titles and classes are in `rdjepa.forecasters.registry`, which is a
 from typing import TYPE_CHECKING, Any
 
 from rdjepa.forecasters.registry import Baseline, get, names, register, usual
-from rdjepa.registry import import_class
+from rdjepa.registry import derived, import_class, path_of
 
 if TYPE_CHECKING:
     from rdjepa.forecasters.base import ForecastModel
@@ -49,9 +49,11 @@ def model_class(name: str) -> "type[ForecastModel]":
     """Import the class of a registered forecaster.
 
     Raises:
-        ArgumentError: unknown name, or a class that cannot be imported.
+        ArgumentError: unknown name, or a class that cannot be imported or is no forecaster.
     """
     from rdjepa.forecasters.base import ForecastModel
 
     model = get(name).model
-    return model if isinstance(model, type) else import_class(model, ForecastModel)
+    return (
+        import_class(model, ForecastModel) if isinstance(model, str) else derived(model, ForecastModel, path_of(model))
+    )

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rdjepa.checks import among, of_class
+from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.domain import PLAIN, Domain
 
 CONTEXT = 4
@@ -120,11 +121,31 @@ class Configured(ForecastModel):
 
     Attributes:
         presets: name -> configuration, that of "paper" among them.
+        needs: what a configuration has.
     """
 
     presets: ClassVar[Mapping[str, Any]]
+    needs: ClassVar[tuple[str, ...]] = ("grid", "components")
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Refuse presets without that of "paper", whose class reads saved settings.
+
+        Raises:
+            ArgumentError: it is missing.
+        """
+        super().__init_subclass__(**options)
+        if "paper" not in getattr(cls, "presets", {"paper": None}):
+            raise ArgumentError(
+                f'expected a configuration "paper" among the presets of {cls.__name__}, got {", ".join(cls.presets)}; '
+                "add one, its class reads saved settings"
+            )
 
     def __init__(self, config: Any) -> None:
+        if missing := [name for name in self.needs if not hasattr(config, name)]:
+            raise ArgumentError(
+                f"expected a configuration of {type(self).__name__} with {', '.join(self.needs)}, got one without "
+                f"{', '.join(missing)}; add what is missing"
+            )
         super().__init__()
         self.config, self.grid, self.components = config, config.grid, config.components
 

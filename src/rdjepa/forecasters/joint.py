@@ -18,6 +18,8 @@ class JointForecaster(Configured):
         config: frozen dataclass as for `Configured`, with `rate`, the learning rate of every parameter.
     """
 
+    needs = (*Configured.needs, "rate")
+
     @property
     def channels_in(self) -> int:
         """Input channels, 4 C."""

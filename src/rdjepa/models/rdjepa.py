@@ -1,7 +1,7 @@
 """RD-JEPA as one object, its configuration, and the presets paper, small and nano."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 
 from jaxtyping import Float
@@ -188,12 +188,21 @@ class RDJEPA(nn.Module):
         """Name of its sizes, as forecasters have it."""
         return self.name
 
-    def forward(self, context: Float[Tensor, "B 4 C H W"], horizons: int = 5) -> Float[Tensor, "B N C H W"]:
+    def forward(self, context: Float[Tensor, "B T C H W"], horizons: int = 5) -> Float[Tensor, "B N C H W"]:
         """Forecast fields at the horizons 1 to N from four frames, both standardized: decoder, predictor, encoder.
 
         A decoder that was not pretrained (`pretrained` names those that were) has random weights, and so has its
         forecast.
+
+        Raises:
+            ArgumentError: another number of frames or components, or another grid.
         """
+        wanted = (4, self.config.components, self.config.grid, self.config.grid)
+        if tuple(context.shape[1:]) != wanted:
+            raise ArgumentError(
+                f"expected a context (B, {', '.join(map(str, wanted))}), channels first, got {tuple(context.shape)}; "
+                "bring the fields to it (rdjepa.data.fields.channels_first)"
+            )
         return self.decoder(self.predictor.full_grid(self.encoder(context), horizons), context[:, -1])
 
 
@@ -205,8 +214,13 @@ def decoder_of(config: ModelConfig) -> Decoder:
 
 
 def parameter_count(module: nn.Module) -> int:
-    """Count the real parameters, trainable or not; weights kept as (real, imaginary) pairs count twice."""
-    return sum(p.numel() for p in module.parameters())
+    """Count the real parameters, trainable or not: complex ones, and those kept as (real, imaginary) pairs, are two."""
+    return count_of(module.parameters())
+
+
+def count_of(parameters: Iterable[Tensor]) -> int:
+    """Count the real numbers of some parameters."""
+    return sum(p.numel() * (1 + p.is_complex()) for p in parameters)
 
 
 def sizes_of(preset: str | ModelConfig) -> tuple[ModelConfig, str]:

@@ -31,7 +31,7 @@ from rdjepa.evaluation.spectra import RadialSpectra
 from rdjepa.forecasters import anchored, combined
 from rdjepa.io import checkpoint, sealed
 from rdjepa.io.provenance import fingerprint, software
-from rdjepa.models.rdjepa import parameter_count
+from rdjepa.models.rdjepa import count_of, parameter_count
 from rdjepa.study import changes, contenders, pretrainings, protocol
 from rdjepa.study.directory import RECORD, VERSION
 from rdjepa.study.fingerprints import checkpoint_fingerprint, code, identifier, recipe_fingerprint
@@ -342,7 +342,7 @@ def _adapted(
 
 def _made(adapted: Forecaster) -> dict[str, Any]:
     """Return counts, settings, updates and the first and last loss of an adapted model, for the record of its cell."""
-    trained = sum(parameter.numel() for group in adapted.model.parameter_groups() for parameter in group["params"])
+    trained = count_of(each for group in adapted.model.parameter_groups() for each in group["params"])
     counts = {"parameters": parameter_count(adapted.model), "trained": trained, "made": len(adapted.losses)}
     losses = {"loss": [adapted.losses[0], adapted.losses[-1]]} if adapted.losses else {}
     decided = ("unadapted", "together", "retained", "combined") if "unadapted" in adapted.record else ()

@@ -124,6 +124,7 @@ def look(
     future: np.ndarray,
     level: float,
     spacing: tuple[float, float] = panels.SQUARE,
+    name: str = "",
 ) -> Drawing:
     """Draw a forecast beside what came, with its error and the half width of its interval, and one of what is to come.
 
@@ -134,6 +135,7 @@ def look(
         future: (N, H, W), the forecast of frames that are not known.
         level: of the interval.
         spacing: distance between neighboring rows, and between neighboring columns.
+        name: of the component that they are of.
     """
     truth, error = reference, np.abs(made - reference)
     field, wrong = panels.field_scale(truth), panels.error_scale(error, half)
@@ -144,7 +146,10 @@ def look(
         (f"half width, {100 * level:g}%", half, wrong),
         ("beyond the end", future, field),
     ]
-    return _grid(rows, spacing)
+    figure = _grid(rows, spacing)
+    if name:
+        figure.suptitle(name, fontsize=9)
+    return figure
 
 
 def _grid(rows: Sequence[panels.Row], spacing: tuple[float, float]) -> Drawing:

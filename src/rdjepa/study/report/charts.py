@@ -12,6 +12,7 @@ from rdjepa.study.report.labels import label, look, registered
 from rdjepa.viz.style import logarithmic
 
 HORIZONS = ("1", "2", "3", "4", "5")
+WITHIN = 0.97  # share of a figure that its legend may be wide, or it is cut at the edges
 Known = dict[tuple, dict[str, Any]]  # what `summary.over_runs` returned, by coordinates
 
 
@@ -147,7 +148,7 @@ def legend(figure: Any, axes: Any, **place: Any) -> None:
     names = sorted(found, key=lambda name: order.index(name) if name in order else len(order))
     for columns in range(min(len(names), 5), 0, -1):
         drawn = figure.legend([found[name] for name in names], names, ncols=columns, **place)
-        if columns == 1 or drawn.get_window_extent().width <= figure.bbox.width:
+        if columns == 1 or drawn.get_window_extent().width <= WITHIN * figure.bbox.width:
             return
         drawn.remove()
 

@@ -180,7 +180,14 @@ def spectra(found: Material) -> Any:
         part = lines[(lines["system"].astype(str) == system) & (lines["horizon"] == h)]
         charts.spectrum(axes, part, found.few)
 
-    _grid(figure, found.systems, [(f"h = {h}\nenergy", h) for h in chosen], plot, "periods per side", f", K = {k}")
+    _grid(
+        figure,
+        found.systems,
+        [(f"h = {h}\nenergy of errors", h) for h in chosen],
+        plot,
+        "periods per side",
+        f", K = {k}",
+    )
     return figure
 
 

@@ -125,5 +125,7 @@ def _figure(found: pd.DataFrame) -> Figure:
     for column in drawn[len(systems) :]:
         column[-1].set_xlabel("updates")
         column[-1].tick_params(labelbottom=True)
+    if set(found["weights"]) > {"averaged"}:
+        figure.suptitle("solid: averaged weights, dotted: the last ones", fontsize="medium")
     charts.legend(figure, axes, loc="outside lower center", frameon=False)
     return figure
