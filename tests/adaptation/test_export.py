@@ -107,6 +107,8 @@ def test_what_cannot_be_exported_leaves_no_file(linear, tmp_path, monkeypatch):
     with pytest.raises(ArgumentError, match="a network that can be exported to torch") as caught:
         export(Forecaster(Branching(), unit), tmp_path / "f.pt2")
     assert "\n" not in str(caught.value)
+    with pytest.raises(ArgumentError, match=r"a file ending on \.pt2 for torch, got f\.onnx; change one"):
+        export(linear, tmp_path / "f.onnx", "torch")
     with pytest.raises(ArgumentError, match="format among torch, onnx"):
         export(linear, tmp_path / "f.pt2", "tflite")
     monkeypatch.setattr(exports, "TOLERANCE", -1.0)

@@ -180,6 +180,9 @@ def test_a_study_goes_on_from_the_cells_and_statistics_of_an_export(tmp_path, fi
     assert study.missing_cells(tmp_path / "more", two_cells, brief) == two_cells  # they are in the export alone
     assert study.status(tmp_path / "more", every, brief).waiting == tuple(two_cells)
     assert study.status(tmp_path / "more", every, brief, tmp_path / "export").done == tuple(every)
+    collect.export(tmp_path / "more", tmp_path / "rest")
+    ran = study.run(tmp_path / "third", every, brief, known=[tmp_path / "export", tmp_path / "rest"])
+    assert (ran.done, ran.kept) == ((), 3)
 
 
 def test_a_known_cell_of_another_precision_is_not_computed_again(finished, two_cells, brief, tmp_path):

@@ -17,13 +17,14 @@ from torch import Tensor, nn
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.checks import among
 from rdjepa.data.statistics import Normalizer
-from rdjepa.errors import ArgumentError
+from rdjepa.errors import ArgumentError, Note, warn
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 from rdjepa.io.atomic import replacing
 from rdjepa.io.kinds import refuse_replacing
 from rdjepa.models.device import in_float32
 
-FORMATS = ("torch", "onnx")
+ENDINGS = {"torch": ".pt2", "onnx": ".onnx"}
+FORMATS = tuple(ENDINGS)
 TOLERANCE = 1e-4  # largest difference from `Forecaster.forecast`, in standard deviations of the component
 BATCHES = (1, 3)  # contexts per call with which a written program is checked; it is traced with two
 SIDES = (24, 32)  # of the grid that a forecaster of any grid is traced with
@@ -61,7 +62,7 @@ class Exported(NamedTuple):
 
 
 @in_float32
-def export(forecaster: Forecaster, path: str | Path, format: str = "torch", force: bool = False) -> Exported:
+def export(forecaster: Forecaster, path: str | Path, format: str | None = None, force: bool = False) -> Exported:
     """Write a forecaster as a program, read it again, and compare its forecasts with the forecaster's.
 
     The program takes an input `context` (B, 4, H, W, C), float32 in physical units, channels last, for any B, and
@@ -70,17 +71,28 @@ def export(forecaster: Forecaster, path: str | Path, format: str = "torch", forc
     Args:
         forecaster: adapted forecaster.
         path: file; by custom .pt2 for "torch", to be read by torch.export.load, and .onnx for "onnx".
-        format: "torch" or "onnx". The latter needs the extra `export`.
+        format: "torch" or "onnx"; by the ending of the path when None. The latter needs the extra `export`.
         force: replace an existing file.
 
     Raises:
-        ArgumentError: another format, packages that are missing, a network that cannot be exported, or a program whose
-            forecasts are others; nothing is written then.
+        ArgumentError: another format, one that the ending of the path denies, packages that are missing, a network that
+            cannot be exported, or a program whose forecasts are others; nothing is written then.
         OutputError: the file exists, or cannot be written.
     """
-    among(format, FORMATS, "a format")
+    path, ends = Path(path), {ending: name for name, ending in ENDINGS.items()}
+    told = ends.get(path.suffix.lower())
+    format = among(format or told or FORMATS[0], FORMATS, "a format")
+    if told not in (None, format):
+        raise ArgumentError(
+            f"expected a file ending on {ENDINGS[format]} for {format}, got {path.name}; change one of the two"
+        )
     write = _write_torch if format == "torch" else _onnx_writer()
-    path = Path(path)
+    if forecaster.base == "combined":
+        warn(
+            "the equation of each context is solved in many steps, each a part of the program, which takes minutes to "
+            "write, and much longer as ONNX; a forecaster of adapt --base none has none",
+            Note,
+        )
     refuse_replacing(path, kind="program", same_kind=lambda _: False, force=force)
     with replacing(path) as part, _quiet():
         program = Program(forecaster.model, forecaster.normalizer)

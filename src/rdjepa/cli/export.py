@@ -9,23 +9,23 @@ from rdjepa.cli.console import console
 from rdjepa.cli.options import EXPORTS
 from rdjepa.cli.outputs import refuse_overwriting
 
-ENDINGS = {"torch": ".pt2", "onnx": ".onnx"}
-
 
 def export(
     forecaster: Annotated[Path, typer.Argument(help="File that `rdjepa adapt` wrote.")],
     out: Annotated[Path | None, typer.Option(help="File to write; FORECASTER.pt2 or .onnx by default.")] = None,
-    format: Annotated[str, typer.Option(help=f"One of {', '.join(EXPORTS)}.")] = "torch",
+    format: Annotated[
+        str | None, typer.Option(help=f"One of {', '.join(EXPORTS)}; by the ending of --out, or torch, by default.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a forecaster as a program that runs without rdjepa, and check that it gives the same numbers."""
-    from rdjepa.adaptation.export import TOLERANCE
+    from rdjepa.adaptation.export import ENDINGS, TOLERANCE
     from rdjepa.adaptation.export import export as write
     from rdjepa.adaptation.saving import load_forecaster
     from rdjepa.checks import among
 
-    among(format, EXPORTS, "a format")
-    path = forecaster.parent / f"{forecaster.stem}{ENDINGS[format]}" if out is None else out
+    ending = ENDINGS[among(format or EXPORTS[0], EXPORTS, "a format")]
+    path = forecaster.parent / f"{forecaster.stem}{ending}" if out is None else out
     adapted = load_forecaster(forecaster)
     refuse_overwriting(path, [forecaster], kind="program", same_kind=lambda _: False, force=force)
     written = write(adapted, path, format, force)

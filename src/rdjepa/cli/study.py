@@ -54,8 +54,11 @@ Only = Annotated[
 ]
 Data = Annotated[Path | None, typer.Option(help="Dataset to read; what it lacks is simulated.")]
 Known = Annotated[
-    Path | None,
-    typer.Option(help="Export or another study directory: its cells count as done, its field statistics are taken."),
+    list[Path] | None,
+    typer.Option(
+        help="Export or another study directory: its cells count as done, its field statistics are taken; may be "
+        "repeated."
+    ),
 ]
 Out = Annotated[Path, typer.Option(help="Directory for what is written.")]
 ROOT = Path("study")
@@ -105,6 +108,9 @@ def run(
     console.print(f"{kept}; {chosen.adapt.precision}, in {root}")
     if ran.pretrained:
         console.print(f"pretrainings: {len(ran.pretrained)} done")
+    if known and ran.kept:  # what is known stays where it is
+        places = " ".join(f"--root {place}" for place in [root, *known])
+        console.print(f"tables, figures and report of all of them: {places}")
     _print_failures(ran.failed, ran.stopped)
     if ran.failed:
         raise typer.Exit(1)

@@ -142,6 +142,12 @@ def read_records(root: Path | str) -> list[Record]:
     return found
 
 
+def known_records(known: Path | str | Sequence[Path | str] | None) -> list[Record]:
+    """Return the records of one place or of several, none for None; errors as of `read_records`."""
+    places = [] if known is None else [known] if isinstance(known, str | Path) else known
+    return [record for place in places for record in read_records(place)]
+
+
 @dataclass(frozen=True)
 class Export:
     """Content of an export's records.json; `files` holds the SHA-256 of the other files, if they were written then."""

@@ -16,7 +16,7 @@ from rdjepa.progress import Progress
 from rdjepa.study import changes
 from rdjepa.study.attempts import BUSY, DONE, KEPT, attempt, name_of
 from rdjepa.study.cell import Cell, Record, identity
-from rdjepa.study.collect import read_records
+from rdjepa.study.collect import known_records
 from rdjepa.study.directory import Directory
 from rdjepa.study.fingerprints import identifier, shared_identifier
 from rdjepa.study.plan import cells, needed, pretrained, settings, starts_of
@@ -59,7 +59,7 @@ def outstanding(
     profile: Profile,
     data: Path | str | None = None,
     limit: int = Supply.limit,
-    known: Path | str | None = None,
+    known: Path | str | Sequence[Path | str] | None = None,
 ) -> tuple[Supply, list[Cell], list[Pretraining]]:
     """Return what supplies a run, and the cells and pretrainings that it lacks; arguments and errors as of `run`.
 
@@ -68,7 +68,7 @@ def outstanding(
     supply = Supply(Path(root).absolute(), None if data is None else Path(data).absolute(), limit, profile.grid)
     seen = [name for each in starts_of(plan, profile) for name, _ in each.systems]
     supply.check(dict.fromkeys([*(key.system for key in keys_of(plan, profile)), *seen]))
-    finished = [] if known is None else read_records(known)
+    finished = known_records(known)
     missing = missing_cells(root, plan, profile, finished)
     names = list(dict.fromkeys(cell.system for cell in missing))
     supply.take_statistics(finished, names)
@@ -106,7 +106,7 @@ def run(
     *,
     data: Path | str | None = None,
     limit: int = Supply.limit,
-    known: Path | str | None = None,
+    known: Path | str | Sequence[Path | str] | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
     device: str = "auto",
@@ -124,8 +124,8 @@ def run(
         profile: sizes and settings of the runs.
         data: dataset that is read before anything is simulated.
         limit: bytes of simulated trajectories to keep in `root`.
-        known: another study directory or an export: its cells are not computed again, and field statistics are taken
-            from their records.
+        known: another study directory or an export, or several: their cells are not computed again, and field
+            statistics are taken from their records.
         workers: local processes; one for each GPU, or one, when None. A single one computes in this process;
             several import the script that calls this, which has to do so under `if __name__ == "__main__":`.
         scheduler: address of a running Dask scheduler, used instead of local processes.

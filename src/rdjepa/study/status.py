@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rdjepa.study import pretrainings
 from rdjepa.study.cell import Cell, identity, read_record
-from rdjepa.study.collect import read_records
+from rdjepa.study.collect import known_records
 from rdjepa.study.cost import left, left_to_pretrain
 from rdjepa.study.directory import Directory
 from rdjepa.study.fingerprints import identifier, shared_identifier
@@ -41,14 +41,16 @@ class Status:
     unpretrained: tuple[Pretraining, ...] = ()
 
 
-def status(root: Path | str, plan: Sequence[Cell], profile: Profile, known: Path | str | None = None) -> Status:
+def status(
+    root: Path | str, plan: Sequence[Cell], profile: Profile, known: Path | str | Sequence[Path | str] | None = None
+) -> Status:
     """Return the progress of a study, without writing to its directory.
 
     Args:
         root: study directory.
         plan: the cells.
         profile: sizes and settings of the runs.
-        known: another study directory or an export, whose cells count as finished.
+        known: another study directory or an export, or several, whose cells count as finished.
 
     Raises:
         StudyError: no study directory, one of another version or begun with other settings or another checkpoint, or
@@ -58,7 +60,7 @@ def status(root: Path | str, plan: Sequence[Cell], profile: Profile, known: Path
     directory.read()
     for name, own in settings(plan, profile).items():
         directory.check(name, own)
-    elsewhere = {shared_identifier(record["identity"]): record for record in (read_records(known) if known else ())}
+    elsewhere = {shared_identifier(record["identity"]): record for record in known_records(known)}
     contents = {cell: identity(cell, profile) for cell in plan}
     found = {cell: elsewhere.get(shared_identifier(content)) for cell, content in contents.items()}
     there = {cell: record for cell, record in found.items() if record}
