@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from rdjepa.adaptation.saving import load_forecaster
     from rdjepa.api import adapt, compare, evaluate, first_look, inspect, learning_curve, load, pretrain, rehearsal
     from rdjepa.data.readers import Reading
+    from rdjepa.data.readers import load as read
     from rdjepa.data.recorded import add_recordings
     from rdjepa.data.simulate import simulate
     from rdjepa.data.statistics import Normalizer
     from rdjepa.data.trajectory import Trajectory
+    from rdjepa.data.window_dataset import WindowDataset
     from rdjepa.evaluation import metrics
     from rdjepa.forecasters.loss import forecast_loss
     from rdjepa.io.hub import push as push_to_hub
@@ -33,6 +35,7 @@ __all__ = [
     "Normalizer",
     "Reading",
     "Trajectory",
+    "WindowDataset",
     "__version__",
     "adapt",
     "add_recordings",
@@ -50,6 +53,7 @@ __all__ = [
     "metrics",
     "pretrain",
     "push_to_hub",
+    "read",
     "rehearsal",
     "simulate",
     "systems",
@@ -60,6 +64,7 @@ _LOCATIONS = {
     "Normalizer": "rdjepa.data.statistics:Normalizer",
     "Reading": "rdjepa.data.readers:Reading",
     "Trajectory": "rdjepa.data.trajectory:Trajectory",
+    "WindowDataset": "rdjepa.data.window_dataset:WindowDataset",
     "adapt": "rdjepa.api:adapt",
     "add_recordings": "rdjepa.data.recorded:add_recordings",
     "forecast_loss": "rdjepa.forecasters.loss:forecast_loss",
@@ -76,6 +81,7 @@ _LOCATIONS = {
     "metrics": "rdjepa.evaluation.metrics",
     "pretrain": "rdjepa.api:pretrain",
     "push_to_hub": "rdjepa.io.hub:push",
+    "read": "rdjepa.data.readers:load",
     "rehearsal": "rdjepa.api:rehearsal",
     "simulate": "rdjepa.data.simulate:simulate",
     "systems": "rdjepa.systems",
