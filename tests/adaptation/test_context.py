@@ -40,6 +40,7 @@ def test_dimensions_of_xarray_are_found_by_their_names(dims):
         (torch.from_numpy(CONTEXT).to_sparse(), "dense tensor with its values, got one of layout torch.sparse_coo"),
         (torch.empty(CONTEXT.shape, device="meta"), "dense tensor with its values, got one on the device meta"),
         ([np.ma.masked_greater(frame, 1) for frame in CONTEXT], "got masked ones"),
+        (rdjepa.Trajectory(CONTEXT, np.arange(4.0)), r"got a Trajectory; give four .* trajectory\.fields\[-4:\]"),
         ([CONTEXT[0], CONTEXT[1, :3]], "equal frames, got rows of different lengths"),
         (np.zeros(4), r"shape \(4, 6, 6, 2\), got \(4,\)"),
         (CONTEXT[:, :5], r"got \(4, 5, 6, 2\); give four whole frames"),

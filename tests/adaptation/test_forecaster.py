@@ -91,6 +91,12 @@ def test_the_range_of_the_support_is_recorded():
     assert np.allclose(high, np.stack(movies).max(axis=(0, 1, 2, 3)))
 
 
+def test_a_forecaster_says_in_a_line_what_it_is():
+    adapted = adapt([movie(0), movie(1)])
+    told = f"{adapted.model.name}, base none, grid {adapted.model.grid}, {len(adapted.losses)} updates, adapted to 2 "
+    assert repr(adapted) == f"<Forecaster {told}trajectories>"
+
+
 def test_the_novelty_of_a_context_survives_the_file(tiny, tmp_path):
     support = np.cumsum(movie(0, 10, tiny.grid), axis=0) / 3
     forecaster = rdjepa.adapt(rdjepa.build("tiny", seed=0), support, steps=1, device="cpu")

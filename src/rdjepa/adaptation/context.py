@@ -12,6 +12,7 @@ import numpy as np
 from rdjepa.data.fields import array_of, measured, single, with_second
 from rdjepa.data.readers import Reading, recordings
 from rdjepa.data.readers.named import is_xarray
+from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import DataError
 from rdjepa.forecasters.base import CONTEXT
 
@@ -64,6 +65,8 @@ def _real(given: Any) -> np.ndarray:
     Raises:
         DataError: masked values, others than real numbers, or rows of different lengths.
     """
+    if isinstance(given, Trajectory):
+        raise DataError("expected a context, got a Trajectory; give four of its frames, as trajectory.fields[-4:]")
     if is_xarray(given):
         recording = next(recordings(given, Reading()))
         every = range(recording.components)

@@ -377,6 +377,13 @@ class Forecaster:
         future = fields[start + CONTEXT : start + length]
         return fields[start : start + CONTEXT], future if len(future) == HORIZONS else None
 
+    def __repr__(self) -> str:
+        """Return its name, what stands beside the network, and what it was adapted to, in one line."""
+        count, made = len(self.record.get("frames", ())), len(self.losses)
+        learned = f", adapted to {count} {'trajectory' if count == 1 else 'trajectories'}" if count else ""
+        grid = self.model.grid or "any"
+        return f"<Forecaster {self.model.name}, base {self.base}, grid {grid}, {made} updates{learned}>"
+
     def _repr_html_(self) -> str:
         """Show facts and the curve of the training loss in a notebook."""
         from rdjepa.viz import inline

@@ -35,7 +35,7 @@ def table(title: str, *headings: str) -> Table:
     """Return a table without rows, its title at the left: a column of names, and columns of numbers."""
     made = Table(title=title, title_justify="left")
     for heading in headings:
-        made.add_column(heading, justify="right" if made.columns else "left")
+        made.add_column(heading, justify="right" if made.columns else "left", overflow="fold")  # no name is cut
     return made
 
 
