@@ -11,7 +11,7 @@ import torch
 import rdjepa
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import fitted
-from rdjepa.api.evaluating import _weights
+from rdjepa.api.curve import _weights
 from rdjepa.data import pace
 from rdjepa.data.readers import Reading
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, OutputError
@@ -47,7 +47,7 @@ def slow(frames=41):
 @pytest.fixture
 def quick(monkeypatch):
     """What stands beside the model and its control in a curve is persistence by other names."""
-    monkeypatch.setattr("rdjepa.api.evaluating._simple", lambda *_: persistence)
+    monkeypatch.setattr("rdjepa.api.curve._simple", lambda *_: persistence)
 
 
 def test_a_learning_curve_of_arrays_and_its_figure(tmp_path):
@@ -83,7 +83,7 @@ def test_a_curve_goes_on_from_its_file_unless_the_data_or_settings_changed(quick
         fitted.append(len(support))
         return adapt(model, support, **settings)
 
-    monkeypatch.setattr("rdjepa.api.evaluating.adapt", counted)
+    monkeypatch.setattr("rdjepa.api.curve.adapt", counted)
     first = rdjepa.learning_curve(FIELDS[:3], model=small(), steps=1, draws=1, out=out)
     assert fitted == [1, 2] and curve_file.read(out) == list(first.rows)
     assert rdjepa.learning_curve(FIELDS[:3], model=small(), steps=1, draws=1, out=out) == first and fitted == [1, 2]
@@ -119,8 +119,8 @@ def test_all_forecasters_of_a_curve_are_told_the_same_domain(monkeypatch):
         told.append("walls" if domain.walls else "periodic")
         return persistence
 
-    monkeypatch.setattr("rdjepa.api.evaluating.adapt", adapting)
-    monkeypatch.setattr("rdjepa.api.evaluating._simple", fitting)
+    monkeypatch.setattr("rdjepa.api.curve.adapt", adapting)
+    monkeypatch.setattr("rdjepa.api.curve._simple", fitting)
     for boundary in ("walls", "periodic"):
         rdjepa.learning_curve(FIELDS[:2], model=small(), steps=1, draws=1, reading=rdjepa.Reading(boundary=boundary))
         assert len(told) == 4 and set(told) == {boundary}
@@ -200,7 +200,7 @@ def test_the_control_from_scratch_has_the_architecture_of_the_model(tiny, quick,
         seen.append(given)
         return persistence
 
-    monkeypatch.setattr("rdjepa.api.evaluating._adapted", adapting)
+    monkeypatch.setattr("rdjepa.api.curve._adapted", adapting)
     fields = np.random.default_rng(0).standard_normal((2, 9, tiny.grid, tiny.grid, 2)).astype(np.float32)
     config = replace(tiny, without=("diffusion",), borders="periodic")
     for sizes, preset in ((config, "tiny"), (config, "custom"), (replace(config, width=2 * tiny.width), "custom")):
@@ -291,7 +291,7 @@ def test_a_curve_replaces_no_file_but_a_curve_unless_forced(quick, monkeypatch, 
     notes.write_text("three years of work")
     before = data.read_bytes()
     with monkeypatch.context() as without:
-        without.delattr("rdjepa.api.evaluating.measure")
+        without.delattr("rdjepa.api.curve.measure")
         for out, force in ((data, False), (str(data), False), (notes, False), (tmp_path, False), (tmp_path, True)):
             with pytest.raises(OutputError, match=r"expected a learning curve or no file at .*, got something else; "):
                 rdjepa.learning_curve(data, model=small(), steps=1, draws=1, out=out, force=force)

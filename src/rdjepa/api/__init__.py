@@ -1,8 +1,9 @@
 """The public functions that combine several subpackages: pretrain, load, adapt, evaluate, inspect and others."""
 
 from rdjepa.api.adapting import ANCHORED, BASES, NONE, adapt
-from rdjepa.api.evaluating import CURVE_DRAWS, CURVE_UPDATES, compare, evaluate, inspect, learning_curve
-from rdjepa.api.looking import LOOK_LEVEL, LOOK_SHARE, LOOK_UPDATES, FirstLook, first_look
+from rdjepa.api.curve import CURVE_DRAWS, CURVE_UPDATES, learning_curve
+from rdjepa.api.evaluating import compare, evaluate
+from rdjepa.api.looking import LOOK_LEVEL, LOOK_SHARE, LOOK_UPDATES, FirstLook, first_look, inspect
 from rdjepa.api.pretraining import CHECKED, latent_error, load, pretrain
 from rdjepa.api.rehearsing import REHEARSED, rehearsal
 from rdjepa.api.start import DECODERS, ENCODERS

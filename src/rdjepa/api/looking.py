@@ -1,4 +1,4 @@
-"""The public function for a first look: from a source of trajectories to a forecast with its interval."""
+"""The public functions for a first look: inspect, and from a source of trajectories to a forecast with its interval."""
 
 import copy
 import dataclasses
@@ -46,6 +46,26 @@ if TYPE_CHECKING:
 
 LOOK_UPDATES, LOOK_SHARE, LOOK_LEVEL = 100, 0.4, 0.9
 LOOK_TILED = 2  # times the model's points per side, 9 squares of a periodic domain: more would take too long
+
+
+def inspect(
+    source: Any, *, model: RDJEPA | ForecastModel | str | Path = checkpoint.DEFAULT, reading: Reading | None = None
+) -> Inspection:
+    """Look at a source of trajectories: what it holds, how it would be read, and what `adapt` would do with it.
+
+    Large files are not read whole; the result says how many frames were looked at. `print` shows all of it.
+
+    Args:
+        source: as for `adapt`.
+        model: as for `adapt`; its grid counts.
+        reading: as for `adapt`.
+
+    Raises:
+        DataError: the source is unknown or damaged.
+        CheckpointError: a missing or damaged checkpoint.
+        ArgumentError: no model.
+    """
+    return survey.inspect(source, reading, grid_of(loaded(model)))
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def read_support(
     Raises:
         ArgumentError, DataError: as for `adapt`.
     """
-    given, taken = read_at_stride(trajectories, side, resample, reading, stride)
+    given, reading = read_at_stride(trajectories, side, resample, reading, stride)
     grid = tiled_grid(given) if tile else side
     known = checked_fields(given, grid)
     support = undivided = list(known.values())
@@ -117,7 +117,7 @@ def read_support(
     if hold_out is not None and not kept:  # whoever forecasts all of it forecasts what was adapted to
         checksums = [checksum(support[0]), *known]
     if calibrate is not None:
-        alike = dataclasses.replace(reading or Reading(), names=given[0].names, index=None, stride=taken)
+        alike = dataclasses.replace(reading, names=given[0].names, index=None, stride=reading.step)
         beside = readers.load(calibrate, grid=side if resample else None, reading=alike)
         unseen = checked_fields(beside, grid)
         _refuse_seen(unseen, checksums)
@@ -127,12 +127,12 @@ def read_support(
         fields=support,
         others=others,
         names=[str(trajectory.key or "without a key") for trajectory in given[: len(support)]],
-        stride=taken,
-        components=list(reading.components) if reading and reading.components else None,
+        stride=reading.step,
+        components=list(reading.components) if reading.components else None,
         called=given[0].names,
         grid=grid,
         tiled=tile,
-        domain=_domain_of_all(given, reading),
+        domain=_domain_of_all(given, reading.boundary),
         checksums=checksums,
         interval=_interval_of_all([*given, *beside]),
         held_out={} if hold_out is None else {"trajectories": kept} if kept else {"frames": len(others[0])},
@@ -156,9 +156,8 @@ def domain_of(trajectories: Sequence[Trajectory], boundary: str | None = None) -
     return Domain(any(has_walls(trajectory, boundary) for trajectory in trajectories), spacing)
 
 
-def _domain_of_all(trajectories: Sequence[Trajectory], reading: Reading | None) -> Domain:
+def _domain_of_all(trajectories: Sequence[Trajectory], said: str | None) -> Domain:
     """Return the domain of all trajectories, and say so where walls are guessed or some trajectory has none."""
-    said = reading.boundary if reading else None
     walls = sum(has_walls(trajectory, said) for trajectory in trajectories)
     if 0 < walls < len(trajectories):
         warn(
@@ -207,14 +206,14 @@ def _refuse_seen(others: Collection[str], checksums: Collection[str]) -> None:
 
 def read_at_stride(
     source: Any, grid: int | None, resample: bool, reading: Reading | None, stride: int | str
-) -> tuple[list[Trajectory], int]:
-    """Read trajectories at a stride, and say so where none was asked for and another is suggested."""
+) -> tuple[list[Trajectory], Reading]:
+    """Read trajectories at a stride; return them and how. Say so where none was asked for and another is suggested."""
     reading = survey.at_stride(source, of_class(reading, Reading | None, "reading") or Reading(), stride)
     given = readers.load(source, grid=grid if resample else None, reading=reading)
     found = survey.inspect(given) if stride == 1 and reading.stride is None else None
     if found and found.stride > 1:
         warn(f"frame stride {found.pace}", Note)
-    return given, reading.step
+    return given, reading
 
 
 def tiled_grid(trajectories: Sequence[Trajectory]) -> int:
