@@ -32,7 +32,7 @@ class Decision:
     Attributes:
         steps: parameter updates.
         share: of the weights before adaptation, which is mixed into those after it.
-        combined: the network, as it was, with simple forecasts; None where it forecasts alone.
+        combined: what stands beside the network, and in which shares; None where it forecasts alone.
         missed: what anchors the network (`rdjepa.forecasters.anchored`); None where nothing does.
         told: what decided, for the record.
     """

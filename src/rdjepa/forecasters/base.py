@@ -88,7 +88,7 @@ class ForecastModel(nn.Module, ABC):
     def latent_summary(self, *features: Float[Tensor, "B ..."]) -> Float[Tensor, "B d"] | None:
         """Describe each context, from what `features` returned, by one vector; None, the default, where none is known.
 
-        The vector is of a pretrained network that adaptation leaves unchanged.
+        The vector is of the encoder of a pretrained network.
         """
         return None
 
