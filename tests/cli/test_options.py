@@ -71,11 +71,10 @@ def test_names_are_separated_by_commas_and_at_least_one_is_needed():
 
 
 def test_trajectories_are_named_by_positions():
-    nothing = (None,) * 7
-    assert options.reading_of(*nothing, "0, 3").index == (0, 3)
+    assert options.reading_of(index="0, 3").index == (0, 3)
     for text in ("", "0,,1", "a", "-1", "1.5"):
         with pytest.raises(ArgumentError, match="whole numbers separated by commas"):
-            options.reading_of(*nothing, text)
+            options.reading_of(index=text)
 
 
 def test_a_share_to_retain_is_a_number_or_left_to_the_data():

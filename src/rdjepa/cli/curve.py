@@ -11,22 +11,14 @@ from rdjepa.cli.options import (
     CURVE_DRAWS,
     CURVE_UPDATES,
     MODEL,
-    Axes,
-    Boundary,
-    Components,
     Data,
     Device,
-    Field,
     Force,
-    Index,
-    Interval,
-    Length,
     Model,
     Resample,
     Seed,
-    Spacing,
     Stride,
-    reading_of,
+    reads_data,
     stride_of,
 )
 from rdjepa.cli.outputs import refuse_overwriting
@@ -35,6 +27,7 @@ from rdjepa.errors import ArgumentError
 FIGURE = ".png"
 
 
+@reads_data
 def learning_curve(
     data: Data,
     model: Model = MODEL,
@@ -51,14 +44,7 @@ def learning_curve(
     base: Annotated[str, typer.Option(help=f"As for adapt: one of {', '.join(BASES)}.")] = "auto",
     resample: Resample = False,
     stride: Stride = "1",
-    field: Field = None,
-    axes: Axes = None,
-    components: Components = None,
-    interval: Interval = None,
-    length: Length = None,
-    boundary: Boundary = None,
-    spacing: Spacing = None,
-    index: Index = None,
+    reading: Any = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -72,7 +58,6 @@ def learning_curve(
     ours = is_curve(out)
     refuse_overwriting(out, [*data, Path(model)], kind="learning curve", same_kind=is_curve, force=force)
     refuse_overwriting(figure, [*data, Path(model)], kind="figure", same_kind=lambda _: ours, force=force)
-    reading = reading_of(field, axes, components, interval, length, boundary, spacing, index)
     with progress("learning curve") as update:
 
         def show(done: int, total: int, text: str) -> None:

@@ -2,28 +2,12 @@
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rdjepa.cli.console import console, progress
-from rdjepa.cli.options import (
-    SPLITS,
-    Axes,
-    Boundary,
-    Components,
-    Data,
-    Field,
-    Index,
-    Interval,
-    Length,
-    Scheduler,
-    Spacing,
-    Stride,
-    names_in,
-    reading_of,
-    stride_of,
-)
+from rdjepa.cli.options import SPLITS, Data, Scheduler, Stride, names_in, reads_data, stride_of
 
 if TYPE_CHECKING:
     from rdjepa.data.manifest import Entry
@@ -129,6 +113,7 @@ def sample(
 
 
 @app.command()
+@reads_data
 def add(
     recordings: Data,
     name: Annotated[str, typer.Option(help="Name of the system that they become: letters, digits, - and _.")],
@@ -140,19 +125,11 @@ def add(
     validation: Annotated[
         int, typer.Option(min=2, help="Of every so many trajectories the first is for diagnostics, not for training.")
     ] = 10,
-    field: Field = None,
-    axes: Axes = None,
-    components: Components = None,
-    interval: Interval = None,
-    length: Length = None,
-    boundary: Boundary = None,
-    spacing: Spacing = None,
-    index: Index = None,
+    reading: Any = None,
 ) -> None:
     """Add recordings to a dataset as a system of their own, to pretrain on: rdjepa pretrain --systems NAME."""
     from rdjepa.data.recorded import add_recordings
 
-    reading = reading_of(field, axes, components, interval, length, boundary, spacing, index)
     with progress("add") as update:
         added = add_recordings(
             list(recordings),

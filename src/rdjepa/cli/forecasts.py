@@ -14,24 +14,16 @@ from rdjepa.cli.options import (
     ENCODERS,
     HORIZONS,
     MODEL,
-    Axes,
     Borders,
-    Boundary,
-    Components,
     Data,
     Device,
-    Field,
     Force,
-    Index,
-    Interval,
-    Length,
     Model,
     Resample,
     Seed,
-    Spacing,
     Stride,
     Tile,
-    reading_of,
+    reads_data,
     share_of,
     stride_of,
 )
@@ -54,6 +46,7 @@ METRICS = ("relative_l2", "gradient_l1")
 File = Annotated[Path, typer.Argument(help="File that `rdjepa adapt` wrote.")]
 
 
+@reads_data
 def adapt(
     data: Data,
     model: Model = MODEL,
@@ -120,14 +113,7 @@ def adapt(
     resample: Resample = False,
     tile: Tile = False,
     stride: Stride = "1",
-    field: Field = None,
-    axes: Axes = None,
-    components: Components = None,
-    interval: Interval = None,
-    length: Length = None,
-    boundary: Boundary = None,
-    spacing: Spacing = None,
-    index: Index = None,
+    reading: Any = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -137,7 +123,6 @@ def adapt(
     refuse_overwriting(
         out, [*data, *(calibrate or []), Path(model)], kind="forecaster", same_kind=is_forecaster, force=force
     )
-    reading = reading_of(field, axes, components, interval, length, boundary, spacing, index)
     pace, share = stride_of(stride), share_of(retain)
     with progress("adapt") as update:
         # `api.adapt` reads the data itself, after it has checked the cheaper arguments
@@ -172,20 +157,14 @@ def adapt(
     say_calibration(forecaster)
 
 
+@reads_data
 def evaluate(
     forecaster: File,
     data: Data,
     metric: Annotated[list[str] | None, typer.Option(help=f"May be repeated. [default: {', '.join(METRICS)}]")] = None,
     out: Annotated[Path | None, typer.Option(help="Write every row as JSON lines.")] = None,
     resample: Resample = False,
-    field: Field = None,
-    axes: Axes = None,
-    components: Components = None,
-    interval: Interval = None,
-    length: Length = None,
-    boundary: Boundary = None,
-    spacing: Spacing = None,
-    index: Index = None,
+    reading: Any = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -197,7 +176,6 @@ def evaluate(
     if out is not None:
         refuse_overwriting(out, [forecaster, *data], kind="rows", same_kind=is_rows, force=force)
     adapted = load_forecaster(forecaster, device)
-    reading = reading_of(field, axes, components, interval, length, boundary, spacing, index)
     metrics = list(dict.fromkeys(metric or METRICS))
     own = adapted.model.name
     with progress("evaluate") as update:
@@ -215,6 +193,7 @@ def evaluate(
         console.print(f"rows in {out}")
 
 
+@reads_data
 def forecast(
     forecaster: File,
     data: Data,
@@ -244,14 +223,7 @@ def forecast(
         bool, typer.Option("--all", help="From every four frames of every trajectory, into one HDF5 file.")
     ] = False,
     resample: Resample = False,
-    field: Field = None,
-    axes: Axes = None,
-    components: Components = None,
-    interval: Interval = None,
-    length: Length = None,
-    boundary: Boundary = None,
-    spacing: Spacing = None,
-    index: Index = None,
+    reading: Any = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -270,7 +242,7 @@ def forecast(
     refuse_overwriting(out, [forecaster, *data], kind=kind, same_kind=same_kind, force=force)
     adapted = load_forecaster(forecaster, device)
     grid = adapted.model.grid if resample or back else None
-    reading = adapted.reading(reading_of(field, axes, components, interval, length, boundary, spacing, index))
+    reading = adapted.reading(reading)
     if every:
         total = sum(recording.count for recording in readers.recordings(data, reading))
         windows = readers.trajectories(data, minimum_frames=CONTEXT, grid=grid, reading=reading)

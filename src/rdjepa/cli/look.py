@@ -1,7 +1,7 @@
 """The command first-look."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,20 +12,12 @@ from rdjepa.cli.options import (
     LOOK_SHARE,
     LOOK_UPDATES,
     MODEL,
-    Axes,
-    Boundary,
-    Components,
     Data,
     Device,
-    Field,
     Force,
-    Index,
-    Interval,
-    Length,
     Model,
     Seed,
-    Spacing,
-    reading_of,
+    reads_data,
 )
 from rdjepa.cli.outlook import say_calibration, say_choice, title_of, warn_of_novelty
 from rdjepa.cli.outputs import refuse_overwriting
@@ -35,6 +27,7 @@ from rdjepa.io.kinds import is_forecast, is_forecaster
 FORECASTER, FORECAST, FIGURE = "forecaster.safetensors", "forecast.npz", "forecast.png"
 
 
+@reads_data
 def first_look(
     data: Data,
     model: Model = MODEL,
@@ -46,14 +39,7 @@ def first_look(
     ] = LOOK_SHARE,
     base: Annotated[str, typer.Option(help=f"As for adapt: one of {', '.join(BASES)}.")] = "auto",
     seed: Seed = 777,
-    field: Field = None,
-    axes: Axes = None,
-    components: Components = None,
-    interval: Interval = None,
-    length: Length = None,
-    boundary: Boundary = None,
-    spacing: Spacing = None,
-    index: Index = None,
+    reading: Any = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -75,7 +61,7 @@ def first_look(
             hold_out=hold_out,
             base=base,
             seed=seed,
-            reading=reading_of(field, axes, components, interval, length, boundary, spacing, index),
+            reading=reading,
             device=device,
             progress=update,
         )

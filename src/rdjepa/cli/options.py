@@ -4,7 +4,9 @@ The names are repeated here because the modules that define them import torch or
 A test compares each with its definition.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import wraps
+from inspect import Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -111,14 +113,14 @@ Scheduler = Annotated[
 
 
 def reading_of(
-    field: Sequence[str] | None,
-    axes: str | None,
-    components: Sequence[str] | None,
-    interval: float | None,
-    length: float | None,
-    boundary: str | None,
-    spacing: str | None,
-    index: str | None,
+    field: Field = None,
+    axes: Axes = None,
+    components: Components = None,
+    interval: Interval = None,
+    length: Length = None,
+    boundary: Boundary = None,
+    spacing: Spacing = None,
+    index: Index = None,
 ) -> Any:
     """Return the options about data as the `Reading` that they stand for."""
     from rdjepa.data.readers import Reading
@@ -128,6 +130,20 @@ def reading_of(
     distances: Any = None if spacing is None else _numbers_in(spacing)
     taken = None if index is None else _positions_in(index)
     return Reading(arrays, axes, chosen, interval, length, boundary=boundary, spacing=distances, index=taken)
+
+
+def reads_data(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command, in the place of its parameter `reading`, the options of `reading_of`, which makes its value."""
+    options, own = signature(reading_of).parameters, signature(command).parameters.values()
+    shown = [each for one in own for each in (options.values() if one.name == "reading" else [one])]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        command(reading=reading_of(**{name: given.pop(name) for name in options}), **given)
+
+    run.__signature__ = Signature(shown)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in shown}
+    return run
 
 
 def stride_of(text: str) -> int | str:

@@ -1,30 +1,18 @@
 """The command view."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from rdjepa.cli.console import console
-from rdjepa.cli.options import (
-    Axes,
-    Boundary,
-    Components,
-    Device,
-    Field,
-    Force,
-    Index,
-    Interval,
-    Length,
-    Resample,
-    Spacing,
-    reading_of,
-)
+from rdjepa.cli.options import Device, Force, Resample, reads_data
 from rdjepa.cli.outputs import refuse_overwriting
 from rdjepa.errors import ArgumentError
 from rdjepa.io.kinds import is_forecaster
 
 
+@reads_data
 def view(
     files: Annotated[
         list[Path],
@@ -32,14 +20,7 @@ def view(
     ],
     out: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("view.html"),
     resample: Resample = False,
-    field: Field = None,
-    axes: Axes = None,
-    components: Components = None,
-    interval: Interval = None,
-    length: Length = None,
-    boundary: Boundary = None,
-    spacing: Spacing = None,
-    index: Index = None,
+    reading: Any = None,
     force: Force = False,
     device: Device = "auto",
 ) -> None:
@@ -59,7 +40,6 @@ def view(
         )
     if not data:
         raise ArgumentError(f"expected trajectories after the forecaster {files[0]}, got none; name some to forecast")
-    reading = reading_of(field, axes, components, interval, length, boundary, spacing, index)
     trajectories = readers.load(
         data,
         grid=adapted.model.grid if adapted and resample else None,
