@@ -81,7 +81,7 @@ class Registry(Generic[Entry]):
 
 def path_of(found: str | type) -> str:
     """Return the location of a class, "module:Class"."""
-    return found if isinstance(found, str) else f"{found.__module__}:{found.__qualname__}"
+    return found if isinstance(found, str) else f"{found.__module__}:{getattr(found, '__qualname__', repr(found))}"
 
 
 def import_class(path: str, base: type) -> Any:

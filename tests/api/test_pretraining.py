@@ -114,6 +114,13 @@ def test_sizes_of_ones_own_need_settings_and_have_the_name_custom(data, tmp_path
     assert not (tmp_path / "other").exists()
 
 
+def test_a_decoder_that_was_not_pretrained_is_not_kept(tiny):
+    fresh = rdjepa.build("tiny", seed=0)
+    fresh.pretrained = ("encoder", "predictor")
+    with pytest.raises(ArgumentError, match="a model with a pretrained decoder"):
+        forecaster_of(fresh, 0, decoder="pretrained")
+
+
 def test_branches_that_sizes_leave_out_are_recorded_once(data, tmp_path):
     given = replace(TINY, without=("diffusion",))
     model = rdjepa.pretrain(given, data, tmp_path / "run", without=["diffusion"], **CHOSEN)

@@ -173,6 +173,7 @@ def test_what_is_rehearsed_is_read_from_a_data_set(here, capsys, monkeypatch):
     monkeypatch.setattr("rdjepa.api.adapt", lambda *_, rehearse, **__: rehearse())
     given = ("--model", "nano", "--rehearse", "2", "--rehearse-data", "sets")
     assert "nano 2 sets" in refused(capsys, "adapt", "data.npy", *given)
+    assert "expected --rehearse with" in refused(capsys, "adapt", "data.npy", "--rehearse-data", "sets")
 
 
 def test_trajectories_that_share_their_place_are_numbered_in_their_order(here, capsys):

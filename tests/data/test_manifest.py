@@ -76,6 +76,12 @@ def test_what_another_process_stores_while_a_manifest_is_written_is_listed(tmp_p
     assert other in manifest.read(tmp_path) and manifest.verify(tmp_path).good
 
 
+def test_a_manifest_is_written_where_there_are_no_locks(tmp_path, make, monkeypatch):
+    monkeypatch.setattr(manifest.FileLock, "acquire", lambda self: (_ for _ in ()).throw(OSError(37, "No locks")))
+    keys = fill(tmp_path, make, 2)
+    assert set(manifest.read(tmp_path)) == set(keys)
+
+
 def test_a_place_that_cannot_be_is_refused_before_anything_is_simulated(tmp_path, small, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setattr(manifest, "confirm", lambda _: pytest.fail("simulated"))

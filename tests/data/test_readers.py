@@ -254,8 +254,42 @@ def test_fields_of_the_well_are_named_by_path_name_or_group_and_keep_their_forma
     assert load(path, reading=Reading(field="t0_fields", components=("C",)))[0].coefficients["F"] == 0.1
     with pytest.raises(DataError, match="expected an array named 'D'"):
         load(path, reading=Reading(field="A,D"))
+    assert_fields(load(path, reading=Reading(field="velocity", axes="b t x y c")), MANY)
     with pytest.raises(DataError, match="a different array for each component"):
         load(path, reading=Reading(field="A,A"))
+
+
+def test_what_the_well_does_not_know_is_read_by_its_arrays(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    write_the_well(path, ("A", "B"))
+    with h5py.File(path, "a") as file:
+        file["t1_fields/flow"] = np.concatenate([MANY, MANY[..., :1]], -1).swapaxes(2, 3)
+        file["t1_fields/group/deep"] = 1.0
+    assert_fields(load(path), MANY)
+    reading = Reading(field="t1_fields/flow", components=(0, 1), axes="b t x y c")
+    assert_fields(load(path, reading=reading), MANY)
+    with h5py.File(path, "a") as file:
+        del file["dimensions"]
+    assert_fields(load(path, reading=Reading(field="t0_fields/A,t0_fields/B", axes="b t x y")), MANY)
+
+
+def test_a_scalar_and_a_part_of_a_vector_may_have_the_same_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    write_the_well(path, ("A", "flow_x"))
+    with h5py.File(path, "a") as file:
+        file["t1_fields/flow"] = 5 + MANY.swapaxes(2, 3)
+    assert_fields(load(path, reading=Reading(components=("A", "flow_x"))), MANY)
+    assert_fields(load(path, reading=Reading(components=("t1_fields/flow_x", "flow_y"))), 5 + MANY)
+
+
+def test_a_constant_field_of_three_dimensions_is_no_movie(tmp_path: Path) -> None:
+    write_the_well(tmp_path / "a.h5", ())
+    with h5py.File(tmp_path / "a.h5", "a") as file:
+        file["t0_fields/mask"] = np.zeros((1, 10, 6, 4))
+        file["dimensions/z"] = np.arange(4.0)
+        file["t0_fields"].attrs["field_names"] = ["mask"]
+    with pytest.raises(DataError, match="expected scalars"):
+        load(tmp_path / "a.h5")
 
 
 def test_a_file_of_the_well_in_three_dimensions_is_refused(tmp_path: Path) -> None:

@@ -50,6 +50,10 @@ def test_the_same_again_changes_nothing_and_others_are_refused(tmp_path):
     given = [fields(seed) for seed in range(3)]
     first = add_recordings(given, "mine", tmp_path)
     assert add_recordings(given, "mine", tmp_path, reading=Reading(stride=1)) == first
+    told = sealed.read(tmp_path / "mine" / recorded.RECORDINGS, dict, "")
+    sealed.write(
+        tmp_path / "mine" / recorded.RECORDINGS, told | {"reading": told["reading"] | {"stride": None}}
+    )  # once
     (tmp_path / manifest.MANIFEST).unlink()  # as one who was killed before it was written
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "mine").rglob("*")}
     assert add_recordings(given, "mine", tmp_path) == first and manifest.verify(tmp_path).good

@@ -63,7 +63,7 @@ def test_a_loader_of_torch_collates_them_with_workers_too(data):
 
 
 def test_equations_of_a_family_have_statistics_of_their_own(data):
-    found = WindowDataset(data, "family")
+    found = WindowDataset(data, ["family", "family"])
     assert list(found.normalizers) == ["family/pool/id/00000"]
     fields = store.get(data, Key("family")).fields
     own = rdjepa.Normalizer.fit([fields], "trajectory")
@@ -81,6 +81,9 @@ def test_equations_of_a_family_have_statistics_of_their_own(data):
             r"trajectories of gray-scott \(pool, id\) .* data build --systems gray-scott",
         ),
         ([], {}, ArgumentError, "at least one system"),
+        ("barkley", {"split": "train"}, ArgumentError, "a split among pool, validation, test, got 'train'"),
+        ("barkley", {"regime": "ood"}, ArgumentError, "a regime among id, coeff-ood, ic-ood"),
+        ("barkley", {"normalizers": {"barkley": 1}}, ArgumentError, "to be a Normalizer, got 1"),
         ("barkley", {"normalizers": {}}, ArgumentError, "the field statistics of barkley/pool/id/00000, got none"),
         ("barkley", {"grid": 3}, DataError, "multiples of 3"),
         ("barkley", {"stride": 0}, ArgumentError, "stride"),

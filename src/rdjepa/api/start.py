@@ -83,8 +83,10 @@ def forecaster_of(
 ) -> tuple[ForecastModel, str]:
     """Return a trainable forecaster and the fingerprint of its pretrained weights, empty where there are none.
 
-    The parts are some that the model can have, see `require_parts`.
+    Raises:
+        ArgumentError: see `require_parts`.
     """
+    require_parts(model, borders, decoder, encoder)
     if isinstance(model, ForecastModel):
         return copy.deepcopy(model), ""
     start = with_fresh_decoder(model, seed, borders)

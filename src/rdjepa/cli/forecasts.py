@@ -124,6 +124,8 @@ def adapt(
         out, [*data, *(calibrate or []), Path(model)], kind="forecaster", same_kind=is_forecaster, force=force
     )
     pace, share = stride_of(stride), share_of(retain)
+    if rehearse_data is not None and not rehearse:
+        raise ArgumentError("expected --rehearse with --rehearse-data, got none; say how many trajectories")
     with progress("adapt") as update:
         # `api.adapt` reads the data itself, after it has checked the cheaper arguments
         forecaster = api.adapt(

@@ -4,13 +4,14 @@
     <base>/manifest.json    checksum and rejected draws of every trajectory, written when a build ends; where every draw
                             is an equation of its own, its kind and its distance to the nearest held-out equation
     <base>/<name>/recordings.json   only of recordings (data/recorded.py), which have no recipe: where they come from
+    <base>/.manifest.json.lock      held by the process that writes the manifest
 
 The two describe the data completely: the same keys give the same arrays on the same platform.
 """
 
-import contextlib
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -94,7 +95,7 @@ def check(base: Path | str, systems: Iterable[System]) -> None:
     stored = _read_recipes(Path(base) / RECIPE)
     recipes = stored | _agreed(base, stored, [system for system in systems if system.name in stored])
     if recipes != stored:
-        with contextlib.suppress(OutputError):  # a data set may be read-only; then it is compared again next time
+        with suppress(OutputError):  # a data set may be read-only; then it is compared again next time
             _write_recipes(base, recipes)
 
 
@@ -197,13 +198,18 @@ class _Manifest:
 def write(base: Path | str) -> Path:
     """Write the manifest of all trajectories stored in `base`, from the records in their files; return its path.
 
-    Of several processes the last one lists what all of them stored.
+    Of several processes the last one lists what all of them stored, where the file system has locks.
 
     Trajectories that different versions of the software made are kept, with a warning that names the versions: their
     fingerprints agree, or `claim` had refused them, but roundings may differ.
     """
-    with writing(base), FileLock(Path(base) / f".{MANIFEST}.lock"):
+    lock = FileLock(Path(base) / f".{MANIFEST}.lock", mode=0o666)
+    with suppress(OSError, NotImplementedError):  # a file system without locks, or a file of another user
+        lock.acquire()
+    try:
         return _written(Path(base))
+    finally:
+        lock.release()
 
 
 def _written(base: Path) -> Path:

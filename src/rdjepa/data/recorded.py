@@ -175,7 +175,8 @@ def _require_same(base: Path, told: Recordings, trajectories: Iterable[Trajector
         OutputError: it has others, or they were read otherwise.
     """
     there = sealed.read(base / RECORDINGS, Recordings, f"move {base} away, and add the recordings again")
-    alike = replace(there, source=told.source, software=told.software)
+    reading = there.reading | {"stride": there.reading["stride"] or 1}  # of those who asked for none, once
+    alike = replace(there, source=told.source, software=told.software, reading=reading)
     same = sealed.plain(asdict(alike)) == sealed.plain(asdict(told))
     stored = {key: store.get_record(base.parent, key).checksum for key in store.keys(base.parent, base.name)}
     if not same or stored != {each.key: checksum(each.fields) for each in trajectories}:

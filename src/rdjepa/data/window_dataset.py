@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from rdjepa.checks import Count, Size, checked, of_class, usable_path
+from rdjepa.checks import Count, Size, among, checked, of_class, usable_path
 from rdjepa.data import store
 from rdjepa.data.fields import block_means, channels_first
 from rdjepa.data.statistics import Moments, Normalizer, fold
-from rdjepa.data.trajectory import Key
+from rdjepa.data.trajectory import SPLITS, Key
 from rdjepa.data.windows import FORECASTING, Window
 from rdjepa.errors import ArgumentError
+from rdjepa.pde.system import REGIMES
 from rdjepa.systems import family_names
 
 
@@ -54,13 +55,16 @@ class WindowDataset:
     ) -> None:
         self._data, self._grid = usable_path(data, "data"), checked(grid, Size | None, "grid")
         self._spec = replace(FORECASTING, stride=checked(stride, Count, "stride"))
-        names = [systems] if isinstance(systems, str) else list(of_class(systems, Sequence, "systems"))
+        among(split, SPLITS, "a split")
+        among(regime, REGIMES, "a regime")
+        given = [systems] if isinstance(systems, str) else of_class(systems, Sequence, "systems")
+        names = list(dict.fromkeys(given))
         if not names:
             raise ArgumentError("expected at least one system, got none; name one")
         self.keys = [key for name in names for key in self._stored(name, split, regime)]
         self.normalizers = dict(self._statistics(names) if normalizers is None else normalizers)
         for key in self.keys:
-            self._normalizer(key)
+            of_class(self._normalizer(key), Normalizer, f"the field statistics of {key}")
         lengths = [store.get_record(self._data, key).shape[0] for key in self.keys]
         self._ends = np.cumsum([self._spec.count(length) for length in lengths])
 
@@ -97,8 +101,8 @@ class WindowDataset:
         found = store.keys(self._data, name, split, regime)
         if not found:
             raise ArgumentError(
-                f"expected trajectories of {name} ({split}, {regime}) under {self._data}, got none; make some with: "
-                f"rdjepa data build --systems {name} --out {self._data}"
+                f"expected trajectories of {name} ({split}, {regime}) under {self._data}, got none; make some with "
+                f"rdjepa data build --systems {name} --out {self._data}, or rdjepa data add"
             )
         return found
 

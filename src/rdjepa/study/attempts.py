@@ -65,7 +65,7 @@ def _computed(
 
 
 def _failed(directory: Directory, name: str, error: Exception) -> str:
-    """Write the traceback of what failed; return its last line, which says what to lower where memory ran out."""
+    """Write the traceback of what failed; return class and message, which say what to lower where memory ran out."""
     if out_of_memory(error):
         told = InsufficientMemoryError(
             f"expected enough memory, got too little ({first_line(error.__cause__ or error)}); lower --workers"

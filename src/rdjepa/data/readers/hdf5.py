@@ -31,20 +31,19 @@ class Layout:
         name: in words.
         fits: whether an open file has it.
         read: yields its recordings.
-        knows: whether a file of it has the fields that the user names.
+        knows: whether its reader finds the fields that the user names.
     """
 
     name: str
     fits: Callable[[h5py.File], bool]
     read: Callable[[Path, h5py.File, Reading], Iterator[Recording]]
-    knows: Callable[[h5py.File, str], bool] = lambda *_: False
+    knows: Callable[[h5py.File, Reading], bool] = lambda *_: False
 
 
 def read(path: Path, reading: Reading) -> Iterator[Recording]:
     """Read an HDF5 file in the first layout that fits; by its arrays when the user names some that it does not know."""
     with intact("HDF5 file", str(path)), h5py.File(path, "r") as file:
-        named = reading.field
-        known = [each for each in LAYOUTS if each.fits(file) and (named is None or each.knows(file, named))]
+        known = [each for each in LAYOUTS if each.fits(file) and (reading.field is None or each.knows(file, reading))]
         if known:
             yield from known[0].read(path, file, reading)
         else:
@@ -112,13 +111,14 @@ def _read_the_well(path: Path, file: h5py.File, reading: Reading) -> Iterator[Re
     parts: dict[str, Lazy] = {}
     left = []
     for place in _named(file, reading.field):
-        array, name = held(file[place], path), place.rpartition("/")[2]
-        if place.startswith("t0") and array.ndim == 4:
-            parts[name] = array
-        elif place.startswith("t1") and array.ndim == 5 and array.shape[-1] == 2:
-            parts |= {f"{name}_{axis}": _Along(array, number) for number, axis in enumerate("xy")}
-        else:
-            left.append(f"{name} {array.shape}")
+        name, axes = place.rpartition("/")[2], _axes(file, place)
+        if axes is None:
+            left.append(f"{name} {getattr(file[place], 'shape', 'without values')}")
+            continue
+        array = held(file[place], path)
+        own = [("", array)] if axes == "btxy" else [("_x", _Along(array, 0)), ("_y", _Along(array, 1))]
+        for ending, part in own:  # the name of another field, perhaps
+            parts[f"{place if name + ending in parts else name}{ending}"] = part
     if not parts:
         raise DataError(
             f"expected scalars (B, T, X, Y) or vectors (B, T, X, Y, 2), got {', '.join(left) or 'none'} in {path}; "
@@ -145,6 +145,22 @@ def _read_the_well(path: Path, file: h5py.File, reading: Reading) -> Iterator[Re
         coefficients=coefficients,
         remarks=remarks + _mixed(path, [kind.upper() == well.PERIODIC for kind in kinds], reading),
     )
+
+
+def _axes(file: h5py.File, place: str) -> str | None:
+    """Return the axes of a scalar or vector of The Well in two dimensions; None of what has others."""
+    array, order = file[place], int(place[1])
+    if not isinstance(array, h5py.Dataset) or "dimensions/z" in file or not array.attrs.get("time_varying", True):
+        return None
+    found = {(0, 4): "btxy", (1, 5): "btxyc"}.get((order, array.ndim))
+    return None if found == "btxyc" and array.shape[-1] != 2 else found
+
+
+def _knows(file: h5py.File, reading: Reading) -> bool:
+    """Return whether the fields that the user names are of The Well, with the order of axes of the format."""
+    places = _named(file, reading.field)
+    described = "dimensions/time" in file and "dimensions/x" in file
+    return described and reading.axes is None and bool(places) and all(_axes(file, place) for place in places)
 
 
 def _named(file: h5py.File, named: str | None) -> list[str]:
@@ -311,7 +327,7 @@ LAYOUTS = (
         "The Well",
         lambda file: isinstance(file.get("t0_fields"), h5py.Group),
         _read_the_well,
-        lambda file, named: bool(_named(file, named)),
+        _knows,
     ),
     Layout("PDEBench diffusion-reaction", lambda file: bool(_groups(file)), _read_pdebench),
     Layout("py-pde", _is_py_pde, _read_py_pde),
