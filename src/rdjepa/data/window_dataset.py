@@ -9,7 +9,7 @@ import numpy as np
 from rdjepa.checks import Count, Size, among, checked, of_class, usable_path
 from rdjepa.data import store
 from rdjepa.data.fields import block_means, channels_first
-from rdjepa.data.statistics import Moments, Normalizer, fold
+from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import SPLITS, Key
 from rdjepa.data.windows import FORECASTING, Window
 from rdjepa.errors import ArgumentError
@@ -110,12 +110,12 @@ class WindowDataset:
         for name in names:
             if name in family_names():
                 every = [key for key in self.keys if key.system == name]
-                yield from ((str(key), Normalizer.of(self._moments(key), "trajectory")) for key in every)
+                yield from ((str(key), self._fitted([key], "trajectory")) for key in every)
             else:
-                yield name, Normalizer.of(fold(map(self._moments, self._stored(name, "pool", "id"))))
+                yield name, self._fitted(self._stored(name, "pool", "id"), "pool")
 
-    def _moments(self, key: Key) -> Moments:
-        return Moments.of(self._coarse(store.get(self._data, key).fields))
+    def _fitted(self, keys: Sequence[Key], source: str) -> Normalizer:
+        return Normalizer.fit((self._coarse(store.get(self._data, key).fields) for key in keys), source)
 
     def _coarse(self, fields: np.ndarray) -> np.ndarray:
         return fields if self._grid is None else block_means(fields, self._grid)

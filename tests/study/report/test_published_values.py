@@ -69,3 +69,11 @@ def test_rd_jepa_is_lowest_wherever_the_paper_says_so():
     setting = ["table", "system", "k", "metric", "horizon", "regime"]
     best = errors.sort_values("mean", kind="stable").groupby(setting)["forecaster"].first()
     assert set(best) == {"rd-jepa"}
+
+
+def test_an_unknown_study_is_answered_with_the_known_ones():
+    with pytest.raises(
+        ValueError,
+        match="decoder-source, decoder-boundary, rehearsal, augmented, anchored, ablation, got 'held-out'",
+    ):
+        published("held-out")

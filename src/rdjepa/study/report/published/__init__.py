@@ -11,10 +11,20 @@ from importlib import resources
 
 import pandas as pd
 
+from rdjepa.errors import StudyError
+from rdjepa.study import registry
+
 
 @cache
 def published(study: str) -> pd.DataFrame:
-    """Return table, coordinates, mean and sd (not times 100) of every value that the paper prints for its study."""
+    """Return table, coordinates, mean and sd (not times 100) of every value that the paper prints for a study.
+
+    Raises:
+        StudyError: unknown study, or one of which the paper prints nothing.
+    """
+    if registry.get(study).published is None:
+        known = ", ".join(name for name in registry.names() if registry.get(name).published is not None)
+        raise StudyError(f"expected a study with published values, got {study!r}; known: {known}")
     with resources.files(__package__).joinpath(f"{study}.csv").open() as file:
         values = pd.read_csv(file, dtype={"table": str, "horizon": str})
     values[["mean", "sd"]] /= 100
