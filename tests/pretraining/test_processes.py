@@ -36,6 +36,8 @@ with joined(torch.device('cpu')) as ranks:
              stop_at=int(sys.argv[3]))
 """
 
+MEETING = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29400"}
+
 
 def launch(folder, run, stop_at, *more):
     script = folder / "ranks.py"
@@ -85,18 +87,35 @@ def test_environment_of_torchrun_is_read(monkeypatch):
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
         monkeypatch.delenv(name, raising=False)
     assert environment() == Ranks(0, 1, 0)
-    for name, value in (("RANK", "5"), ("WORLD_SIZE", "8"), ("LOCAL_RANK", "1")):
+    for name, value in {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", **MEETING}.items():
         monkeypatch.setenv(name, value)
     assert environment() == Ranks(5, 8, 1)
     assert not environment().leads
     assert environment().device(torch.device("cuda")) == torch.device("cuda", 1)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"WORLD_SIZE": "2"}, "expected RANK and MASTER_ADDR and MASTER_PORT beside WORLD_SIZE=2"),
+        ({"WORLD_SIZE": "2", "RANK": "0"}, "expected MASTER_ADDR and MASTER_PORT beside WORLD_SIZE=2"),
+        ({"WORLD_SIZE": "x", "RANK": "0", **MEETING}, "expected numbers in RANK, .* got 0, x, 0"),
+    ],
+)
+def test_an_environment_that_no_launcher_wrote_is_refused(given, said, monkeypatch):
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", *MEETING):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ArgumentError, match=f"{said}.*unset"):
+        environment()
+
+
 @pytest.fixture
 def second_of_two(monkeypatch):
     """Be process 1 of two; return what the connection of processes is asked for."""
     asked: list = []
-    for name, value in (("RANK", "1"), ("WORLD_SIZE", "2"), ("LOCAL_RANK", "1")):
+    for name, value in {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", **MEETING}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("torch.cuda.set_device", asked.append)
     monkeypatch.setattr("torch.distributed.init_process_group", lambda *given, **named: asked.append((given, named)))

@@ -1,7 +1,8 @@
 """How far the kinetics of one equation is from that of another, after the symmetries of two-component equations.
 
 Two equations are one and the same up to a shift and a scale of u, of v and of time, and an exchange of u and v, when an
-affine map takes one reaction vector field to the other. The distance is what is left of the first field after the best
+affine map of each component takes one reaction vector field to the other. (With equal diffusivities any linear map of
+both together would do too; these are not searched.) The distance is what is left of the first field after the best
 such map. It is measured where the trajectory of the first goes, and the map takes this range to where trajectories of
 the second go: elsewhere two kinetics may differ as they like, and on a small part every kinetics is a linear one.
 """

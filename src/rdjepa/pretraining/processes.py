@@ -109,9 +109,25 @@ class Ranks:
 
 
 def environment() -> Ranks:
-    """Read what torchrun (or Slurm through it) wrote into the environment; a run of one without it."""
+    """Read what torchrun (or Slurm through it) wrote into the environment; a run of one without it.
+
+    Raises:
+        ArgumentError: what is there was not written by a launcher.
+    """
     get = os.environ.get
-    return Ranks(int(get("RANK", 0)), int(get("WORLD_SIZE", 1)), int(get("LOCAL_RANK", 0)))
+    given = [get("RANK", "0"), get("WORLD_SIZE", "1"), get("LOCAL_RANK", "0")]
+    if not all(number.isdecimal() for number in given):
+        raise ArgumentError(
+            f"expected numbers in RANK, WORLD_SIZE and LOCAL_RANK, got {', '.join(given)}; start it by torchrun, or "
+            "unset them for one process"
+        )
+    missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if not get(name)]
+    if given[1] != "1" and missing:
+        raise ArgumentError(
+            f"expected {' and '.join(missing)} beside WORLD_SIZE={given[1]}, as a launcher sets them, got none; start "
+            "it by torchrun, or unset WORLD_SIZE for one process"
+        )
+    return Ranks(*map(int, given))
 
 
 @contextlib.contextmanager
@@ -143,8 +159,8 @@ def joined(device: torch.device) -> Iterator[Ranks]:
             raise
         raise ProcessError(
             f"expected {ranks.size} processes until the end of the run, got fewer in process {ranks.rank} "
-            f"({' '.join(str(error).split())[:100]}); run the same command with --resume, which goes on from the last "
-            "state"
+            f"({' '.join(str(error).split())[:100]}); where no other process says why, run the same command with "
+            "--resume, which goes on from the last state"
         ) from error
     finally:
         if dist.is_initialized():
