@@ -230,6 +230,18 @@ def test_the_equation_goes_by_what_is_said_of_the_borders(tiny, decided, options
     assert made.parts()["equation"].model.settings()["walls"] == walls
 
 
+def test_a_boundary_that_was_said_is_that_of_later_data_too(tiny, decided, tmp_path):
+    wide, walls = trajectory(side=SIDE + 8), rdjepa.Reading(boundary="walls")
+    made = rdjepa.adapt(pretrained(), wide, steps=1, resample=True, reading=walls, device="cpu")
+    again = rdjepa.load_forecaster(made.save(tmp_path / "a.safetensors"))
+    assert (
+        again.reading().boundary == "walls"
+        and again.reading(rdjepa.Reading(boundary="periodic")).boundary == "periodic"
+    )
+    with pytest.warns(UserWarning, match="has not seen, got 1 of 1"):
+        rdjepa.evaluate(again, wide, resample=True)
+
+
 @pytest.mark.parametrize(
     ("fields", "options", "sentence"),
     [

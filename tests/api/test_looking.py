@@ -528,3 +528,9 @@ def test_a_first_look_takes_a_smaller_stride_where_the_suggested_one_would_leave
     assert look.forecaster.stride == 1  # three would leave 14 frames, of which 6 would be held out
     look = rdjepa.first_look(slow(45), model=small(), steps=1)
     assert look.forecaster.stride == 2 and look.forecaster.record["held_out"] == {"frames": 9}
+
+
+def test_a_boundary_of_a_damaged_record_is_refused():
+    forecaster = rdjepa.Forecaster(small(), rdjepa.Normalizer.fit(FIELDS), {"boundary": "mirrors"})
+    with pytest.raises(CheckpointError, match="boundary periodic or walls, got 'mirrors'"):
+        forecaster.reading()

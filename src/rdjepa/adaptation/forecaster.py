@@ -118,11 +118,23 @@ class Forecaster:
         except ArgumentError as error:
             raise CheckpointError(f"{error}; {REMEDY}") from error
 
-    def reading(self, reading: Reading | None = None) -> Reading:
-        """Return how data for this forecaster are read: as given, else at its own frame stride and its own components.
+    @property
+    def boundary(self) -> str | None:
+        """How the domain was said to end at adaptation; None where nobody said so.
 
         Raises:
-            CheckpointError: the record holds a stride or components that could not be.
+            CheckpointError: the record holds none that could be.
+        """
+        try:
+            return Reading(boundary=self.record.get("boundary")).boundary
+        except ArgumentError as error:
+            raise CheckpointError(f"{error}; {REMEDY}") from error
+
+    def reading(self, reading: Reading | None = None) -> Reading:
+        """Return how data for this forecaster are read: as given, else by its own stride, components and boundary.
+
+        Raises:
+            CheckpointError: the record holds a stride, components or a boundary that could not be.
         """
         reading = of_class(reading, Reading | None, "reading") or Reading()
         components = reading.components or self.components
@@ -131,7 +143,13 @@ class Forecaster:
             note = f"components {chosen} are taken, as in adaptation; --components (components=) says others"
             warn(note, Note)
         names = reading.names or tuple(map(str, self.record.get("names", ())))
-        return replace(reading, stride=reading.stride or self.stride, components=components, names=names)
+        return replace(
+            reading,
+            stride=reading.stride or self.stride,
+            components=components,
+            names=names,
+            boundary=reading.boundary or self.boundary,
+        )
 
     def require_fitting(self, trajectories: Sequence[Trajectory]) -> None:
         """Refuse trajectories on another grid, or of another number of measured components than it was adapted to.

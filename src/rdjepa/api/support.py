@@ -39,6 +39,7 @@ class Support:
         called: the names of the components, empty where the data have none.
         grid: points per side of the fields; None for a forecaster of any grid.
         tiled: whether overlapping squares of them are learned.
+        boundary: how the domain was said to end; None where nobody did.
         domain: of the fields.
         checksums: of all frames whose forecasts would not be of something new.
         interval: median time between frames as they are taken; None where no trajectory has times of its own.
@@ -53,6 +54,7 @@ class Support:
     called: tuple[str, ...]
     grid: int | None
     tiled: bool
+    boundary: str | None
     domain: Domain
     checksums: list[str]
     interval: float | None
@@ -81,6 +83,7 @@ class Support:
             "stride": self.stride,
             **({"components": self.components} if self.components else {}),
             **({"names": list(self.called)} if self.called else {}),
+            **({"boundary": self.boundary} if self.boundary else {}),
             **({"interval": self.interval} if self.interval else {}),
             "measured": measured(self.fields[0]),
             "range": [lowest.tolist(), highest.tolist()],
@@ -132,6 +135,7 @@ def read_support(
         called=given[0].names,
         grid=grid,
         tiled=tile,
+        boundary=reading.boundary,
         domain=_domain_of_all(given, reading.boundary),
         checksums=checksums,
         interval=_interval_of_all([*given, *beside]),

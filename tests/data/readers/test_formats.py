@@ -438,6 +438,15 @@ def test_whole_numbers_of_a_tiff_keep_their_sign(tmp_path, compression):
     check(tmp_path / "many", with_second(many[..., None].astype(np.float32))[None])
 
 
+def test_numbers_of_a_tiff_whose_white_is_zero_are_those_that_are_stored(tmp_path):
+    """ImageJ saves so what it shows inverted; the same numbers with 16 bits are read alike."""
+    numbers = PICTURES[..., 0]
+    for name, shown in (("few", 255 - numbers), ("many", numbers.astype(np.uint16))):  # Pillow inverts 8 bits to show
+        first, *others = map(Image.fromarray, shown)
+        first.save(tmp_path / name, "TIFF", save_all=True, append_images=others, tiffinfo={262: 0})
+        check(tmp_path / name, with_second(numbers[..., None].astype(np.float32))[None])
+
+
 def save_pictures(folder, name, frames=range(12)):
     """Save both components of some frames under names such as "{0}_{1}": component, frame."""
     folder.mkdir()

@@ -22,8 +22,9 @@ from rdjepa.errors import DataError
 PICTURE_STARTS = (b"\x89PNG\r\n\x1a\n", b"II*\x00", b"MM\x00*")
 TIFF_STARTS = PICTURE_STARTS[1:]
 BOMB: type[Exception] = Image.DecompressionBombError
-DESCRIPTION, BITS, SAMPLES, SAMPLE_FORMAT = 270, 258, 277, 339  # tags of a TIFF
+BITS, PHOTOMETRIC, DESCRIPTION, SAMPLES, SAMPLE_FORMAT = 258, 262, 270, 277, 339  # tags of a TIFF
 UNSIGNED, SIGNED = 1, 2  # sample formats of a TIFF
+WHITE_IS_ZERO = 0  # photometric interpretation of a TIFF
 CHANNELS = {"L": 1, "I;16": 1, "I;16B": 1, "I": 1, "F": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 
 
@@ -158,14 +159,16 @@ def _page(picture: ImageFile.ImageFile, path: Path, page: int | None) -> np.ndar
             f"{path}, of which digits or channels would be lost; save each component as its own gray picture, "
             "which may have 16 bits, or all as .npy"
         )
-    return _signed(np.asarray(picture), getattr(picture, "tag_v2", {}))
+    return _stored(np.asarray(picture), getattr(picture, "tag_v2", {}))
 
 
-def _signed(values: np.ndarray, tags: Mapping[int, Any]) -> np.ndarray:
-    """Return what was read with the sign that a TIFF says; Pillow takes 32 bits for signed and 8 bits for unsigned."""
+def _stored(values: np.ndarray, tags: Mapping[int, Any]) -> np.ndarray:
+    """Return the numbers that a TIFF stores: Pillow takes 32 bits for signed, 8 for unsigned, and may invert."""
     stored = tags.get(SAMPLE_FORMAT, (UNSIGNED,)), tags.get(BITS)
     if stored == ((UNSIGNED,), (32,)):
         return values.view(np.uint32)
+    if stored == ((UNSIGNED,), (8,)) and tags.get(PHOTOMETRIC) == WHITE_IS_ZERO:  # of 8 bits alone
+        return 255 - values
     return values.view(np.int8) if stored == ((SIGNED,), (8,)) else values
 
 

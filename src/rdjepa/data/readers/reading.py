@@ -27,7 +27,8 @@ class Reading:
         stride: take every so many frames, counted back from the last; what lies between is left out. None takes all,
             or for a forecaster as many as it was adapted with.
         boundary: how the domain ends: "periodic", or "walls" that nothing passes. None takes what the source says, or
-            else what opposite borders look like (`rdjepa.data.borders`), and where these tell nothing, periodic.
+            else what opposite borders look like (`rdjepa.data.borders`), and where these tell nothing, periodic; for a
+            forecaster, first what was said when it was adapted.
         spacing: distance between neighboring rows, and between neighboring columns, which equations go by; only their
             ratio counts. None for square cells.
         names: of components that are taken, in this order, where none are chosen and the source has all of them; those
