@@ -1,6 +1,7 @@
 """The adapted forecaster in physical units, as `rdjepa.adapt` returns it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -99,10 +100,8 @@ class Forecaster:
         Raises:
             CheckpointError: the record holds none that could be.
         """
-        try:
+        with _of_a_record():
             return checked(self.record.get("stride", 1), Count, "stride")
-        except ArgumentError as error:
-            raise CheckpointError(f"{error}; {REMEDY}") from error
 
     @property
     def components(self) -> tuple[int | str, ...] | None:
@@ -111,12 +110,8 @@ class Forecaster:
         Raises:
             CheckpointError: the record holds none that could be.
         """
-        if (chosen := self.record.get("components")) is None:
-            return None
-        try:
-            return Reading(components=chosen).components
-        except ArgumentError as error:
-            raise CheckpointError(f"{error}; {REMEDY}") from error
+        with _of_a_record():
+            return Reading(components=self.record.get("components")).components
 
     @property
     def boundary(self) -> str | None:
@@ -125,10 +120,8 @@ class Forecaster:
         Raises:
             CheckpointError: the record holds none that could be.
         """
-        try:
+        with _of_a_record():
             return Reading(boundary=self.record.get("boundary")).boundary
-        except ArgumentError as error:
-            raise CheckpointError(f"{error}; {REMEDY}") from error
 
     def reading(self, reading: Reading | None = None) -> Reading:
         """Return how data for this forecaster are read: as given, else by its own stride, components and boundary.
@@ -427,6 +420,15 @@ class Forecaster:
         from rdjepa.adaptation.saving import save  # which knows this class
 
         return save(self, path, force)
+
+
+@contextmanager
+def _of_a_record() -> Iterator[None]:
+    """Blame the file for a value of its record that no argument could have."""
+    try:
+        yield
+    except ArgumentError as error:
+        raise CheckpointError(f"{error}; {REMEDY}") from error
 
 
 def at_once(kind: str, points: int) -> int:
