@@ -11,6 +11,7 @@ from rdjepa.data.fields import (
     measured,
     require_times,
     validate,
+    why_constant,
     why_rounded,
     with_second,
 )
@@ -102,6 +103,7 @@ def test_dates_are_no_numbers() -> None:
 
 
 def test_a_component_that_float32_makes_coarse_is_named() -> None:
+    assert "subtract a constant" in why_constant("u", 1e7, 1e7 + 1) and "subtract" not in why_constant("u", 1e7, 1e7)
     assert not why_rounded("u", 1e3, 1.0) and not why_rounded("u", 0.0, 0.0)
     assert "component u varies by 0.7 in values up to 1e+06, so float32 has 6 steps" in why_rounded("u", 1e6, 0.7)
 

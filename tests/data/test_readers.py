@@ -101,6 +101,13 @@ def test_a_folder_of_splits_is_not_mixed(tmp_path: Path, make: Make) -> None:
     store.write(tmp_path, make(Key("gray_scott", "test")))
     with pytest.raises(DataError, match="got none but the folders test, train; give the folder that holds them"):
         load(tmp_path / "gray_scott/data")
+    (tmp_path / "b.jpg").write_bytes(b"\xff\xd8\xff")
+    (tmp_path / "a.CSV").write_text("1,2")
+    with pytest.raises(DataError, match=r"none but files of \.csv, \.jpg and the folders gray_scott; give the folder"):
+        load(tmp_path)
+    (tmp_path / "gray_scott").rename(tmp_path / ".hidden")
+    with pytest.raises(DataError, match=r"none but files of \.csv, \.jpg; convert them to one of .* PNG or TIFF"):
+        load(tmp_path)
 
 
 def test_a_generic_file_of_the_well(tmp_path: Path) -> None:

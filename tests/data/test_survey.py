@@ -43,6 +43,14 @@ def test_what_adaptation_refuses_of_several_trajectories_is_said():
         assert str(refused.value) in inspect(source).plan
 
 
+def test_points_that_are_never_finite_are_to_be_cropped_and_frames_that_are_not_to_be_cut():
+    broken = FIELDS[0].copy()
+    broken[5, 2, 3] = np.nan
+    assert "got 1 frames that are not; fill these points, or cut the trajectories there" in inspect(broken).plan
+    broken[:, 2, 3] = np.nan
+    assert "got 12 frames that are not; fill these points, or crop the fields" in inspect(broken).plan
+
+
 @pytest.mark.parametrize("frames", [1, 5])
 def test_pieces_give_what_the_whole_gives(monkeypatch, frames):
     whole = inspect(FIELDS[0])

@@ -5,6 +5,7 @@ import io
 import re
 import sys
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from PIL import Image
 
 import rdjepa
 from rdjepa.adaptation.forecaster import Forecaster
+from rdjepa.data.fields import with_second
+from rdjepa.data.readers import load
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.forecasters.linear import Linear
@@ -89,6 +92,17 @@ def test_components_have_their_names_and_cells_their_shape(monkeypatch):
     assert {axis.get_aspect() for axis in look.axes if axis.images} == {0.5}
 
 
+def test_what_stands_beside_one_measured_component_is_not_shown_as_another(monkeypatch):
+    mine = replace(MINE, fields=with_second(FIELDS[..., :1]), names=("density",))
+    assert [axis.get_ylabel() for axis in mine.plot().axes[::5]] == ["density"]
+    assert "density" in mine._repr_html_() and "u, v" in MINE._repr_html_()
+    with pytest.raises(ArgumentError, match="a component from 0 to 0, got 1"):
+        mine.animate(1)
+    monkeypatch.setattr("rdjepa.viz.panels.gif", lambda figure, *_: figure)
+    movie: Any = mine.animate()
+    assert movie.gif.axes[0].get_title().endswith("density")
+
+
 @pytest.mark.parametrize(
     ("first", "interval", "labels"),
     [
@@ -129,6 +143,10 @@ def test_xarray_has_the_same_numbers_and_the_grid_of_the_domain(monkeypatch):
     assert np.array_equal(found.values, FIELDS) and np.array_equal(found.time, MINE.times)
     assert np.allclose(found.x, (np.arange(16) + 0.5) / 2)  # cell centers between walls
     assert np.allclose(Trajectory(FIELDS, MINE.times, length=8.0).to_xarray().x, np.arange(16) / 2)
+    alone = replace(MINE, fields=with_second(FIELDS[..., :1]), names=("density",))
+    assert alone.to_xarray().sel(component="density").values.tolist() == FIELDS[..., 0].tolist()
+    (again,) = load(alone.to_xarray())
+    assert np.array_equal(again.fields, alone.fields) and again.names == ("density",)
     assert found.sel(component="v").attrs["key"] == "mine/pool/id/00000"
     monkeypatch.setitem(sys.modules, "xarray", None)
     with pytest.raises(ArgumentError, match=r"no xarray; install it with: pip install 'rdjepa\[formats\]'"):

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from rdjepa.cli.console import console, error_table, progress, table
+from rdjepa.cli.console import console, error_table, progress, say, table
 from rdjepa.cli.options import LAST_SEED, MODEL, Device, Model
 from rdjepa.io.atomic import writing
 
@@ -31,14 +31,12 @@ def demo(
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     result = demonstration.run(config, out, progress)
-    console.print(
-        f"{system}, K = {k}, {steps} updates, {test} unseen trajectories x {result['windows_per_trajectory']} windows"
-    )
+    say(f"{system}, K = {k}, {steps} updates, {test} unseen trajectories x {result['windows_per_trajectory']} windows")
     console.print(_curve_table(result["curve"]))
     for metric, title in (("relative_l2", "relative L2 error"), ("gradient_l1", "gradient L1 error")):
         console.print(error_table(title, result["errors"], metric))
     figures = f"{out / demonstration.CURVE} and {out / demonstration.FORECAST}"
-    console.print(f"figures {figures}, animation {out / demonstration.MOVIE}, result {out / demonstration.RESULT}")
+    say(f"figures {figures}, animation {out / demonstration.MOVIE}, result {out / demonstration.RESULT}")
 
 
 def _curve_table(curve: Mapping[str, Mapping[int, float]]) -> Table:
@@ -68,7 +66,7 @@ def info() -> None:
     from rdjepa.models.rdjepa import PRESETS, build, parameter_count
     from rdjepa.study.leaks import audit
 
-    console.print(", ".join(f"{name} {version}" for name, version in software().items()))
+    say(", ".join(f"{name} {version}" for name, version in software().items()))
     presets = table("presets (parameters)", "preset", "encoder", "predictor", "decoder", "trained in adaptation")
     for name in PRESETS:
         model = build(name)
@@ -78,14 +76,14 @@ def info() -> None:
     for name, directory in checkpoint.shipped().items():
         _, record = checkpoint.read_config(name)
         run = record.pretraining
-        console.print(f"checkpoint {name}: {record.sha256[:12]}, {objective_of(run)}; {directory}")
+        say(f"checkpoint {name}: {record.sha256[:12]}, {objective_of(run)}; {directory}")
         for each in reversed(runs(run)):
-            console.print(
+            say(
                 f"{each['steps']} steps of batch {each['config']['batch']} on {sum(each['trajectories'].values())} "
                 f"pool trajectories of {', '.join(each['trajectories'])}"
             )
         data_fingerprint, leaks = audit(name)
         verdict = "\n".join(leaks) or "no held-out system, no validation or test trajectory"
-        console.print(f"its data: {data_fingerprint[:12]}, {verdict}")
+        say(f"its data: {data_fingerprint[:12]}, {verdict}")
         for family, near in run.get("nearest", {}).items():
-            console.print(f"{family}: smallest distance {near['distance']:.3f}, to {near['held_out']}")
+            say(f"{family}: smallest distance {near['distance']:.3f}, to {near['held_out']}")

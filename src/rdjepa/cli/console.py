@@ -1,18 +1,37 @@
-"""Tables and progress bars of the command line."""
+"""Sentences, tables and progress of the command line, on a terminal and in a log."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
+LINE_SECONDS = 60  # between two lines of progress in a log
+RATE_SECONDS = 3600  # over which the speed is taken: a job may report once in many minutes
+
 console = Console(highlight=False, markup=False, emoji=False)  # names of files may look like markup
+say = partial(console.print, soft_wrap=True)  # a sentence; no path is broken into lines
 
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[..., None]]:
-    """Show a progress bar for one job; yield a callback that takes (done, total) and an optional short text."""
+    """Show the progress of one job; yield a callback that takes (done, total) and an optional short text.
+
+    A terminal gets a bar. Where the output is a file or a pipe, such as the log of a batch job, there is a plain line a
+    minute and one at the end.
+    """
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
@@ -22,13 +41,37 @@ def progress(label: str) -> Iterator[Callable[..., None]]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}", markup=False),
     )
-    with Progress(*columns, console=console) as bar:
+    terminal = console.is_interactive
+    with Progress(*columns, console=console, speed_estimate_period=RATE_SECONDS, disable=not terminal) as bar:
         task = bar.add_task(label, total=None, note="")
+        said = time.monotonic()
 
         def update(done: int, total: int, note: str = "") -> None:
+            nonlocal said
             bar.update(task, completed=done, total=total, note=note)
+            if not terminal and done < total and time.monotonic() - said >= LINE_SECONDS:
+                said = time.monotonic()
+                say(_line(bar.tasks[0]))
 
-        yield update
+        try:
+            yield update
+        finally:
+            if not terminal and bar.tasks[0].total is not None:
+                say(_line(bar.tasks[0]))
+
+
+def _line(task: Task) -> str:
+    """Return what the bar of a task shows, as plain text."""
+    left = "" if task.finished or task.time_remaining is None else f", {_clock(task.time_remaining)} left"
+    note = task.fields["note"]
+    return (
+        f"{task.description}: {task.completed:.0f} of {task.total:.0f} in {_clock(task.elapsed or 0)}{left}"
+        + f", {note}" * bool(note)
+    )
+
+
+def _clock(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
 
 
 def table(title: str, *headings: str) -> Table:

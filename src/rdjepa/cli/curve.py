@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rdjepa.cli.console import console, error_text, progress, table
+from rdjepa.cli.console import console, error_text, progress, say, table
 from rdjepa.cli.options import (
     BASES,
     CURVE_DRAWS,
@@ -61,7 +61,7 @@ def learning_curve(
     with progress("learning curve") as update:
 
         def show(done: int, total: int, text: str) -> None:
-            console.print(text)
+            say(text)
             update(done, total)
 
         curve = api.learning_curve(
@@ -81,9 +81,9 @@ def learning_curve(
         )
     console.print(_table(curve))
     for sentence in curve.notes:
-        console.print(f"note: {sentence}")
-    console.print(curve.advice())
-    console.print(f"rows in {out}, figure in {curve.draw(figure)}")
+        say(f"note: {sentence}")
+    say(curve.advice())
+    say(f"rows in {out}, figure in {curve.draw(figure)}")
 
 
 def _table(curve: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rdjepa.cli.console import console, progress
+from rdjepa.cli.console import progress, say
 from rdjepa.cli.options import SPLITS, Data, Scheduler, Stride, names_in, reads_data, stride_of
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ def build(
             scheduler=scheduler,
             progress=update,
         )
-    console.print(f"{built.made} made, {built.kept} kept; manifest {out / manifest.MANIFEST}")
+    say(f"{built.made} made, {built.kept} kept; manifest {out / manifest.MANIFEST}")
     _print_kinds(manifest.read(out).values())
     for key, reason in built.failed.items():
-        console.print(f"failed: {key}: {reason}")
+        say(f"failed: {key}: {reason}")
     if built.failed:
         raise typer.Exit(1)
 
@@ -62,9 +62,9 @@ def _print_kinds(entries: Collection["Entry"]) -> None:
     from rdjepa.data import manifest
 
     for kind, (made, drawn) in manifest.acceptance(entries).items():
-        console.print(f"{kind}: {made} of {drawn} draws accepted")
+        say(f"{kind}: {made} of {drawn} draws accepted")
     for name, distance in manifest.closest(entries).items():
-        console.print(f"smallest distance to {name}: {distance:.3f}")
+        say(f"smallest distance to {name}: {distance:.3f}")
 
 
 @app.command()
@@ -75,10 +75,10 @@ def verify(base: Base) -> None:
     with progress("verify") as update:
         verdict = manifest.verify(base, update)
     for key, reason in verdict.wrong.items():
-        console.print(f"wrong: {key}: {reason}")
+        say(f"wrong: {key}: {reason}")
     for key in verdict.unlisted:
-        console.print(f"not in the manifest: {key}")
-    console.print(f"{verdict.whole} whole, {len(verdict.wrong)} wrong, {len(verdict.unlisted)} not in the manifest")
+        say(f"not in the manifest: {key}")
+    say(f"{verdict.whole} whole, {len(verdict.wrong)} wrong, {len(verdict.unlisted)} not in the manifest")
     if not verdict.good:
         raise typer.Exit(1)
 
@@ -97,7 +97,7 @@ def card(
     with progress("cards") as update:
         paths = dataset.write_cards(base, names, update)
     for path in paths:
-        console.print(str(path))
+        say(str(path))
 
 
 @app.command()
@@ -109,7 +109,7 @@ def sample(
     """Copy the first trajectories of every part of a dataset."""
     from rdjepa.study import dataset
 
-    console.print(f"{len(dataset.sample(base, out, share))} trajectories in {out}")
+    say(f"{len(dataset.sample(base, out, share))} trajectories in {out}")
 
 
 @app.command()
@@ -141,7 +141,7 @@ def add(
             validation=validation,
             progress=update,
         )
-    console.print(
+    say(
         f"{added.pool} trajectories to pretrain on and {added.validation} for diagnostics in {out / name}; then: "
         f"rdjepa pretrain --data {out} --systems {name}"
     )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rdjepa.cli.console import console
+from rdjepa.cli.console import say
 from rdjepa.cli.options import EXPORTS
 from rdjepa.cli.outputs import refuse_overwriting
 
@@ -29,7 +29,7 @@ def export(
     adapted = load_forecaster(forecaster)
     refuse_overwriting(path, [forecaster], kind="program", same_kind=lambda _: False, force=force)
     written = write(adapted, path, format, force)
-    console.print(
+    say(
         f"{written.path}: context (B, 4, H, W, 2) in physical units to forecast (B, 5, H, W, 2); it differs from "
         f"rdjepa forecast by up to {written.difference:.1e} standard deviations ({TOLERANCE:g} allowed)",
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rdjepa.cli.console import console, error_table, progress
+from rdjepa.cli.console import console, error_table, progress, say
 from rdjepa.cli.options import (
     BASES,
     DECODERS,
@@ -153,7 +153,7 @@ def adapt(
     learned = f"loss {losses[0]:.4f} to {losses[-1]:.4f}" if losses else "no update, only their field statistics"
     verb = "replaced" if out.exists() else "saved"
     forecaster.save(out, force=force)
-    console.print(f"{count} {'trajectory' if count == 1 else 'trajectories'}, {learned}; {verb} {out}")
+    say(f"{count} {'trajectory' if count == 1 else 'trajectories'}, {learned}; {verb} {out}")
     say_retention(forecaster)
     say_choice(forecaster)
     say_calibration(forecaster)
@@ -192,7 +192,7 @@ def evaluate(
     first = {name: sum(found[metrics[0]].values()) for name, found in errors.items()}
     say_better_base(adapted, first[own], first["extrapolation"])
     if out is not None:
-        console.print(f"rows in {out}")
+        say(f"rows in {out}")
 
 
 @reads_data
@@ -254,7 +254,7 @@ def forecast(
                 update(number, total, name)
 
             done = forecast_all(adapted, windows, out, force=force, progress=show)
-        console.print(f"{done.forecasts} forecasts of {done.trajectories} trajectories in {out}")
+        say(f"{done.forecasts} forecasts of {done.trajectories} trajectories in {out}")
         return
     trajectories = readers.load(data, limit=2, minimum_frames=CONTEXT, grid=grid, reading=reading)
     if len(trajectories) > 1:
@@ -285,11 +285,11 @@ def forecast(
     later = times[first + CONTEXT - 1] + (times[1] - times[0]) * np.arange(1, frames + 1)
     write_arrays(out, context=context, forecast=future, times=later, **bounds)
     last = first + CONTEXT + len(future) - 1
-    console.print(f"frames {first + CONTEXT} to {last}{taken} in {out}, shape {future.shape}")
+    say(f"frames {first + CONTEXT} to {last}{taken} in {out}, shape {future.shape}")
     if frames > HORIZONS:
         say_growth(adapted, made, reference, known[-1])
         if adapted.stable_frames(known, made) == frames:
-            console.print(f"stable: all {frames} frames are finite and near the range of the support")
+            say(f"stable: all {frames} frames are finite and near the range of the support")
 
 
 def _require_together(*, every: bool, start: int | None, frames: int, level: float | None, back: bool) -> None:

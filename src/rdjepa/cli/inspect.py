@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rdjepa.cli.console import console
+from rdjepa.cli.console import console, say
 from rdjepa.cli.options import MODEL, Data, Model, reads_data
 
 
@@ -23,5 +23,5 @@ def inspect(
         table = Table.grid(padding=(0, 2))
         for heading, text in api.inspect(source, model=model, reading=reading).rows():
             table.add_row(heading, text)
-        console.print(", ".join(map(str, source)) if isinstance(source, list) else str(source))
+        say(", ".join(map(str, source)) if isinstance(source, list) else str(source))
         console.print(table)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rdjepa.cli.console import console, error_table, progress
+from rdjepa.cli.console import console, error_table, progress, say
 from rdjepa.cli.options import (
     BASES,
     LOOK_LEVEL,
@@ -75,4 +75,4 @@ def first_look(
     write_arrays(forecast, context=look.context, forecast=look.future.forecast, times=look.times, **bounds)
     look.draw().save(figure)
     wide = f"{100 * look.level:g}% intervals"
-    console.print(f"forecaster in {forecaster}, the next five frames with {wide} in {forecast}, figure {figure}")
+    say(f"forecaster in {forecaster}, the next five frames with {wide} in {forecast}, figure {figure}")

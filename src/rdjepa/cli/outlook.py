@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from rdjepa.cli.console import console, error_text, table
+from rdjepa.cli.console import console, error_text, say, table
 from rdjepa.errors import Note, warn
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ def say_calibration(forecaster: "Forecaster") -> None:
     few = "; new ones may be covered less, as these are few" if calibration.trajectories < ENOUGH else ""
     if calibration.trajectories == 1:
         few = "; of one trajectory, they may be far too narrow or too wide for others"
-    console.print(
-        f"calibrated on {kept}: {calibration.blocks} blocks of windows, intervals up to {calibration.highest:.3f}{few}"
-    )
+    say(f"calibrated on {kept}: {calibration.blocks} blocks of windows, intervals up to {calibration.highest:.3f}{few}")
 
 
 def say_retention(forecaster: "Forecaster") -> None:
@@ -50,14 +48,14 @@ def say_retention(forecaster: "Forecaster") -> None:
     errors = f"{record['unadapted']:.3f}"
     if "together" in record:
         errors += f", combined with simple forecasts {record['together']:.3f}"
-    console.print(f"standardized error on the data before any update: {errors}; {done}")
+    say(f"standardized error on the data before any update: {errors}; {done}")
 
 
 def say_choice(forecaster: "Forecaster") -> None:
     """Print whether the network is combined with simple forecasts, if data that were not adapted to decided."""
     if tried := forecaster.record.get("on_others"):
         left = "network alone" if forecaster.base == "none" else "combination"
-        console.print(
+        say(
             f"standardized error on data that were held out: network alone {tried['network']:.3f}, combined with "
             f"simple forecasts {tried['combined']:.3f}; the {left} forecasts"
         )
@@ -76,7 +74,7 @@ def say_better_base(forecaster: "Forecaster", error: float, extrapolation: float
         return
     combinable = forecaster.base == "none" and record.get("decoder") == "pretrained" and "on_others" not in record
     other = "--base auto" if combinable and forecaster.losses else "updates" if combinable else "--base linear"
-    console.print(f"continuing the last change is better here; adapt again with {other}")
+    say(f"continuing the last change is better here; adapt again with {other}")
 
 
 def title_of(name: str, forecaster: "Forecaster") -> str:
@@ -120,7 +118,7 @@ def say_growth(forecaster: "Forecaster", made: "np.ndarray", reference: "np.ndar
     from rdjepa.evaluation.growth import growth
 
     if not len(reference):
-        console.print("no frame follows the context, so the error is unknown; start earlier with --start to measure it")
+        say("no frame follows the context, so the error is unknown; start earlier with --start to measure it")
         return
     found = growth(made, reference, newest, np.array(forecaster.normalizer.mean))
     count = len(found.forecast)
@@ -130,8 +128,8 @@ def say_growth(forecaster: "Forecaster", made: "np.ndarray", reference: "np.ndar
         by_frame.add_row(name, *(error_text(errors[frame - 1]) for frame in shown))
     console.print(by_frame)
     if found.skilful == count:
-        console.print(f"better than persistence and climatology at all {count} frames that can be compared")
+        say(f"better than persistence and climatology at all {count} frames that can be compared")
         return
     place = found.skilful
     rival = "persistence" if not found.forecast[place] < found.persistence[place] else "climatology"
-    console.print(f"no better than {rival} from frame {place + 1} of {count} that can be compared")
+    say(f"no better than {rival} from frame {place + 1} of {count} that can be compared")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from rdjepa.cli.console import console, progress
+from rdjepa.cli.console import console, progress, say
 from rdjepa.cli.options import COMPILE_MODES, FRAME_PLACES, OBJECTIVES, PARTS, PRESETS, Device, names_in
 from rdjepa.cli.outputs import refuse_overwriting
 from rdjepa.io.atomic import write_bytes
@@ -100,7 +100,7 @@ def pretrain(
             **chosen,
         )
     if leads:
-        console.print(f"model in {out / 'model'}, curves in {out / 'model' / 'curves.png'}")
+        say(f"model in {out / 'model'}, curves in {out / 'model' / 'curves.png'}")
 
 
 def probe(
@@ -140,4 +140,4 @@ def probe(
     if out is not None:
         write_bytes(out / PROBES, json.dumps(result, indent=1).encode())
         write_bytes(out / "probes.md", probe_markdown(result["rows"]).encode())
-        console.print(f"probes in {out / 'probes.md'}")
+        say(f"probes in {out / 'probes.md'}")

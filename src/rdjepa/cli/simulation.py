@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from rdjepa.cli.console import console, progress
+from rdjepa.cli.console import console, progress, say
 from rdjepa.cli.options import LAST_INDEX, REGIMES, SPLITS
 from rdjepa.errors import ArgumentError, OutputError
 
@@ -22,7 +22,7 @@ def systems(name: Annotated[str | None, typer.Argument(help="Show one system in 
     if name is not None:
         from rdjepa.systems.describe import describe
 
-        console.print(describe(known.get(name)))
+        say(describe(known.get(name)))
         return
     table = Table()
     for heading in ("name", "system", "test regimes", "coefficients"):
@@ -56,7 +56,7 @@ def new_system(
     if path.exists() and not force:
         raise OutputError(f"expected no file at {path}, got one; choose another --out, or replace it with --force")
     write_bytes(path, content.encode())
-    console.print(f"{path}: change it, then: rdjepa check-system {path}")
+    say(f"{path}: change it, then: rdjepa check-system {path}")
 
 
 def check_system(
@@ -77,7 +77,7 @@ def check_system(
     numerics = system.numerics
     bound = "diffusion is exact" if math.isinf(found.limit) else f"{found.dt / found.limit:.0%} of {found.limit:.4g}"
     size = 8 * numerics.stored**2 * numerics.frames / 2**20
-    console.print(
+    say(
         f"{system.name}: the file, its kinetics, ranges, numerics and initial states are sound\n"
         f"step {found.dt:g}; diffusive limit: {bound}\n"
         f"a trajectory takes {found.steps:,} steps, about {found.seconds:.2g} s and {size:.1f} MiB\n"
@@ -86,16 +86,16 @@ def check_system(
     )
     if found.drawn:
         reasons = f" ({'; '.join(sorted(set(found.rejections)))})" if found.rejections else ""
-        console.print(
+        say(
             f"{found.drawn} draws: values up to {found.largest:.3g}, {len(found.rejections)} rejected by the "
             f"screens{reasons}",
         )
     else:
-        console.print("no draw was integrated to its end; give more --seconds")
+        say("no draw was integrated to its end; give more --seconds")
     for sentence in found.advice:
-        console.print(f"advice: {sentence}")
+        say(f"advice: {sentence}")
     for sentence in found.failures:
-        console.print(f"failed: {sentence}, in {name}")
+        say(f"failed: {sentence}, in {name}")
     if found.failures:
         raise typer.Exit(1)
 
@@ -123,8 +123,8 @@ def simulate(
     keys = [Key(system.name, split, regime, start + number) for number in range(count)]
     with progress(f"simulate {name}") as update:
         built = build(out, keys, sources={system.name: name}, progress=update)
-    console.print(f"{built.made} made, {built.kept} kept, in {store.path_of(out, keys[0]).parent}")
+    say(f"{built.made} made, {built.kept} kept, in {store.path_of(out, keys[0]).parent}")
     for key, reason in built.failed.items():
-        console.print(f"failed: {key}: {reason}")
+        say(f"failed: {key}: {reason}")
     if built.failed:
         raise typer.Exit(1)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from rdjepa.cli.console import console, progress
+from rdjepa.cli.console import console, progress, say
 from rdjepa.cli.options import PHASES, PROFILES, STUDIES, Device, Scheduler
 from rdjepa.cli.outputs import require_writable
 from rdjepa.errors import ArgumentError, Note, StudyError, warn
@@ -105,12 +105,12 @@ def run(
             progress=update,
         )
     kept = f"{len(ran.done)} done, {ran.kept} kept, {len(ran.busy)} with another process"
-    console.print(f"{kept}; {chosen.adapt.precision}, in {root}")
+    say(f"{kept}; {chosen.adapt.precision}, in {root}")
     if ran.pretrained:
-        console.print(f"pretrainings: {len(ran.pretrained)} done")
+        say(f"pretrainings: {len(ran.pretrained)} done")
     if known and ran.kept:  # what is known stays where it is
         places = " ".join(f"--root {place}" for place in [root, *known])
-        console.print(f"tables, figures and report of all of them: {places}")
+        say(f"tables, figures and report of all of them: {places}")
     _print_failures(ran.failed, ran.stopped)
     if ran.failed:
         raise typer.Exit(1)
@@ -151,7 +151,7 @@ def plan(
     table.add_row("data", "", "", f"{expected.data_seconds / 3600:.2f}")
     table.add_row("all", str(len(cells)), str(len(missing)), f"{expected.hours:.2f}", style="bold")
     console.print(table)
-    console.print(
+    say(
         f"hours of one worker on this device, in {chosen.adapt.precision}; disk: "
         f"{expected.data_bytes / GIB:.2f} GiB of trajectories, {expected.cell_bytes / GIB:.2f} GiB of results"
     )
@@ -178,14 +178,14 @@ def status(
     chosen = _profile(name, profile_name, device, checkpoint=model, precision=precision, steps=steps)
     found = runner.status(root, cells, chosen, known)
     left = "" if found.seconds is None else f", {found.seconds / 3600:.2f} hours left"
-    console.print(
+    say(
         f"{len(found.done)} done, {len(found.running)} running, {len(found.failed)} failed, "
         f"{len(found.waiting)} waiting{left}"
     )
     if found.pretrained or found.unpretrained:
-        console.print(f"pretrainings: {len(found.pretrained)} done, {len(found.unpretrained)} waiting")
+        say(f"pretrainings: {len(found.pretrained)} done, {len(found.unpretrained)} waiting")
     for job in found.running:
-        console.print(f"running: {job}")
+        say(f"running: {job}")
     _print_failures(found.failed, found.stopped)
 
 
@@ -199,7 +199,7 @@ def export(roots: Roots = None, out: Out = Path("results"), only: Only = None) -
     collect.export(roots or [ROOT], out, _conditions(only))
     _tell_failures(roots or [ROOT])
     names = (collect.ROWS, collect.CURVE, collect.SPECTRA, RECORDS, collect.EXAMPLES)
-    console.print(f"{', '.join(names)} in {out}")
+    say(f"{', '.join(names)} in {out}")
 
 
 @app.command()
@@ -212,7 +212,7 @@ def tables(name: Name, profile_name: ProfileName = None, roots: Roots = None, ou
     with _results(name, profile_name, roots, out / "tables.md") as (root, rows, records, spectra):
         write.write_tables(rows, records, spectra, out, name)
         learning.write_curve(collect.curve(root, name, rows["profile"].iloc[0]), out, registry.get(name).title)
-    console.print(f"tables in {out}")
+    say(f"tables in {out}")
 
 
 @app.command()
@@ -224,7 +224,7 @@ def figures(name: Name, profile_name: ProfileName = None, roots: Roots = None, o
 
     with _results(name, profile_name, roots, out / "figure.pdf") as (root, rows, records, spectra):
         write.write_figures(rows, records, spectra, collect.examples(root), out, name)
-    console.print(f"figures in {out}")
+    say(f"figures in {out}")
 
 
 @app.command()
@@ -236,7 +236,7 @@ def report(name: Name, profile_name: ProfileName = None, roots: Roots = None, ou
 
     with _results(name, profile_name, roots, out / f"{name}.html") as (root, rows, records, spectra):
         write.write_report(rows, records, spectra, collect.examples(root), out, name)
-    console.print(f"report in {out}")
+    say(f"report in {out}")
 
 
 def _conditions(only: Sequence[str] | None) -> list[str]:
@@ -258,9 +258,9 @@ def _profile(name: str, profile_name: str | None, device: str, **given: Any) -> 
 def _print_failures(failed: Mapping[Any, str], stopped: Mapping[Any, Sequence[Any]]) -> None:
     """Print what failed and why, and under a pretraining the cells that it stops."""
     for job, reason in failed.items():
-        console.print(f"failed: {job}: {reason}")
+        say(f"failed: {job}: {reason}")
         if stopped.get(job):
-            console.print(f"stops {len(stopped[job])} cells: {', '.join(map(str, stopped[job]))}")
+            say(f"stops {len(stopped[job])} cells: {', '.join(map(str, stopped[job]))}")
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rdjepa.cli.console import console
+from rdjepa.cli.console import say
 from rdjepa.cli.options import Device, Force, Resample, reads_data
 from rdjepa.cli.outputs import refuse_overwriting
 from rdjepa.errors import ArgumentError
@@ -54,4 +54,4 @@ def view(
         title=", ".join(each.name for each in files),
         losses=adapted.losses if adapted else (),
     )
-    console.print(f"{path}, {path.stat().st_size / 2**20:.1f} MiB: open it in a browser")
+    say(f"{path}, {path.stat().st_size / 2**20:.1f} MiB: open it in a browser")

@@ -208,6 +208,8 @@ def why_constant(component: object, low: float, high: float) -> str:
         return (
             f"expected components that vary, got component {component} between {low:.9g} and {high:.9g} in all frames; "
             "choose other components, or trajectories in which something happens"
+            + ", or subtract a constant if these differences are real"
+            * (low != high)
         )
     if high - low < SMALLEST_SPREAD:
         return (

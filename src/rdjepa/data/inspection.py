@@ -115,8 +115,11 @@ class Inspection:
         yield "grid", ", ".join(f"{rows} x {columns}" for rows, columns in self.grids) + " (y x x)"
         yield "axes", "; ".join(self.axes)
         yield "numbers", self.dtype
-        yield "frame interval", "not in the source (1 is taken)" if self.interval is None else f"{self.interval:g}"
-        yield "domain length", "not in the source (1 is taken)" if self.length is None else f"{self.length:g}"
+        yield (
+            "frame interval",
+            "not found in the source (1 is taken)" if self.interval is None else f"{self.interval:g}",
+        )
+        yield "domain length", "not found in the source (1 is taken)" if self.length is None else f"{self.length:g}"
         for each in self.components:
             text = f"{each.low:.4g} to {each.high:.4g}, mean {each.mean:.4g}, standard deviation {each.std:.4g}"
             yield f"component {each.name}", f"{text}, change per frame {each.change:.3g} of it"

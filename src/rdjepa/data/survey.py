@@ -218,7 +218,10 @@ class _Found:
     def _plan(self, components: tuple[Component, ...]) -> tuple[str, bool]:
         refusal = next(iter(self.refused), None)
         if refusal is None and self.broken:
-            refusal = f"expected finite fields, got {self.broken} frames that are not; cut the trajectories there"
+            advice = "fill these points, or crop the fields to a part without them"
+            if self.broken < self.looked:
+                advice = "fill these points, or cut the trajectories there"
+            refusal = f"expected finite fields, got {self.broken} frames that are not; {advice}"
         repeated = len(self.contents) - len(set(self.contents))
         if refusal is None and repeated:
             refusal = checks.why_repeated(repeated, len(self.contents))

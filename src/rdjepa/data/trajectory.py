@@ -8,7 +8,7 @@ import numpy as np
 
 from rdjepa.checks import Size, checked, require_component
 from rdjepa.data.borders import PERIODIC, UNKNOWN
-from rdjepa.data.fields import block_means
+from rdjepa.data.fields import block_means, measured
 from rdjepa.errors import ArgumentError
 from rdjepa.pde.distance import Nearest
 from rdjepa.pde.system import REGIMES
@@ -111,11 +111,16 @@ class Trajectory:
         spacing = self.spacing[0] * height / least, self.spacing[1] * width / least
         return replace(self, fields=block_means(self.fields, size), spacing=spacing)
 
+    @property
+    def _own(self) -> np.ndarray:
+        """The fields of the measured components (T, H, W, C): without a second that is the first a frame earlier."""
+        return self.fields[..., : measured(self.fields)]
+
     def plot(self) -> "Drawing":
         """Draw a few frames, a row for each component, as a figure of matplotlib that a notebook shows."""
         from rdjepa.viz import inline  # matplotlib, which simulation and reading do not need
 
-        return inline.frames(self.fields, self.times, names=self.names, spacing=self.spacing)
+        return inline.frames(self._own, self.times, names=self.names, spacing=self.spacing)
 
     def animate(self, component: int = 0) -> "Movie":
         """Play one component as a GIF that a notebook shows and `save` writes.
@@ -125,8 +130,9 @@ class Trajectory:
         """
         from rdjepa.viz import inline, panels
 
-        require_component(component, self.fields.shape[-1])
-        name = panels.component_names(self.names, self.fields.shape[-1])[component]
+        components = self._own.shape[-1]
+        require_component(component, components)
+        name = panels.component_names(self.names, components)[component]
         return inline.movie({f"{self.key or ''} {name}".strip(): self.fields[..., component]}, self.spacing)
 
     def to_xarray(self) -> Any:
@@ -144,12 +150,12 @@ class Trajectory:
             raise ArgumentError(
                 f"expected the package xarray, got no {error.name}; install it with: pip install 'rdjepa[formats]'"
             ) from error
-        _, height, width, components = self.fields.shape
+        _, height, width, components = self._own.shape
         shift = 0.5 * self.says_walls
         side = self.length / width
         tall = side * self.spacing[0] / self.spacing[1]
         return xarray.DataArray(
-            self.fields,
+            self._own,
             dims=("time", "y", "x", "component"),
             coords={
                 "time": self.times,
@@ -164,15 +170,16 @@ class Trajectory:
 
     def _repr_html_(self) -> str:
         """Show facts and a picture in a notebook."""
-        from rdjepa.viz import inline
+        from rdjepa.viz import inline, panels
 
-        frames, height, width, components = self.fields.shape
+        frames, height, width, components = self._own.shape
         labels = inline.time_labels(self.times)
         facts = {
             "frames": f"{frames}, t = {labels[0]} to {labels[-1]}",
-            "grid": f"{height} x {width}, {components} components, side {self.length:g}, boundary {self.boundary}",
+            "grid": f"{height} x {width}, side {self.length:g}, boundary {self.boundary}",
+            "components": ", ".join(panels.component_names(self.names, components)),
         }
         if self.coefficients:
             facts["coefficients"] = ", ".join(f"{name} = {value:.4g}" for name, value in self.coefficients.items())
-        picture = inline.frames(self.fields, self.times, size=1.0, names=self.names, spacing=self.spacing)
+        picture = inline.frames(self._own, self.times, size=1.0, names=self.names, spacing=self.spacing)
         return inline.card(f"Trajectory {self.key or ''}", facts, picture)

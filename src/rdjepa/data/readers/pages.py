@@ -1,11 +1,13 @@
-"""Which pages of a TIFF are which frame and component, as the description in its first page says.
+"""Which pages of a TIFF are which frame and component, and how far they are apart, as its first page says.
 
 ImageJ says so in lines `name=number`, and has all pages of a frame before those of the next. OME-TIFF says so in XML
 (docs.openmicroscopy.org/ome-model, elements Pixels and TiffData), of which a few attributes matter here; they are
-looked up as text, so nothing in the file is expanded or followed. tifffile says the shape of the array that it saved
-in JSON, which tells whether every page is a frame; without any of these it is one.
+looked up as text, so nothing in the file is expanded or followed. Both say the time between frames and the sides of a
+pixel, ImageJ the latter as resolution, which is that of a print where no unit of length is said. tifffile says the
+shape of the array that it saved in JSON, which tells whether every page is a frame; without any of these it is one.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,8 +16,10 @@ from rdjepa.errors import DataError
 
 IMAGEJ, OME = "ImageJ=", re.compile(r"<(?:\w+:)?OME\b")
 SHAPE = re.compile(r'"shape": *\[([\d, ]*)\]')
+LENGTHS = ("PhysicalSizeY", "PhysicalSizeX")
 HEAD = 4096  # characters in which the root of the XML is found, after a comment, or the shape
 _NUMBER = re.compile(r"\d{1,9}")
+_REAL = re.compile(r"(?:\d{1,99}\.?\d{0,99}|\.\d{1,99})(?:[eE][-+]?\d{1,2})?")
 
 
 def components(description: str, pages: int, path: Path) -> list[list[int]]:
@@ -33,6 +37,30 @@ def components(description: str, pages: int, path: Path) -> list[list[int]]:
     return [list(range(pages))]
 
 
+def interval(description: str) -> float | None:
+    """Return the time between frames, in the unit of the file; None where it is not said."""
+    if description.startswith(IMAGEJ):
+        return _real(_words(description), "finterval")
+    return _real(_pixels(description), "TimeIncrement")
+
+
+def cell(description: str, resolution: tuple[float, float]) -> tuple[float, float] | None:
+    """Return the height and width of a pixel, in the unit of the file; None where they are not said.
+
+    Args:
+        description: of the first page.
+        resolution: pixels per unit of length along y and x, as the tags of the first page say it; 0 where they do not.
+    """
+    if description.startswith(IMAGEJ):
+        pixels = _words(description).get("unit", "pixel").startswith(("pixel", "inch"))
+        whole = all(0 < each < math.inf for each in resolution)
+        return (1 / resolution[0], 1 / resolution[1]) if whole and not pixels else None
+    said = _pixels(description)
+    height, width = (_real(said, name) for name in LENGTHS)
+    units = {said.get(f"{name}Unit", "µm") for name in LENGTHS}
+    return (height, width) if height and width and len(units) == 1 else None
+
+
 def _require_frames(shape: Sequence[int], pages: int, path: Path) -> None:
     """Refuse pages of an array (T, C, H, W) and the like, whose axes tifffile counts but does not name."""
     if len(shape) > 3 and shape[0] != pages:
@@ -43,8 +71,8 @@ def _require_frames(shape: Sequence[int], pages: int, path: Path) -> None:
 
 
 def _of_imagej(description: str, pages: int, path: Path) -> list[list[int]]:
-    said = {name: int(count) for name, count in re.findall(r"(?m)^(\w+)=(\d{1,9})\s*$", description)}
-    channels, slices, frames = (said.get(name, 1) for name in ("channels", "slices", "frames"))
+    said = _words(description)
+    channels, slices, frames = (_number(said, name, 1) for name in ("channels", "slices", "frames"))
     if slices > 1 or channels * frames != pages:
         raise DataError(
             f"expected a page for each channel and frame of an ImageJ file, got {channels} channels, {slices} slices "
@@ -82,6 +110,16 @@ def _of_ome(description: str, pages: int, path: Path) -> list[list[int]]:
     return [[page_of[channel * across + frame * along] for frame in range(frames)] for channel in range(channels)]
 
 
+def _words(description: str) -> dict[str, str]:
+    """Return what the lines of ImageJ say."""
+    return dict(re.findall(r"(?m)^(\w+)=(.*?)\s*$", description))
+
+
+def _pixels(description: str) -> dict[str, str]:
+    """Return the attributes of the first image of OME-XML; none where there is no such."""
+    return next(iter(_elements("Pixels", description) if OME.search(description[:HEAD]) else []), {})
+
+
 def _elements(name: str, text: str) -> list[dict[str, str]]:
     """Return the attributes of every element of a name."""
     found = re.findall(rf"<(?:\w+:)?{name}\b([^<>]*)>", text)
@@ -92,3 +130,9 @@ def _number(said: Mapping[str, str], name: str, usual: int) -> int:
     """Return a whole number that an element says; 0, which no file has, where it says something else."""
     value = said.get(name)
     return usual if value is None else int(value) if _NUMBER.fullmatch(value) else 0
+
+
+def _real(said: Mapping[str, str], name: str) -> float | None:
+    """Return a number above 0; None where nothing of the kind is said."""
+    value = said.get(name, "")
+    return (float(value) or None) if _REAL.fullmatch(value) else None

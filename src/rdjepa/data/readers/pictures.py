@@ -1,11 +1,12 @@
 """Pictures: a folder of PNG or TIFF files, one for each frame and component, or the pages of one TIFF.
 
-The last number in the name of a file is that of its frame; names that differ in the rest are of different components.
+Of the numbers in the names of files, that with the most values is the frame, the last of several; names that differ in
+the rest are of different components.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, zip_longest
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from PIL import Image, ImageFile, UnidentifiedImageError
 
 from rdjepa.data.readers.catalog import natural
-from rdjepa.data.readers.pages import components
+from rdjepa.data.readers.pages import cell, components, interval
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import DAMAGED, Recording, damaged, unnamed
 from rdjepa.errors import DataError
@@ -24,6 +25,7 @@ TIFF_STARTS = PICTURE_STARTS[1:]
 BOMB: type[Exception] = Image.DecompressionBombError
 BITS, PHOTOMETRIC, DESCRIPTION, SAMPLES, SAMPLE_FORMAT = 258, 262, 270, 277, 339  # tags of a TIFF
 UNSIGNED, SIGNED = 1, 2  # sample formats of a TIFF
+X_RESOLUTION, Y_RESOLUTION = 282, 283  # tags of a TIFF: pixels per unit of length
 WHITE_IS_ZERO = 0  # photometric interpretation of a TIFF
 CHANNELS = {"L": 1, "I;16": 1, "I;16B": 1, "I": 1, "F": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 
@@ -66,16 +68,20 @@ def read_folder(files: Sequence[Path], reading: Reading) -> Iterator[Recording]:
         DataError: a name has no number, or a frame is missing.
     """
     folder = str(files[0].parent)
+    files = sorted(files, key=lambda each: natural(each.name))
+    numbers = {file: list(re.finditer(r"\d+", file.stem))[::-1] for file in files}  # of each name, the last one first
+    values = [{int(each[0]) for each in own if each} for own in zip_longest(*numbers.values())]
+    place = max(range(len(values)), key=lambda number: len(values[number]), default=0)  # the first of equals
     groups: dict[str, list[tuple[int, Path]]] = {}
-    for file in sorted(files, key=lambda each: natural(each.name)):
-        parts = re.fullmatch(r"(.*?)(\d+)(\D*)", file.stem)
-        if parts is None:
+    for file, own in numbers.items():
+        if len(own) <= place:
             raise DataError(
                 f"expected pictures with the number of the frame in the name, got {file.name} in {folder}; keep only "
                 "those of the recording"
             )
-        before, number, after = parts.groups()
-        groups.setdefault(f"{before}#{after}", []).append((int(number), file))
+        frame = own[place]
+        name = f"{file.stem[: frame.start()]}#{file.stem[frame.end() :]}"
+        groups.setdefault(name, []).append((int(frame[0]), file))
     _require_frames({name: [number for number, _ in group] for name, group in groups.items()}, folder)
     arrays = [Pictures([(file, None) for _, file in group]) for group in groups.values()]
     names = tuple(name.replace("#", "").strip("_- .") for name in groups) if len(groups) > 1 else ()
@@ -87,11 +93,19 @@ def read_pages(path: Path, reading: Reading) -> Iterator[Recording]:
     try:
         with Image.open(path) as picture:
             pages = int(getattr(picture, "n_frames", 1))
-            description = str(getattr(picture, "tag_v2", {}).get(DESCRIPTION, ""))
+            tags = getattr(picture, "tag_v2", {})
+            description = str(tags.get(DESCRIPTION, ""))
+            resolution = float(tags.get(Y_RESOLUTION, 0)), float(tags.get(X_RESOLUTION, 0))
     except (*DAMAGED, BOMB) as error:
         raise _unreadable("TIFF file", path, error) from error
     arrays = [Pictures([(path, page) for page in own]) for own in components(description, pages, path)]
-    yield from _recording("TIFF file", str(path), arrays, reading, ())
+    step, sides = interval(description), cell(description, resolution)
+    known: dict[str, Any] = {}
+    if step:
+        known["times"] = step * np.arange(arrays[0].shape[0])
+    if sides:
+        known |= {"length": sides[1] * arrays[0].shape[2], "spacing": sides}
+    yield from _recording("TIFF file", str(path), arrays, reading, (), **known)
 
 
 def _require_frames(numbers: Mapping[str, Sequence[int]], folder: str) -> None:
@@ -107,7 +121,7 @@ def _require_frames(numbers: Mapping[str, Sequence[int]], folder: str) -> None:
         if uneven or len(own) < 2:
             got = "{}, {} and then {}".format(*uneven[0]) if uneven else f"{own[0]} alone"
             raise DataError(
-                f"expected pictures whose last number is that of the frame, equally spaced, got {got} of {name!r} in "
+                f"expected pictures numbered by frame, equally spaced, got {got} of {name!r} in "
                 f"{folder}; add what is missing, rename them, or keep only those of the recording"
             )
         if differ := sorted(set(own) ^ set(numbers[first])):
@@ -118,11 +132,11 @@ def _require_frames(numbers: Mapping[str, Sequence[int]], folder: str) -> None:
 
 
 def _recording(
-    kind: str, place: str, arrays: Sequence[Pictures], reading: Reading, names: tuple[str, ...]
+    kind: str, place: str, arrays: Sequence[Pictures], reading: Reading, names: tuple[str, ...], **known: Any
 ) -> Iterator[Recording]:
     layout = "tyxc"[: len(arrays[0].shape)]
     remarks = unnamed(reading, kind)
-    yield Recording.of(kind, place, arrays, reading, layout=layout, names=names, remarks=remarks)
+    yield Recording.of(kind, place, arrays, reading, layout=layout, names=names, remarks=remarks, **known)
 
 
 def _open(path: Path, pages: Sequence[int | None]) -> list[np.ndarray]:

@@ -164,13 +164,20 @@ def _of_directory(path: Path, reading: Reading) -> Iterator[Recording]:
         yield from pictures.read_folder(images, reading)
         return
     if not files:
-        below = ", ".join(folder.name for folder in visible if folder.is_dir())
-        raise DataError(
-            f"expected data files directly in {path}, got none{f' but the folders {below}' if below else ''}; "
-            "give the folder that holds them"
-        )
+        raise _without_data(path, visible)
     for file in files:
         yield from _of_path(file, reading)
+
+
+def _without_data(path: Path, visible: list[Path]) -> DataError:
+    """Return the error of a directory in which no file is of a known format."""
+    below = ", ".join(folder.name for folder in visible if folder.is_dir())
+    kinds = ", ".join(sorted({item.suffix.lower() or item.name for item in visible if item.is_file()}))
+    got = " and ".join(filter(None, (f"files of {kinds}" if kinds else "", f"the folders {below}" if below else "")))
+    advice = "give the folder that holds them"
+    if kinds and not below:
+        advice = f"convert them to one of these: {', '.join(each.name for each in FORMATS)}, or PNG or TIFF pictures"
+    return DataError(f"expected data files directly in {path}, got none{f' but {got}' if got else ''}; {advice}")
 
 
 def _require_alike(visible: list[Path], known: set[Path]) -> None:
