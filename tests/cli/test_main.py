@@ -35,6 +35,11 @@ def test_a_command_that_explains_itself_ends_well(capsys, words):
     assert "Usage" in capsys.readouterr().out
 
 
+def test_the_version_is_said(capsys):
+    assert run("--version") == 0
+    assert capsys.readouterr().out == f"rdjepa {rdjepa.__version__}\n"
+
+
 def test_systems_are_listed_and_described(capsys):
     assert not run("systems")
     assert "gray-scott" in capsys.readouterr().out

@@ -45,6 +45,12 @@ app.command()(pretrain.probe)
 app.add_typer(study.app, name="study")
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"rdjepa {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def every_command(
     context: typer.Context,
@@ -53,6 +59,9 @@ def every_command(
         list[Path] | None,
         typer.Option(help="Python file that registers forecasters, systems, metrics or studies; may be repeated."),
     ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
     """Forecast a reaction-diffusion system from one, five or ten trajectories, with a model pretrained on others."""
     context.ensure_object(dict)["debug"] = debug
