@@ -59,6 +59,8 @@ def test_a_single_frame_is_said_to_be_one(shape):
 
 def test_one_component_by_itself_has_no_axis_of_components():
     assert axes.guess((2, 30, 64, 64), "here", separate=True) == "btyx"
+    with pytest.raises(DataError, match=r"one component each, got shape \(30, 64, 64, 2\) in here; .* stack them"):
+        axes.guess((30, 64, 64, 2), "here", separate=True)
 
 
 def test_dimensions_are_known_by_name_and_single_points_are_dropped():

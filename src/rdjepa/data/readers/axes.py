@@ -18,6 +18,7 @@ NAMES = {
 }
 LETTER = {name: letter for letter, names in NAMES.items() for name in names.split()}
 FEW = 4  # an axis of at most so many points may be that of the components
+STACK = "if each is a trajectory, stack them to one array 'fields', (B, T, H, W, C), or give a file for each"
 EXAMPLE = 'for example --axes "t y x c" (axes="t y x c")'
 
 
@@ -85,12 +86,14 @@ def guess(shape: Sequence[int], place: str, separate: bool = False) -> str:
         separate: the array is one component by itself, so no axis is that of the components.
 
     Raises:
-        DataError: no order fits, or none has an axis of frames.
+        DataError: no order fits, none has an axis of frames, or a single component has two.
     """
     count = len(shape)
     if count == 2 or (count == 3 and shape[-1] <= FEW):  # rows, columns and components at best
         raise _single(shape, place)
-    if not separate and count in (4, 5) and shape[-1] == 2:
+    if count in (4, 5) and shape[-1] == 2:
+        if separate:
+            raise DataError(f"expected arrays of one component each, got shape {tuple(shape)} in {place}; {STACK}")
         return "btyxc"[5 - count :]
     where = None if separate else _components(shape)
     rest = [n for axis, n in enumerate(shape) if axis != where]

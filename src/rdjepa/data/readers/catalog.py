@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 
 from rdjepa.data.borders import WALLS
-from rdjepa.data.readers.axes import LETTER
+from rdjepa.data.readers.axes import LETTER, STACK
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import Lazy, Recording, cell_sides, domain_length, require_even
 from rdjepa.errors import DataError
@@ -207,10 +207,12 @@ def _found(arrays: Mapping[str, Lazy], place: str, dimensions: Mapping[str, Sequ
     if len(large) == 2 and _is_component(large, arrays, dimensions):
         return sorted(large, key=natural)
     several = list(islice(sorted(large, key=natural), 8))
-    shapes = ", ".join(str(tuple(arrays[name].shape)) for name in several)
+    found = [tuple(arrays[name].shape) for name in several]
+    shapes = ", ".join(map(str, found))
+    stack = f"; {STACK}" if len(set(found)) == 1 and len(found[0]) == 4 else ""
     raise DataError(
         f"expected one array, or one named 'fields', got {', '.join(several) or 'no array'} in {place}"
-        f"{f', of shapes {shapes}' if several else ''}; name the fields so, or choose with --field NAME (field=)"
+        f"{f', of shapes {shapes}' if several else ''}; name the fields so, or choose with --field NAME (field=){stack}"
     )
 
 
