@@ -212,18 +212,20 @@ def test_the_control_from_scratch_has_the_architecture_of_the_model(tiny, quick,
     assert len({row.identity for row in curve_file.read(out) if row.forecaster == "scratch"}) == 3
 
 
-def test_a_combination_is_compared_with_its_network_and_its_equation(monkeypatch):
+def test_a_combination_is_compared_with_what_has_a_share_in_it(monkeypatch):
     network, contexts, fit = small(), [], Equation.fitted
 
     def counted(self, context):
         contexts.extend(context)
         return fit(self, context)
 
-    model = Combined(network, shares=torch.full((5, 5, 2), 0.2))
+    shares = torch.full((5, 5, 2), 0.25)
+    shares[4] = 0
+    model = Combined(network, shares=shares)
     monkeypatch.setattr(Equation, "fitted", counted)
     normalizer = rdjepa.Normalizer.fit(FIELDS)
     rows = rdjepa.compare(rdjepa.Forecaster(model, normalizer), FIELDS[:2])
-    assert list(rows) == ["fno", "rd-jepa-alone", "equation", "persistence", "extrapolation"]
+    assert list(rows) == ["fno", "rd-jepa-alone", "equation", "autoregression", "persistence", "extrapolation"]
     assert len(contexts) == 2 * 4  # every context once
     for name, each in {"fno": model, "rd-jepa-alone": network, "equation": model.equation}.items():
         expected = rdjepa.evaluate(rdjepa.Forecaster(each, normalizer), FIELDS[:2])

@@ -181,9 +181,10 @@ class Forecaster:
             )
 
     def parts(self) -> dict[str, "Forecaster"]:
-        """Return it under its name, its network alone where it is combined or anchored, and the equation of contexts.
+        """Return it under its name, its network alone where it is combined or anchored, and what it is combined with.
 
-        Those of a combination find the equation of a context once for all of them, and remember those of the first that
+        That is the equation of contexts, and the autoregression and the linear forecast where these have a share. Those
+        of a combination find the equation of a context once for all of them, and remember those of the first that
         they are given; so take them anew for every trajectory.
         """
         model = self.model
@@ -194,6 +195,9 @@ class Forecaster:
         equation = Remembering.of(model.equation)
         together = Combined(model.network, model.linear, model.shares, equation)
         made = {model.name: together, ALONE: model.network, equation.name: equation}
+        *_, autoregression, linear = model.shares.flatten(1).any(1).tolist()
+        made |= {model.autoregression.name: model.autoregression} if autoregression else {}
+        made |= {model.linear.name: model.linear} if linear else {}
         return {name: Forecaster(each, self.normalizer) for name, each in made.items()}
 
     def forecast(self, context: np.ndarray) -> np.ndarray:

@@ -78,8 +78,8 @@ def compare(
     """Evaluate a forecaster and its rivals on the same windows: on its grid, with its frame stride and components.
 
     Beside it stand what it is made of, where it is combined with simple forecasts (its network alone,
-    "rd-jepa-alone", and the "equation" of each context) or anchored in its context (its network alone), and
-    "persistence" and "extrapolation".
+    "rd-jepa-alone", the "equation" of each context, and "autoregression" and "linear" where they have a share) or
+    anchored in its context (its network alone), and "persistence" and "extrapolation".
 
     Args:
         forecaster: an adapted forecaster.

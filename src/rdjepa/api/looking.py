@@ -209,14 +209,14 @@ def _rivals(
         return Forecaster(rival, normalizer).forecast
 
     rivals: dict[str, Forecast] = {name: part.forecast for name, part in forecaster.parts().items()}
-    equation = rivals.pop(Equation.name, None) or fit(Equation)
+    kinds = (Linear, Autoregression, Equation)
+    simple = {kind.name: rivals.pop(kind.name) if kind.name in rivals else fit(kind) for kind in kinds}
     if isinstance(start, RDJEPA) and "decoder" in start.pretrained:
         unadapted: ForecastModel = ZeroShot(copy.deepcopy(start))
         if model.grid and model.grid != unadapted.grid:
             unadapted = Tiled(unadapted, model.grid, domain.walls)
         rivals[ZeroShot.name] = Forecaster(unadapted.to(device), normalizer).forecast
-    rivals |= {kind.name: fit(kind) for kind in (Linear, Autoregression)}
-    return rivals | {Equation.name: equation, "persistence": persistence, "extrapolation": extrapolation}
+    return rivals | simple | {"persistence": persistence, "extrapolation": extrapolation}
 
 
 def _tiles(grids: Sequence[tuple[int, int]], side: int | None) -> bool:
