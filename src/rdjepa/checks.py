@@ -10,13 +10,14 @@ import os
 import re
 from collections.abc import Collection
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, get_type_hints
 
 import msgspec
 
-from rdjepa.errors import ArgumentError, such_as
+from rdjepa.errors import ArgumentError, RdjepaError, such_as
 
 LONGEST_NAME, LONGEST_PATH = 255, 4_000  # bytes; what Linux, macOS and Windows take
 Count = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
@@ -43,6 +44,26 @@ _WORDS = {
     "<=": "of at most",
     "<": "below",
 }
+
+
+def require_packages(
+    purpose: str, extra: str, *names: str, instead: str = "", error: type[RdjepaError] = ArgumentError
+) -> None:
+    """Refuse to go on without packages that an extra of this one installs.
+
+    Args:
+        purpose: what they are needed for, after "expected the packages".
+        extra: its name.
+        names: as they are imported.
+        instead: what to do other than to install them.
+        error: class of what is raised.
+    """
+    missing = [name for name in names if find_spec(name) is None]
+    if missing:
+        raise error(
+            f"expected the packages {purpose}, got no {', '.join(missing)}; install them with: "
+            f"pip install 'rdjepa[{extra}]'{instead and f', or {instead}'}"
+        )
 
 
 def check(settings: Any) -> None:

@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from rdjepa.cli import main as cli
-from rdjepa.cli import study
 from rdjepa.cli.interrupts import Interrupts
 from rdjepa.errors import DataError
 
@@ -145,7 +144,7 @@ def test_a_signal_that_a_callback_swallows_comes_again(capsys, number, raised, b
 @pytest.mark.parametrize("verb", ["run", "status", "tables", "report"])
 def test_a_study_without_its_packages_says_what_to_install(capsys, monkeypatch, tmp_path, verb):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(study, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pandas", None)
     status, text = ended(capsys, "study", verb, "heldout")
     assert status == 2 and "pip install 'rdjepa[study]'" in text and text.count("\n") == 1
 

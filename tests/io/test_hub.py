@@ -104,7 +104,7 @@ def test_a_connection_that_fails_is_answered_in_one_sentence(hub, saved, monkeyp
 
 
 def test_a_missing_package_is_named(monkeypatch, saved):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(CheckpointError, match=r"rdjepa\[hub\]"):
         rdjepa.load("owner/name")
     with pytest.raises(CheckpointError, match=r"rdjepa\[hub\]"):

@@ -18,6 +18,13 @@ def test_what_nobody_asked_for_gives_way_where_it_would_be_emulated(monkeypatch,
     assert suited("float32", CPU) == "float32"
 
 
+@pytest.mark.parametrize("native", [True, False])
+def test_avx512_alone_has_no_bfloat16(monkeypatch, native):
+    monkeypatch.setattr(torch.cpu, "_is_avx512_supported", lambda: True)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: native)
+    assert device.has_bfloat16(CPU) == native
+
+
 def test_emulation_is_noted_and_nothing_else(monkeypatch, recwarn):
     monkeypatch.setattr(device, "has_bfloat16", lambda _: True)
     note_emulation("bfloat16", CPU)

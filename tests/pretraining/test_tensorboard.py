@@ -1,4 +1,4 @@
-import importlib.util
+import sys
 
 import pytest
 
@@ -18,7 +18,7 @@ def test_nothing_is_written_without_a_folder(tmp_path, monkeypatch):
 
 
 def test_a_missing_package_is_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
     with pytest.raises(ValueError, match=r"rdjepa\[tensorboard\]"):
         Board(tmp_path)
 

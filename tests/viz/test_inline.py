@@ -149,5 +149,5 @@ def test_xarray_has_the_same_numbers_and_the_grid_of_the_domain(monkeypatch):
     assert np.array_equal(again.fields, alone.fields) and again.names == ("density",)
     assert found.sel(component="v").attrs["key"] == "mine/pool/id/00000"
     monkeypatch.setitem(sys.modules, "xarray", None)
-    with pytest.raises(ArgumentError, match=r"no xarray; install it with: pip install 'rdjepa\[formats\]'"):
+    with pytest.raises(ArgumentError, match=r"no xarray; install them with: pip install 'rdjepa\[formats\]'"):
         MINE.to_xarray()

@@ -166,7 +166,7 @@ def test_what_cannot_be_shown_is_refused_and_nothing_written(tmp_path, monkeypat
     ):
         with pytest.raises(DataError, match=words):
             view(given, tmp_path / "v.html", drift, title="t")
-    monkeypatch.setitem(sys.modules, "bokeh.embed", None)
+    monkeypatch.setitem(sys.modules, "bokeh", None)
     with pytest.raises(ArgumentError, match=r"pip install 'rdjepa\[view\]'"):
         view([trajectory()], tmp_path / "v.html", title="t")
     assert list(tmp_path.iterdir()) == []

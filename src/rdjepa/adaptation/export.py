@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from rdjepa.adaptation.forecaster import Forecaster
-from rdjepa.checks import among
+from rdjepa.checks import among, require_packages
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, Note, warn
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
@@ -133,15 +133,9 @@ def _onnx_writer() -> Write:
     Raises:
         ArgumentError: the packages that it takes are not there.
     """
-    try:
-        import onnx  # noqa: F401
-        import onnxruntime
-        import onnxscript  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise ArgumentError(
-            f"expected the packages of ONNX, got no {error.name}; install them with: pip install 'rdjepa[export]', or "
-            "take the format torch"
-        ) from error
+    packages = ("onnx", "onnxruntime", "onnxscript")
+    require_packages("of ONNX", "export", *packages, instead="take the format torch")
+    import onnxruntime
 
     def write(program: Program, context: Tensor, record: str, part: Path) -> Callable[[np.ndarray], np.ndarray]:
         made = torch.onnx.export(

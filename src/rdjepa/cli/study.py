@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from rdjepa.checks import require_packages
 from rdjepa.cli.console import console, progress, say
 from rdjepa.cli.options import PHASES, PROFILES, STUDIES, Device, Scheduler
 from rdjepa.cli.outputs import require_writable
@@ -19,7 +20,7 @@ from rdjepa.errors import ArgumentError, Note, StudyError, warn
 app = typer.Typer(no_args_is_help=True, help="Run the paper's studies cell by cell, and set them beside the paper.")
 
 GIB = 2**30
-NEEDED = ("pandas", "pyarrow", "jinja2")  # the extra `study`
+_need_packages = partial(require_packages, "of studies", "study", "pandas", "pyarrow", "jinja2", error=StudyError)
 
 Name = Annotated[str, typer.Argument(help=f"Study: {', '.join(STUDIES)}.", metavar="STUDY")]
 Root = Annotated[Path, typer.Option(help="Study directory.")]
@@ -304,13 +305,3 @@ def _tell_failures(roots: Sequence[Path]) -> None:
                 f"rdjepa study status STUDY --root {root}",
                 Note,
             )
-
-
-def _need_packages() -> None:
-    """Raise an error if packages of the extra `study` are missing."""
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise StudyError(
-            f"expected the packages of studies, got no {', '.join(missing)}; "
-            "install them with: pip install 'rdjepa[study]'"
-        )

@@ -13,6 +13,7 @@ from multiprocessing import resource_tracker
 from typing import Any
 
 from rdjepa import extensions, memory
+from rdjepa.checks import require_packages
 from rdjepa.errors import ArgumentError
 
 MOST_WORKERS = 4096
@@ -48,13 +49,9 @@ def _distributed() -> Any:
     Raises:
         ArgumentError: it is not installed.
     """
-    try:
-        import distributed
-    except ModuleNotFoundError as error:
-        raise ArgumentError(
-            f"expected the packages of a cluster, got no {error.name}; install them with: pip install "
-            "'rdjepa[cluster]', or compute in one process"
-        ) from error
+    require_packages("of a cluster", "cluster", "distributed", instead="compute in one process")
+    import distributed
+
     return distributed
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rdjepa.checks import Size, checked, require_component
+from rdjepa.checks import Size, checked, require_component, require_packages
 from rdjepa.data.borders import PERIODIC, UNKNOWN
 from rdjepa.data.fields import block_means, measured
 from rdjepa.errors import ArgumentError
@@ -144,12 +144,9 @@ class Trajectory:
         Raises:
             ArgumentError: the package xarray is missing.
         """
-        try:
-            import xarray
-        except ModuleNotFoundError as error:
-            raise ArgumentError(
-                f"expected the package xarray, got no {error.name}; install it with: pip install 'rdjepa[formats]'"
-            ) from error
+        require_packages("of xarray objects", "formats", "xarray")
+        import xarray  # an extra
+
         _, height, width, components = self._own.shape
         shift = 0.5 * self.says_walls
         side = self.length / width

@@ -4,10 +4,10 @@ huggingface_hub's PyTorchModelHubMixin is not used, since it writes other files:
 untrained decoder, a configuration of its own, and neither the checksum, the list of the data nor the curves.
 """
 
-import importlib.util
 import re
 from pathlib import Path
 
+from rdjepa.checks import require_packages
 from rdjepa.errors import CheckpointError, first_line
 
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(?:@[\w-][\w.-]*)?")
@@ -29,7 +29,8 @@ def fetch(repository: str) -> Path:
     Raises:
         CheckpointError: huggingface_hub is not installed, or the hub does not have it or cannot be reached.
     """
-    _need_hub(f"fetch {repository!r}, which is no local directory")
+    purpose = f"to fetch {repository!r}, which is no local directory"
+    require_packages(purpose, "hub", "huggingface_hub", error=CheckpointError)
     import huggingface_hub  # an extra
 
     name, _, revision = repository.partition("@")
@@ -57,7 +58,7 @@ def push(directory: Path | str, repository: str, private: bool = False) -> str:
     missing = [name for name in NEEDED if not (folder / name).is_file()]
     if missing:
         raise CheckpointError(f"expected a whole checkpoint in {folder}, got no {', '.join(missing)}; save it again")
-    _need_hub(f"push {folder}")
+    require_packages(f"to push {folder}", "hub", "huggingface_hub", error=CheckpointError)
     import huggingface_hub  # an extra
 
     try:
@@ -68,10 +69,3 @@ def push(directory: Path | str, repository: str, private: bool = False) -> str:
             f"expected the hub to take {folder} as {repository!r}, got {first_line(error)}; check name, login and "
             "connection"
         ) from error
-
-
-def _need_hub(purpose: str) -> None:
-    if importlib.util.find_spec("huggingface_hub") is None:
-        raise CheckpointError(
-            f"expected the package huggingface_hub to {purpose}, got none; install it with: pip install 'rdjepa[hub]'"
-        )

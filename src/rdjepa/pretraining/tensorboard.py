@@ -1,12 +1,11 @@
 """The metrics of a run as TensorBoard scalars, in addition to metrics.jsonl."""
 
-import importlib.util
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from rdjepa.errors import ArgumentError
+from rdjepa.checks import require_packages
 
 
 class Board:
@@ -22,10 +21,8 @@ class Board:
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self.writer: Any = None
-        if folder is not None and importlib.util.find_spec("tensorboard") is None:
-            raise ArgumentError(
-                "expected the package tensorboard, got none; install it with: pip install rdjepa[tensorboard]"
-            )
+        if folder is not None:
+            require_packages("of TensorBoard", "tensorboard", "tensorboard")
 
     def write(self, line: Mapping) -> None:
         """Add one line of metrics; those of an earlier run from its step on are shown no longer."""

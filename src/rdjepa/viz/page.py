@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rdjepa.errors import ArgumentError
+from rdjepa.checks import require_packages
 from rdjepa.io.atomic import write_bytes
 from rdjepa.viz import panels
 
@@ -75,16 +75,13 @@ def page(
         ArgumentError: the package Bokeh is missing.
         OutputError: the file cannot be written.
     """
-    try:
-        from bokeh.document import Document
-        from bokeh.embed import file_html
-        from bokeh.layouts import column
-        from bokeh.models import Div
-        from bokeh.resources import INLINE
-    except ModuleNotFoundError as error:
-        raise ArgumentError(
-            f"expected the packages of pages, got no {error.name}; install them with: pip install 'rdjepa[view]'"
-        ) from error
+    require_packages("of pages", "view", "bokeh")
+    from bokeh.document import Document
+    from bokeh.embed import file_html
+    from bokeh.layouts import column
+    from bokeh.models import Div
+    from bokeh.resources import INLINE
+
     player, draw = _player(clips, names, spacing)
     parts = [Div(text=f"<h2>{escape(title)}</h2><p>{escape(facts)}</p>"), player]
     if losses:

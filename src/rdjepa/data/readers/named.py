@@ -7,10 +7,11 @@ from typing import Any
 import h5py
 import numpy as np
 
+from rdjepa.checks import require_packages
 from rdjepa.data.readers import catalog
-from rdjepa.data.readers.extras import needed
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import DAMAGED, Recording, intact
+from rdjepa.errors import DataError
 
 NETCDF_STARTS = (b"CDF\x01", b"CDF\x02")
 
@@ -47,12 +48,13 @@ def read_object(source: Any, reading: Reading, kind: str = "xarray object", plac
 
 def read_netcdf(path: Path, reading: Reading) -> Iterator[Recording]:
     """Read a NetCDF file; times stay the numbers that the file holds, in its own unit."""
-    xarray = needed("xarray", str(path))
     with path.open("rb") as file:
         classic = file.read(4).startswith(NETCDF_STARTS)
-    if not classic:
-        needed("h5netcdf", str(path))
-    options = {"engine": "scipy" if classic else "h5netcdf", "decode_times": False, "cache": False}
+    packages = ("xarray",) if classic else ("xarray", "h5netcdf")
+    require_packages(f"to read {path}", "formats", *packages, error=DataError)
+    import xarray  # an extra
+
+    options: dict[str, Any] = {"engine": "scipy" if classic else "h5netcdf", "decode_times": False, "cache": False}
     with intact("NetCDF file", str(path)), xarray.open_dataset(path, **options) as source:
         yield from read_object(source, reading, "NetCDF file", str(path))
 

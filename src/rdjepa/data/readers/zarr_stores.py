@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rdjepa.checks import require_packages
 from rdjepa.data.readers import catalog
-from rdjepa.data.readers.extras import needed
 from rdjepa.data.readers.packed import MISSING, unpacked
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import DAMAGED, Lazy, Recording, intact
@@ -38,7 +38,9 @@ def is_store(path: Path) -> bool:
 
 def read(path: Path, reading: Reading) -> Iterator[Recording]:
     """Read a store, piece by piece; dimensions are those that it names, of xarray or of version 3."""
-    zarr = needed("zarr", str(path))
+    require_packages(f"to read {path}", "formats", "zarr", error=DataError)
+    import zarr  # an extra
+
     kind = partial(zarr.storage.LocalStore, read_only=True) if path.is_dir() else zarr.storage.ZipStore
     with intact("Zarr store", str(path), *_errors(zarr)), contextlib.closing(kind(path)) as store:
         root = zarr.open(store, mode="r")
