@@ -24,7 +24,13 @@ BEGINNING = "standardized error on data that were held out: network alone "
         (
             {"retained": 0.5, "unadapted": 0.6, "together": 0.01, "combined": [[0.02, 0.0], [0.9, 0.8], [0.1, 0.3]]},
             "standardized error on the data before any update: 0.600, combined with simple forecasts 0.010; 3 updates, "
-            "then 50 % of the pretrained weights mixed in; at most 85 % of a frame from the network\n",
+            "then 50 % of the pretrained weights mixed in; at most 85 % of a frame from the network, alone or blended "
+            "with the equation\n",
+        ),
+        (
+            {"retained": 0.0, "unadapted": 0.6, "together": 0.01, "combined": [[0.002, 0.0], [0.0, 0.008]]},
+            "standardized error on the data before any update: 0.600, combined with simple forecasts 0.010; 3 updates; "
+            "nothing of a frame from the network, so that updates change no forecast\n",
         ),
         (
             {"retained": 0.0, "unadapted": 0.6, "together": 0.4, "combined": [[1.0, 1.0], [1.0, 1.0]]},

@@ -248,7 +248,8 @@ def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> dict
         if grid is not None and fields.shape[1:3] != (grid, grid):
             raise DataError(
                 f"expected fields on a {grid} x {grid} grid, got {fields.shape[1]} x {fields.shape[2]}; "
-                "bring them to it with --resample (resample=True), or resample them yourself"
+                "bring them to it with --resample (resample=True), or keep the points of larger squares with --tile "
+                "(tile=True)"
             )
     if len(shapes := {fields.shape[1:3] for fields in support}) > 1:
         listed = ", ".join(f"{height} x {width}" for height, width in sorted(shapes))

@@ -32,6 +32,7 @@ from rdjepa.cli.outlook import (
     say_calibration,
     say_choice,
     say_growth,
+    say_measured,
     say_retention,
     title_of,
     warn_of_novelty,
@@ -150,7 +151,9 @@ def adapt(
             progress=update,
         )
     count, losses = len(forecaster.record["frames"]), forecaster.losses
-    learned = f"loss {losses[0]:.4f} to {losses[-1]:.4f}" if losses else "no update, only their field statistics"
+    learned = "no update, only their field statistics"
+    if losses:
+        learned = f"loss {losses[0]:.4f} in the first of {len(losses)} updates, {losses[-1]:.4f} in the last"
     verb = "replaced" if out.exists() else "saved"
     forecaster.save(out, force=force)
     say(f"{count} {'trajectory' if count == 1 else 'trajectories'}, {learned}; {verb} {out}")
@@ -190,6 +193,7 @@ def evaluate(
     for each in metrics:
         console.print(error_table(each, shown, each))
     first = {name: sum(found[metrics[0]].values()) for name, found in errors.items()}
+    say_measured(adapted)
     say_better_base(adapted, first[own], first["extrapolation"])
     if out is not None:
         say(f"rows in {out}")
@@ -286,6 +290,7 @@ def forecast(
     write_arrays(out, context=context, forecast=future, times=later, **bounds)
     last = first + CONTEXT + len(future) - 1
     say(f"frames {first + CONTEXT} to {last}{taken} in {out}, shape {future.shape}")
+    say_measured(adapted)
     if frames > HORIZONS:
         say_growth(adapted, made, reference, known[-1])
         if adapted.stable_frames(known, made) == frames:

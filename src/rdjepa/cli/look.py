@@ -19,7 +19,7 @@ from rdjepa.cli.options import (
     Seed,
     reads_data,
 )
-from rdjepa.cli.outlook import say_calibration, say_choice, title_of, warn_of_novelty
+from rdjepa.cli.outlook import say_calibration, say_choice, say_measured, title_of, warn_of_novelty
 from rdjepa.cli.outputs import refuse_overwriting
 from rdjepa.io.atomic import write_arrays
 from rdjepa.io.kinds import is_forecast, is_forecaster
@@ -75,4 +75,8 @@ def first_look(
     write_arrays(forecast, context=look.context, forecast=look.future.forecast, times=look.times, **bounds)
     look.draw().save(figure)
     wide = f"{100 * look.level:g}% intervals"
-    say(f"forecaster in {forecaster}, the next five frames with {wide} in {forecast}, figure {figure}")
+    say_measured(look.forecaster)
+    say(
+        f"forecaster in {forecaster}; the five frames after the last trajectory, with {wide}, in {forecast}; "
+        f"figure {figure}"
+    )

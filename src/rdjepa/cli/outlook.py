@@ -43,12 +43,20 @@ def say_retention(forecaster: "Forecaster") -> None:
         done += f", then {100 * record['retained']:.0f} % of the pretrained weights mixed in"
     if "combined" in record:
         of_frames = [100 * sum(each) / len(each) for each in record["combined"]]
-        shares = f"at most {max(of_frames):.0f} % of a frame from the network"
+        shares = f"at most {max(of_frames):.0f} % of a frame from the network, alone or blended with the equation"
+        if max(of_frames) < 0.5:
+            shares = "nothing of a frame from the network, so that updates change no forecast"
         done += "; " + (shares if min(of_frames) < 100 else "blended with the equation of each context")
     errors = f"{record['unadapted']:.3f}"
     if "together" in record:
         errors += f", combined with simple forecasts {record['together']:.3f}"
     say(f"standardized error on the data before any update: {errors}; {done}")
+
+
+def say_measured(forecaster: "Forecaster") -> None:
+    """Print what the second component is where one was measured."""
+    if forecaster.record.get("measured") == 1:
+        say("one component was measured: the second, in errors and forecasts, is the same field one frame earlier")
 
 
 def say_choice(forecaster: "Forecaster") -> None:

@@ -46,9 +46,7 @@ def has_bfloat16(device: torch.device) -> bool:
         return True
     if not torch.backends.mkldnn.is_available():
         return False
-    if (
-        torch.cpu._is_avx512_supported()
-    ):  # with which oneDNN takes bfloat16, but may emulate it
+    if torch.cpu._is_avx512_supported():  # with which oneDNN takes bfloat16, but may emulate it
         return bool(torch.cpu._is_avx512_bf16_supported())
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
@@ -136,9 +134,12 @@ def device_named(name: str | torch.device) -> torch.device:
             found = torch.zeros(1, dtype=torch.float64, device=device).device
             there = found.type != "meta" and device.index in (None, found.index)
     except (RuntimeError, AssertionError) as error:
-        raise ArgumentError(f"expected the device auto, cpu or a GPU of this machine, got {name!r}") from error
+        raise ArgumentError(
+            f"expected the device auto, cpu or a GPU of this machine, got {name!r}; name one"
+        ) from error
     except TypeError as error:
         raise ArgumentError(f"expected a device with numbers of 64 bits, got {name!r}; name cpu") from error
     if not there:
-        raise ArgumentError(f"expected the device auto, cpu or a GPU of this machine, got {name!r}; name one")
+        absent = f"which torch {torch.__version__} does not see; name another, or install a torch for it"
+        raise ArgumentError(f"expected the device auto, cpu or a GPU of this machine, got {name!r}, {absent}")
     return device

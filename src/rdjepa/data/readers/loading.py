@@ -192,10 +192,12 @@ def require_shape(recording: Recording, minimum_frames: int = FORECASTING.length
     needed = (minimum_frames - 1) * stride + 1
     if recording.frames < needed:
         taken = f", one of every {stride} of them to be taken" if stride > 1 else ""
+        most = (recording.frames - 1) // (minimum_frames - 1)
+        smaller = f"take --stride {most} (stride=) at most, " * (stride > most >= 1)
         raise DataError(
             f"expected at least {needed} frames on the first axis{taken}, got {recording.frames} in "
-            f"{recording.place}, axes {' '.join(recording.axes)}; save more frames of each trajectory, or say the "
-            "order of axes with --axes"
+            f"{recording.place}, axes {' '.join(recording.axes)}; {smaller}save more frames of each trajectory, or say "
+            "the order of axes with --axes"
         )
     checks.require_grid(*recording.grid)
 

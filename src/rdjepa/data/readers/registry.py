@@ -140,6 +140,8 @@ def _of_path(path: Path, reading: Reading) -> Iterator[Recording]:
         yield from found.read(path, reading)
     elif path.is_dir():
         yield from _of_directory(path, reading)
+    elif path.suffix == ".safetensors":
+        raise DataError(f"expected data, got weights or a forecaster at {path}; a forecaster is named before its data")
     else:
         raise DataError(
             f"expected {KNOWN}, got a file that begins with {start[:8]!r} at {path}; convert it to one of these"
