@@ -51,7 +51,7 @@ from rdjepa.data.trajectory import Key
 from rdjepa.errors import ArgumentError, DivergenceError
 from rdjepa.evaluation.aggregate import horizon_average
 from rdjepa.evaluation.evaluate import evaluate
-from rdjepa.forecasters.anchored import Anchored
+from rdjepa.forecasters.anchored import Anchored, missed_by_continuations
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.rd_jepa import EncoderTuned
@@ -230,7 +230,7 @@ def trial(
         for how, made in beside_it.items():
             kinds[f"{weights}, {how}"] = Combined(snapshot, made.linear, made.shares, made.equation)
         if arguments.anchored:
-            kinds[f"{weights}, anchored"] = Anchored.fit(snapshot, support)
+            kinds[f"{weights}, anchored"] = Anchored(snapshot, missed_by_continuations(support))
         for kind, forecaster in kinds.items():
             forecast = rdjepa.Forecaster(forecaster, normalizer).forecast
             every = max(1, 4 // arguments.stride)  # the same number of frames apart

@@ -79,6 +79,15 @@ class Registry(Generic[Entry]):
         return self.entries.get(name)
 
 
+def class_of(found: str | type, base: type) -> Any:
+    """Return a class that was registered, itself or as "module:Class".
+
+    Raises:
+        ArgumentError: it cannot be imported, or is not derived from `base`.
+    """
+    return import_class(found, base) if isinstance(found, str) else derived(found, base, path_of(found))
+
+
 def path_of(found: str | type) -> str:
     """Return the location of a class, "module:Class"."""
     return found if isinstance(found, str) else f"{found.__module__}:{getattr(found, '__qualname__', repr(found))}"

@@ -53,14 +53,16 @@ def test_an_error_that_is_the_same_at_all_horizons_is_removed_where_the_context_
     learned, (context, future) = waves([1, 2], speed=0.02), windows(waves([1, 2], speed=0.02, level=0.4))
     for wrong in (torch.tensor(0.7), 0.5 * waves([1])[0], waves([2])[3]):
         model = Wrong(future, wrong)
-        assert error(Anchored.fit(model, [learned])(context), future) < 0.03 * error(model(context), future)
+        assert error(Anchored(model, missed_by_continuations([learned]))(context), future) < 0.03 * error(
+            model(context), future
+        )
 
 
 def test_what_cannot_be_continued_is_left_alone():
     noise = torch.randn(40, 2, POINTS, POINTS, generator=torch.Generator().manual_seed(0))
     context, future = windows(noise)
     model = Wrong(future, 0.1 * torch.randn(2, POINTS, POINTS, generator=torch.Generator().manual_seed(1)))
-    anchored = Anchored.fit(model, [noise])(context)
+    anchored = Anchored(model, missed_by_continuations([noise]))(context)
     assert (anchored - model(context)).norm() < 0.35 * noise.std() * anchored.numel() ** 0.5
     missed = missed_by_continuations([noise])
     assert (missed.argmin(0) == 0).all()  # of noise, the newest frame misses least
@@ -72,7 +74,7 @@ def test_what_cannot_be_continued_is_left_alone():
 
 def test_a_network_that_is_right_is_hardly_changed():
     context, future = windows(waves([1, 3]))
-    assert error(Anchored.fit(Wrong(future, 0.0), [waves([1, 3])])(context), future) < 0.02
+    assert error(Anchored(Wrong(future, 0.0), missed_by_continuations([waves([1, 3])]))(context), future) < 0.02
 
 
 def test_polynomials_in_time_are_continued_without_error():

@@ -4,7 +4,12 @@ from rdjepa.io.cards import model_card, runs
 def record_of_a_run():
     config = {"batch": 8, "seed": 1234, "precision": "float32", "peak": 1e-3, "warmup": 5, "minimum": 1e-6}
     return {
-        "config": config | {"weight_decay": 0.05, "ema": (0.996, 0.99995)},
+        "objective": "predictive-latent",
+        "summary": "predicting future states in latent space",
+        "pretrained": ["encoder", "predictor"],
+        "without": [],
+        "systems": ["gray-scott"],
+        "config": config | {"weight_decay": 0.05, "ema": (0.996, 0.99995), "weights": []},
         "steps": 77,
         "grid": 64,
         "trajectories": {"gray-scott": 12},

@@ -146,10 +146,10 @@ def test_unfit_data_are_refused_in_one_sentence(base):
         Dataset.open(base, SYSTEMS, "test")
 
 
-def test_more_than_the_machine_has_is_refused_before_it_is_asked_for():
-    with pytest.raises(MemoryError, match="mapped"):
-        frames.refuse_if_too_large((10**9, 2, 128, 128), torch.float32)
-    frames.refuse_if_too_large((10, 2, 128, 128), torch.float32)
+def test_more_than_is_free_is_refused_before_it_is_asked_for(base, monkeypatch):
+    monkeypatch.setattr("rdjepa.data.readers.sizes.available_memory", lambda: 2**10)
+    with pytest.raises(MemoryError, match=r"1 KiB of free memory, got .* in the frames; map them from a file"):
+        Dataset.open(base, SYSTEMS)
 
 
 def test_a_disk_that_is_full_is_one_sentence_before_any_frame_is_written(base, tmp_path, monkeypatch):

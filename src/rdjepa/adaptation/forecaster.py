@@ -47,7 +47,7 @@ class Forecaster:
         losses: training loss of every update.
         calibration: what intervals are made from; None where nothing was kept from adaptation.
         familiar: the support as the encoder sees it; None for forecasters without a pretrained encoder, and for a
-            support of a single window.
+            support of a single window with nothing beside it to compare.
     """
 
     def __init__(

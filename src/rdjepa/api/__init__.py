@@ -3,11 +3,11 @@
 from rdjepa.api.adapting import ANCHORED, BASES, NONE, adapt
 from rdjepa.api.curve import CURVE_DRAWS, CURVE_UPDATES, learning_curve
 from rdjepa.api.evaluating import compare, evaluate
-from rdjepa.api.looking import LOOK_LEVEL, LOOK_SHARE, LOOK_UPDATES, FirstLook, first_look, inspect
+from rdjepa.api.looking import LOOK_LEVEL, LOOK_SHARE, LOOK_UPDATES, first_look, inspect
 from rdjepa.api.pretraining import CHECKED, latent_error, load, pretrain
-from rdjepa.api.rehearsing import REHEARSED, rehearsal
+from rdjepa.api.rehearsing import rehearsal
 from rdjepa.api.start import DECODERS, ENCODERS
-from rdjepa.api.support import AUTO, checked_fields
+from rdjepa.api.support import AUTO
 
 __all__ = [
     "ANCHORED",
@@ -22,10 +22,7 @@ __all__ = [
     "LOOK_SHARE",
     "LOOK_UPDATES",
     "NONE",
-    "REHEARSED",
-    "FirstLook",
     "adapt",
-    "checked_fields",
     "compare",
     "evaluate",
     "first_look",

@@ -13,6 +13,7 @@ import numpy as np
 from rdjepa.checks import of_class
 from rdjepa.data.fields import array_of
 from rdjepa.errors import ArgumentError
+from rdjepa.registry import Registry
 
 EPSILON = 1e-8
 
@@ -109,19 +110,17 @@ class Metric:
         return found
 
 
-METRICS: dict[str, Metric] = {}
+_REGISTERED = Registry[Metric]("a metric", "rdjepa.metrics.register")
+METRICS = _REGISTERED.entries
 
 
 def register(metric: Metric) -> Metric:
     """Register a metric under its name for the rest of this process, and return it; studies then record it.
 
     Raises:
-        ArgumentError: the name is taken.
+        ArgumentError: the name is taken, or has a slash or a comma.
     """
-    if metric.name in METRICS:
-        raise ArgumentError(f"expected a name of its own, got {metric.name!r}, which is taken; give another name")
-    METRICS[metric.name] = metric
-    return metric
+    return _REGISTERED.add(metric)
 
 
 register(Metric("relative_l2", "Relative L²", relative_l2))

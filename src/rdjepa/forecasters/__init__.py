@@ -6,7 +6,7 @@ Their names, titles and classes are in `rdjepa.forecasters.registry`, which is a
 from typing import TYPE_CHECKING, Any
 
 from rdjepa.forecasters.registry import Baseline, get, names, register, usual
-from rdjepa.registry import derived, import_class, path_of
+from rdjepa.registry import class_of
 
 if TYPE_CHECKING:
     from rdjepa.forecasters.base import ForecastModel
@@ -53,7 +53,4 @@ def model_class(name: str) -> "type[ForecastModel]":
     """
     from rdjepa.forecasters.base import ForecastModel
 
-    model = get(name).model
-    return (
-        import_class(model, ForecastModel) if isinstance(model, str) else derived(model, ForecastModel, path_of(model))
-    )
+    return class_of(get(name).model, ForecastModel)

@@ -16,7 +16,6 @@ paper's protocol.
 """
 
 from collections.abc import Sequence
-from typing import Self
 
 import torch
 from jaxtyping import Float
@@ -50,15 +49,6 @@ class Anchored(Beside):
         if missed is None:
             missed = torch.full((len(CONTINUATIONS), network.components, SHELLS), torch.inf)
         self.register_buffer("missed", missed)
-
-    @classmethod
-    def fit(cls, network: ForecastModel, support: Sequence[Tensor]) -> Self:
-        """Put it around a network, fitted to standardized trajectories (T, C, H, W) on the device of the network.
-
-        Raises:
-            ArgumentError: no trajectories, or one that is too short for a window.
-        """
-        return cls(network, missed_by_continuations(support))
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
         """Return the spectrum of the continued context (B, C, H, W), then the network's features."""

@@ -4,13 +4,7 @@ from collections.abc import Collection, Mapping
 
 LATENT = ("latent_loss", "mean_loss", "persistence_loss", "target_std", "target_rank", "target_cosine")
 FIELD = ("held_out_loss", "latent_std", "latent_rank", "latent_cosine")
-# What a record of an earlier version, which names no objective, stands for.
-EARLIER = {
-    "objective": "predictive-latent",
-    "summary": "predicting future states in latent space",
-    "pretrained": ["encoder", "predictor"],
-    "without": [],
-}
+PAPER = "predictive-latent"  # the paper's objective
 
 
 def model_card(preset: str, record: Mapping) -> str:
@@ -21,15 +15,15 @@ def model_card(preset: str, record: Mapping) -> str:
         record: the run's record, as `rdjepa.pretrain` makes it.
     """
     config, diagnostics = record["config"], record["diagnostics"]
-    objective, summary, pretrained, without = (record.get(name, EARLIER[name]) for name in EARLIER)
-    paper = objective == EARLIER["objective"]
+    summary, pretrained, without = (record[name] for name in ("summary", "pretrained", "without"))
+    paper = record["objective"] == PAPER
     shown, legend = (LATENT, _OF_LATENT) if paper else (FIELD, _OF_FIELD)
     counts = "\n".join(
         f"| {name} | {count} | {record['validation_trajectories'].get(name, 0)} |"
         for name, count in record["trajectories"].items()
     )
     averaging = f"; averaging coefficient {config['ema'][0]} to {config['ema'][1]}" if paper else ""
-    drawn = "".join(f" {name} is drawn {times} times as often as another." for name, times in config.get("weights", ()))
+    drawn = "".join(f" {name} is drawn {times} times as often as another." for name, times in config["weights"])
     left_out = f" Left out of the method: {', '.join(without)}." if without else ""
     measured = "\n".join(f"| {key} | {diagnostics[key]:.4g} |" for key in shown if key in diagnostics)
     software = ", ".join(f"{name} {version}" for name, version in record["software"].items())
@@ -87,7 +81,7 @@ of complete contexts differ across samples. A collapsed encoder has `latent_std`
 def _origin(record: Mapping) -> str:
     """Say where the trajectories of all runs are from, as a paragraph."""
     recorded = record.get("recorded", [])
-    simulated = [name for name in record.get("systems", record["trajectories"]) if name not in recorded]
+    simulated = [name for name in record["systems"] if name not in recorded]
     together = f"{', '.join(simulated)} (all runs together)" if "start" in record else ", ".join(simulated)
     systems = together if "start" in record or recorded else "these systems"
     said = f"""\

@@ -16,10 +16,11 @@ from torch import Tensor
 
 from rdjepa.data import store
 from rdjepa.data.fields import COMPONENTS, block_means, channels_first, require_multiples
+from rdjepa.data.readers.sizes import require_memory
 from rdjepa.data.statistics import Moments, Normalizer, fold
 from rdjepa.data.trajectory import Key
 from rdjepa.data.windows import PRETRAINING
-from rdjepa.errors import DataError, InsufficientMemoryError
+from rdjepa.errors import DataError
 from rdjepa.io import sealed
 from rdjepa.io.atomic import replacing
 from rdjepa.systems import family_names
@@ -115,7 +116,7 @@ def read_frames(
     Raises:
         DataError: a trajectory is too short for a window, of another grid than the first where `grid` is None, or its
             sides are no multiples of `grid`.
-        InsufficientMemoryError: the machine has less memory than the table takes.
+        InsufficientMemoryError: less memory is free than the table takes.
     """
     records = {key: store.get_record(data, key) for each in keys.values() for key in each}
     stored = next(iter(records.values())).shape[1:]
@@ -134,26 +135,13 @@ def read_frames(
     sides = stored if grid is None else (grid, grid)
     shape = (sum(record.shape[0] for record in records.values()), COMPONENTS, *sides)
     if mapped is None:
-        refuse_if_too_large(shape, dtype)
+        size = math.prod(shape) * dtype.itemsize
+        require_memory(size, "the frames", "map them from a file (--frames mapped), or give fewer trajectories")
         table = torch.empty(shape, dtype=dtype)
         normalizers = _fill(table, data, keys, spans)
     else:
         table, normalizers = _mapped(mapped, shape, dtype, checksums, lambda empty: _fill(empty, data, keys, spans))
     return Opened(Frames(table, spans), normalizers, checksums)
-
-
-def refuse_if_too_large(shape: Sequence[int], dtype: torch.dtype) -> None:
-    """Refuse a table that would take more than the memory of the machine.
-
-    Raises:
-        InsufficientMemoryError: it would; the sentence names what to change.
-    """
-    need, available = math.prod(shape) * dtype.itemsize, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if need > available:
-        raise InsufficientMemoryError(
-            f"expected at least {need / 2**30:.1f} GiB of memory for the frames, got {available / 2**30:.1f}; "
-            "map them from a file (--frames mapped), or give fewer trajectories"
-        )
 
 
 def _fill(table: Tensor, data: Path | str, keys: Mapping[str, Sequence[Key]], spans: Spans) -> dict[str, Normalizer]:

@@ -47,8 +47,8 @@ def pretrain(
     """Pretrain a preset, or resume a run.
 
     The run directory receives `metrics.jsonl` (one line per `log_every` steps), `state/` (the two newest states),
-    `data.json` (systems, normalization and checksums of every trajectory used) and nothing else; write the finished
-    model with `rdjepa.io.checkpoint.save`.
+    `data.json` (systems, normalization and checksums of every trajectory used); write the finished model with
+    `rdjepa.io.checkpoint.save`.
 
     Args:
         preset: name of the sizes.

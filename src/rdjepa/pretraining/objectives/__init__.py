@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rdjepa.checks import of_class
 from rdjepa.errors import ArgumentError
 from rdjepa.pretraining.objectives.registry import DEFAULT, Objective, get, names, register
-from rdjepa.registry import import_class
+from rdjepa.registry import class_of
 
 if TYPE_CHECKING:
     from rdjepa.pretraining.config import PretrainConfig
@@ -23,12 +23,11 @@ def model_class(name: str) -> "type[ObjectiveModel]":
     """Import the class of a registered objective.
 
     Raises:
-        ArgumentError: unknown name, or a class that cannot be imported.
+        ArgumentError: unknown name, or a class that cannot be imported or is no objective.
     """
     from rdjepa.pretraining.objectives.base import ObjectiveModel
 
-    model = get(name).model
-    return model if isinstance(model, type) else import_class(model, ObjectiveModel)
+    return class_of(get(name).model, ObjectiveModel)
 
 
 def resolved(config: "PretrainConfig") -> "PretrainConfig":
