@@ -7,11 +7,13 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 import rdjepa
 from rdjepa import forecasters
 from rdjepa.adaptation import combination, retention
 from rdjepa.adaptation.adapt import AdaptConfig, standardized
+from rdjepa.api.start import loaded
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.well import checksum
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note
@@ -392,6 +394,21 @@ def test_a_zero_shot_forecaster_is_the_pretrained_model_and_the_field_statistics
     np.testing.assert_array_equal(again.forecast(fields[:4]), expected)
 
 
+def test_a_forecaster_that_nothing_was_pretrained_for_is_known_by_its_name():
+    fields = trajectory()
+    for name, steps in (("equation", None), ("linear", 0), ("autoregression", 5)):
+        found = rdjepa.adapt(name, fields, steps=steps, device="cpu")
+        assert found.model.name == name and not found.losses
+        expected = rdjepa.adapt(forecasters.build(name, "nano"), fields, device="cpu")
+        assert np.array_equal(found.forecast(fields[:4]), expected.forecast(fields[:4]))
+    one, same, other = (nn.utils.parameters_to_vector(loaded("lno", seed).parameters()) for seed in (1, 1, 2))
+    assert torch.equal(one, same) and not torch.equal(one, other)
+    with pytest.raises(ArgumentError, match="at least one update"):
+        rdjepa.adapt("lno", np.zeros((9, 64, 64, 2)), steps=0)
+    with pytest.raises(CheckpointError, match=r"expected a shipped checkpoint .*'rd-jepa'; check the name"):
+        rdjepa.adapt("rd-jepa", fields)
+
+
 def test_a_tuned_encoder_is_trained_and_saved_and_a_frozen_one_stays_as_it_was(tiny, tmp_path):
     model, fields = rdjepa.build("tiny", seed=0), trajectory()
     frozen, tuned = (rdjepa.adapt(model, fields, steps=2, encoder=name, device="cpu") for name in ("frozen", "tuned"))
@@ -402,8 +419,9 @@ def test_a_tuned_encoder_is_trained_and_saved_and_a_frozen_one_stays_as_it_was(t
     assert (frozen.model.name, tuned.model.name) == ("rd-jepa", "rd-jepa-tuned")
     assert (frozen.record["encoder"], tuned.record["encoder"]) == ("frozen", "tuned")
     context = fields[1:5]
-    for forecaster in (frozen, tuned):  # the windows of the support are as near as can be
-        assert forecaster.novelty(context) == pytest.approx(0, abs=1e-3)
+    for forecaster in (frozen, tuned):  # the contexts of the support are as near as can be, those at its end too
+        for known in (context, fields[-4:], fields[-8:-4]):
+            assert forecaster.novelty(known) == pytest.approx(0, abs=1e-3)
     loaded = rdjepa.load_forecaster(tuned.save(tmp_path / "tuned.safetensors"))
     assert np.array_equal(loaded.forecast(context), tuned.forecast(context))
     with pytest.raises(ArgumentError, match="expected an encoder among auto, frozen, tuned, got 'warm'"):

@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rdjepa.cli.outlook import say_better_base, say_choice, say_retention, warn_of_novelty
+from rdjepa.cli.outlook import say_better_base, say_choice, say_retention, say_simpler, warn_of_novelty
 from rdjepa.errors import Note
 
 BEGINNING = "standardized error on data that were held out: network alone "
@@ -62,6 +62,21 @@ def test_what_data_that_were_not_adapted_to_decide_is_said(capsys, tried, said):
     record = {"on_others": {"network": network, "combined": combined}} if tried else {}
     say_choice(SimpleNamespace(record=record, base=base))  # type: ignore[arg-type]
     assert " ".join(capsys.readouterr().out.split()).removeprefix(BEGINNING) == said
+
+
+@pytest.mark.parametrize(
+    ("errors", "said"),
+    [
+        ({"rd-jepa": 0.3, "equation": 0.2, "persistence": 0.25}, "equation has less error here than the forecaster; "),
+        ({"rd-jepa": 0.3, "equation": 0.29, "mine": 0.1}, ""),  # hardly less; a rival is the user's own
+        ({"equation": 0.3, "persistence": 0.1}, "persistence has less error"),
+        ({"equation": 0.1}, ""),
+    ],
+)
+def test_what_is_simpler_and_clearly_better_is_named(capsys, errors, said):
+    say_simpler(errors, next(iter(errors)))
+    found = capsys.readouterr().out
+    assert found.startswith(said) and bool(found) == bool(said)
 
 
 PRETRAINED = {"fingerprint": "a", "decoder": "pretrained"}

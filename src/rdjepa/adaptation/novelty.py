@@ -29,7 +29,7 @@ class Familiar:
     """The support as the encoder sees it.
 
     Attributes:
-        latents: (n, d) one row for every window of the support.
+        latents: (n, d) one row for every context of the support, those at its end, which nothing follows, included.
         reach: largest distance from them of a window that is known to be of the same kind.
     """
 
@@ -47,16 +47,20 @@ class Familiar:
         return distances(latents, self.latents).min(axis=1) / max(self.reach, np.finfo(np.float32).tiny)
 
 
-def familiar(latents: np.ndarray, counts: Sequence[int], others: np.ndarray | None = None) -> Familiar:
+def familiar(
+    latents: np.ndarray, counts: Sequence[int], others: np.ndarray | None = None, ends: np.ndarray | None = None
+) -> Familiar:
     """Describe a support set.
 
     Args:
         latents: (n, d) one row for every window, trajectory by trajectory.
         counts: number of windows of each trajectory.
         others: (m, d) rows of windows that are known to be of the same kind; those of the support itself when None.
+        ends: (e, d) rows of contexts that no window begins with, as the next five frames are not known.
     """
+    every = latents if ends is None else np.concatenate([latents, ends])
     if others is not None:
-        return Familiar(latents, float(distances(others, latents).min(axis=1).max()))
+        return Familiar(every, float(distances(others, every).min(axis=1).max()))
     between = distances(latents, latents)
     whose, start = np.repeat(np.arange(len(counts)), counts), np.concatenate([np.arange(count) for count in counts])
     near = whose[:, None] == whose
@@ -64,7 +68,7 @@ def familiar(latents: np.ndarray, counts: Sequence[int], others: np.ndarray | No
         near &= np.abs(start[:, None] - start) < FORECASTING.length
     apart = np.where(near, np.inf, between).min(axis=1)
     known = apart[np.isfinite(apart)]  # none where all windows of a single trajectory overlap
-    return Familiar(latents, float(known.max() if len(known) else between.max()))
+    return Familiar(every, float(known.max() if len(known) else between.max()))
 
 
 @torch.no_grad()
@@ -86,6 +90,12 @@ def described(model: ForecastModel, trajectories: Sequence[np.ndarray], normaliz
     """Return the rows (n, d) of all windows of trajectories (T, H, W, C), as `embed` those of contexts."""
     contexts = [FORECASTING.stack(fields).context for fields in trajectories]
     return embed(model, np.concatenate(contexts), normalizer)
+
+
+def last_contexts(fields: np.ndarray) -> np.ndarray:
+    """Return the contexts (5, 4, H, W, C) at the end of a trajectory (T, H, W, C) that no whole window begins with."""
+    starts = range(FORECASTING.count(len(fields)), len(fields) - FORECASTING.context + 1)
+    return np.stack([fields[start : start + FORECASTING.context] for start in starts])
 
 
 def _rows(parts: Sequence[torch.Tensor | None]) -> np.ndarray | None:

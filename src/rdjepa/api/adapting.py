@@ -15,7 +15,7 @@ from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, standardized, tensors
 from rdjepa.adaptation.augmentation import images
 from rdjepa.adaptation.decision import Decision, blending, decide, settle
 from rdjepa.adaptation.forecaster import Forecaster
-from rdjepa.adaptation.novelty import described, familiar, summarize
+from rdjepa.adaptation.novelty import described, embed, familiar, last_contexts, summarize
 from rdjepa.adaptation.saving import why_unsavable
 from rdjepa.api.start import (
     FRESH,
@@ -80,8 +80,9 @@ def adapt(
 
     Args:
         model: a pretrained RD-JEPA or its name or directory; its predictor is trained further, its encoder and decoder
-            as these two say. Or a forecaster from `rdjepa.forecasters.build`, trained as it is. The
-            argument itself is not changed.
+            as these two say. Or a forecaster from `rdjepa.forecasters.build`, trained as it is, or the name of one that
+            nothing was pretrained for ("equation", "linear", "fno", ...), at the preset "nano". The argument itself is
+            not changed.
         trajectories: `Trajectory` objects, (T, H, W, 2) or (K, T, H, W, 2) arrays, objects of xarray, or a path of any
             known format, or a list of these.
         steps: updates; those of `config` when None. 0 with a pretrained decoder is a zero-shot forecaster: of the
@@ -167,7 +168,8 @@ def adapt(
             "a linear base or others to rehearse": (base == LINEAR, rehearses),
         }
     )
-    start, torch_device = loaded(model), device_named(device)
+    start = loaded(model, config.seed if config and seed is None else seed)
+    torch_device = device_named(device)
     if decoder == AUTO:
         decoder = PRETRAINED if has_decoder(start) and base != LINEAR else FRESH
     continues = keeps_all(start, decoder) and base != LINEAR
@@ -176,7 +178,7 @@ def adapt(
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     settings = dataclasses.replace(config or PROFILES.get(start.preset, AdaptConfig()), **given)
     if not continues:
-        _require_training(settings, retain)
+        _require_training(start, settings, retain)
     idle = {"augment": augment, "rehearse": rehearses, "retain": retain not in (0, AUTO)}
     if not settings.steps and any(idle.values()):
         named = " and ".join(name for name, given in idle.items() if given)
@@ -293,7 +295,8 @@ def adapt(
     if known is not None and (len(known) > 1 or support.others):  # one window does not tell how far its like lie
         counts = [FORECASTING.count(len(fields)) for fields in support.fields]
         alike = described(result.model, support.others, statistics) if support.others else None
-        result.familiar = familiar(known, counts, alike)
+        ends = embed(result.model, np.concatenate([last_contexts(fields) for fields in support.fields]), statistics)
+        result.familiar = familiar(known, counts, alike, ends)
     return result
 
 
@@ -341,18 +344,18 @@ def _require_one_of_two(pairs: dict[str, tuple[bool, bool]]) -> None:
             raise ArgumentError(f"expected {what}, got both; leave one out")
 
 
-def _require_training(settings: AdaptConfig, retain: float | str) -> None:
+def _require_training(start: RDJEPA | ForecastModel, settings: AdaptConfig, retain: float | str) -> None:
     """Refuse what only weights that were all pretrained allow, for others.
 
     Raises:
-        ArgumentError: a share to retain, or no update.
+        ArgumentError: a share to retain, or no update of what has parameters to be trained.
     """
     if retain not in (0, AUTO):
         raise ArgumentError(
             "expected weights that were all pretrained where a share is retained, got a fresh decoder or a base; take "
             'the pretrained decoder (--decoder pretrained, decoder="pretrained") and no base, or retain nothing'
         )
-    if not settings.steps:
+    if not settings.steps and (isinstance(start, RDJEPA) or start.parameter_groups()):
         raise ArgumentError(
             "expected at least one update of a fresh decoder, a base or a forecaster without pretraining, got 0; raise "
             'the updates, or take a pretrained decoder (--decoder pretrained, decoder="pretrained") and no base'

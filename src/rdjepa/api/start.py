@@ -5,6 +5,8 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from rdjepa import forecasters
+from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.api.support import AUTO
 from rdjepa.checks import among, of_class
 from rdjepa.errors import ArgumentError
@@ -27,14 +29,21 @@ def keeps_all(start: RDJEPA | ForecastModel, decoder: str) -> bool:
     return "decoder" in start.pretrained if isinstance(start, ForecastModel) else decoder == PRETRAINED
 
 
-def loaded(model: Any) -> RDJEPA | ForecastModel:
+def loaded(model: Any, seed: int | None = None) -> RDJEPA | ForecastModel:
     """Return a model as it is, or the one of a name or a directory.
+
+    Args:
+        model: it, the name or directory of a checkpoint, or the name of a forecaster that nothing was pretrained for,
+            which is then built at the preset "nano".
+        seed: of the weights of such a forecaster; that of an adaptation when None.
 
     Raises:
         ArgumentError: it is of another class.
         CheckpointError: a missing or damaged checkpoint.
     """
     of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
+    if isinstance(model, str) and model in forecasters.names() and not forecasters.get(model).pretrained:
+        return forecasters.build(model, "nano", AdaptConfig().seed if seed is None else seed)
     return checkpoint.load(model) if isinstance(model, str | Path) else model
 
 

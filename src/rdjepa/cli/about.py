@@ -76,14 +76,16 @@ def info() -> None:
     for name, directory in checkpoint.shipped().items():
         _, record = checkpoint.read_config(name)
         run = record.pretraining
-        say(f"checkpoint {name}: {record.sha256[:12]}, {objective_of(run)}; {directory}")
+        usual = ", taken where none is named" if name == checkpoint.DEFAULT else ""
+        say(f"checkpoint {name}{usual}: {run['grid']} x {run['grid']} points, two components, {objective_of(run)}")
+        say(f"its weights: {record.sha256[:12]}, {directory}")
         for each in reversed(runs(run)):
             say(
                 f"{each['steps']} steps of batch {each['config']['batch']} on {sum(each['trajectories'].values())} "
-                f"pool trajectories of {', '.join(each['trajectories'])}"
+                f"training trajectories of {', '.join(each['trajectories'])}"
             )
         data_fingerprint, leaks = audit(name)
         verdict = "\n".join(leaks) or "no held-out system, no validation or test trajectory"
         say(f"its data: {data_fingerprint[:12]}, {verdict}")
         for family, near in run.get("nearest", {}).items():
-            say(f"{family}: smallest distance {near['distance']:.3f}, to {near['held_out']}")
+            say(f"random equations ({family}): nearest to a held-out one {near['distance']:.3f}, {near['held_out']}")

@@ -14,9 +14,9 @@ from rdjepa.cli.options import (
     Data,
     Device,
     Force,
-    Model,
     Resample,
     Seed,
+    Start,
     Stride,
     reads_data,
     stride_of,
@@ -30,7 +30,7 @@ FIGURE = ".png"
 @reads_data
 def learning_curve(
     data: Data,
-    model: Model = MODEL,
+    model: Start = MODEL,
     out: Annotated[
         Path, typer.Option(help="CSV file for the rows; the figure goes beside it, with the ending .png.")
     ] = Path("learning-curve.csv"),

@@ -18,9 +18,9 @@ from rdjepa.cli.options import (
     Data,
     Device,
     Force,
-    Model,
     Resample,
     Seed,
+    Start,
     Stride,
     Tile,
     reads_data,
@@ -34,6 +34,7 @@ from rdjepa.cli.outlook import (
     say_growth,
     say_measured,
     say_retention,
+    say_simpler,
     title_of,
     warn_of_novelty,
 )
@@ -50,7 +51,7 @@ File = Annotated[Path, typer.Argument(help="File that `rdjepa adapt` wrote.")]
 @reads_data
 def adapt(
     data: Data,
-    model: Model = MODEL,
+    model: Start = MODEL,
     out: Annotated[Path, typer.Option(help="File for the forecaster.")] = Path("forecaster.safetensors"),
     steps: Annotated[
         int | None,
@@ -195,6 +196,7 @@ def evaluate(
     first = {name: sum(found[metrics[0]].values()) for name, found in errors.items()}
     say_measured(adapted)
     say_better_base(adapted, first[own], first["extrapolation"])
+    say_simpler(first, own)
     if out is not None:
         say(f"rows in {out}")
 
@@ -294,7 +296,7 @@ def forecast(
     if frames > HORIZONS:
         say_growth(adapted, made, reference, known[-1])
         if adapted.stable_frames(known, made) == frames:
-            say(f"stable: all {frames} frames are finite and near the range of the support")
+            say(f"stable: all {frames} frames are finite and near the range of what was adapted to")
 
 
 def _require_together(*, every: bool, start: int | None, frames: int, level: float | None, back: bool) -> None:

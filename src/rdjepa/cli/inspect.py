@@ -3,13 +3,13 @@
 from typing import Any
 
 from rdjepa.cli.console import console, say
-from rdjepa.cli.options import MODEL, Data, Model, reads_data
+from rdjepa.cli.options import MODEL, Data, Start, reads_data
 
 
 @reads_data
 def inspect(
     data: Data,
-    model: Model = MODEL,
+    model: Start = MODEL,
     reading: Any = None,
 ) -> None:
     """Say what data hold, how they would be read, and what adapt would do with them; nothing is written."""

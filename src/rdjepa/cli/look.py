@@ -15,8 +15,8 @@ from rdjepa.cli.options import (
     Data,
     Device,
     Force,
-    Model,
     Seed,
+    Start,
     reads_data,
 )
 from rdjepa.cli.outlook import say_calibration, say_choice, say_measured, title_of, warn_of_novelty
@@ -30,7 +30,7 @@ FORECASTER, FORECAST, FIGURE = "forecaster.safetensors", "forecast.npz", "foreca
 @reads_data
 def first_look(
     data: Data,
-    model: Model = MODEL,
+    model: Start = MODEL,
     out: Annotated[Path, typer.Option(help="Directory for forecaster, forecast and figure.")] = Path("first-look"),
     steps: Annotated[int, typer.Option(min=1, help="Updates; more make a better forecaster.")] = LOOK_UPDATES,
     level: Annotated[float, typer.Option(help="Share of the points that the interval is to hold.")] = LOOK_LEVEL,

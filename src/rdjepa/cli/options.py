@@ -61,6 +61,13 @@ Seed = Annotated[
     int, typer.Option(min=0, max=LAST_SEED, help="Seed of fresh weights and of the order of training windows.")
 ]
 Model = Annotated[str, typer.Option(help="Shipped checkpoint, directory of one, or hub id, as owner/name@v1.0.")]
+Start = Annotated[
+    str,
+    typer.Option(
+        help="Shipped checkpoint, directory of one, or hub id, as owner/name@v1.0; or a forecaster without "
+        "pretraining, as equation, linear or fno."
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file in --out that another command made.")]
 Resample = Annotated[
     bool, typer.Option("--resample", help="Bring fields on another grid to the model's, and say what that loses.")

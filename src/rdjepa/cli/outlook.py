@@ -1,5 +1,6 @@
 """What commands say about how far a forecast can be trusted: its calibration, its novelty, the growth of its error."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rdjepa.cli.console import console, error_text, say, table
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from rdjepa.adaptation.forecaster import Forecaster
 
 ENOUGH = 9  # trajectories: fewer, as blocks of one each, could not give an interval of 0.9
+SIMPLE = {"persistence", "extrapolation", "equation", "autoregression", "linear"}
+CLEARLY = 0.95  # of a forecaster's error: no more than this is clearly less
 SHOWN = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)  # frames of a rollout in the table
 
 
@@ -85,6 +88,19 @@ def say_better_base(forecaster: "Forecaster", error: float, extrapolation: float
     say(f"continuing the last change is better here; adapt again with {other}")
 
 
+def say_simpler(errors: Mapping[str, float], own: str) -> None:
+    """Print which rule or fit has clearly less error than a forecaster, and how to have that alone.
+
+    Args:
+        errors: name -> error, of the forecaster and what it was compared with.
+        own: name of the forecaster.
+    """
+    simple = {name: errors[name] for name in errors.keys() & SIMPLE - {own}}
+    best = min(simple, key=simple.__getitem__, default=own)
+    if errors[best] < CLEARLY * errors[own]:
+        say(f"{best} has less error here than the forecaster; rdjepa adapt --model {best} makes one of it alone")
+
+
 def title_of(name: str, forecaster: "Forecaster") -> str:
     """Return the title of a row: a network that is combined with simple forecasts, or anchored, is named for that."""
     from rdjepa.forecasters import registry
@@ -107,8 +123,8 @@ def warn_of_novelty(forecaster: "Forecaster", context: "np.ndarray") -> None:
         )
         return
     warn(
-        f"expected a context like the support, got one that lies {novelty:.2f} times as far from it as any window "
-        "known to be of the same kind; errors may be larger, and intervals may miss more, than those measured",
+        f"expected a context like the trajectories that were adapted to, got one {novelty:.2f} times as far off as any "
+        "window known to be of the same kind; errors may be larger, and intervals may miss more, than those measured",
     )
 
 
