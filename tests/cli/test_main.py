@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rdjepa
-from rdjepa import forecasters
+from rdjepa import api, forecasters
 from rdjepa.cli import main as cli
 from rdjepa.forecasters.fno import Config
 
@@ -20,13 +20,13 @@ def run(*arguments):
 
 def worked_once(monkeypatch, name):
     """Have a function of `rdjepa.api` return its first result again, where only what is done with that is asked."""
-    work, results = getattr(rdjepa.api, name), list[Any]()
+    work, results = getattr(api, name), list[Any]()
 
     def first(*given, **named):
         results.extend([] if results else [work(*given, **named)])
         return results[0]
 
-    monkeypatch.setattr(rdjepa.api, name, first)
+    monkeypatch.setattr(api, name, first)
 
 
 @pytest.mark.parametrize("words", [(), ("adapt",), ("data",), ("data", "build")], ids=str)
@@ -237,7 +237,7 @@ def test_adapt_evaluate_and_forecast_from_an_npz_file(monkeypatch, capsys, tmp_p
     for verb in ("saved", "replaced"):
         assert not run("adapt", data, "--model", tmp_path / "model", "--steps", 1, "--out", out)
         shown = " ".join(capsys.readouterr().out.split())
-        assert " 1 trajectory, loss " in shown and f"; {verb} " in shown
+        assert "1 trajectory, loss " in shown and f"; {verb} " in shown
     assert not run("evaluate", out, data, "--out", tmp_path / "rows.jsonl")
     assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 3 * 2 * 5
     shown = capsys.readouterr()

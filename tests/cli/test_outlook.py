@@ -112,7 +112,7 @@ def test_a_better_base_is_named_where_continuing_the_last_change_is_better(
 
 def test_a_context_that_is_barely_new_is_not_said_to_be_as_near_as_any():
     several = SimpleNamespace(novelty=lambda _: 1.04, calibration=None, record={"frames": [20, 20]})
-    with pytest.warns(UserWarning, match=r"expected a context like .* lies 1\.04 times as far"):
+    with pytest.warns(UserWarning, match=r"expected a context like .* 1\.04 times as far"):
         warn_of_novelty(several, None)  # type: ignore[arg-type]
 
 
