@@ -204,7 +204,7 @@ def _refuse_seen(others: Collection[str], checksums: Collection[str]) -> None:
     if known:
         raise DataError(
             f"expected other trajectories to calibrate on than to adapt to, got {known} of {len(others)} that are "
-            "both; keep some back, or hold out a share of them with --hold-out 0.4 (hold_out=0.4)"
+            "both; keep some back, in a file of their own, or hold out a share, as --hold-out 0.4 (hold_out=0.4)"
         )
 
 

@@ -59,7 +59,7 @@ def suited(precision: str, device: torch.device) -> str:
 def note_emulation(precision: str, device: torch.device) -> None:
     """Warn of a precision that the device emulates."""
     if suited(precision, device) != precision:
-        slow = f"this device has no {precision} arithmetic and emulates it, many times slower than float32"
+        slow = f"this device has no {precision} arithmetic and emulates it, several times slower than float32"
         warn(slow, Note)
 
 
