@@ -11,8 +11,6 @@ data/, statistics/, timings.json   trajectories, field statistics and step times
 
 import contextlib
 import errno
-import os
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -22,7 +20,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from rdjepa.errors import StudyError
 from rdjepa.io import sealed
-from rdjepa.io.atomic import write_bytes, writing
+from rdjepa.io.atomic import making, write_bytes, writing
 
 FORMAT, VERSION = "rdjepa-study", 2
 STUDY, RECORD = "study.json", "record.json"
@@ -173,20 +171,9 @@ class Directory:
         Raises:
             OutputError: the disk is full or cannot be written.
         """
-        target = self.cell(identifier)
-        with writing(self.root):
-            temporary = target.with_name(f".{identifier}")
-            shutil.rmtree(temporary, ignore_errors=True)  # of a process that was killed while it wrote
-            temporary.mkdir(parents=True)
-            try:
-                for name, content in files.items():
-                    with (temporary / name).open("wb") as file:
-                        file.write(content)
-                        file.flush()
-                        os.fsync(file.fileno())  # before the rename, or a power failure could leave empty files
-                temporary.rename(target)
-            finally:
-                shutil.rmtree(temporary, ignore_errors=True)
+        with making(self.cell(identifier)) as folder:
+            for name, content in files.items():
+                write_bytes(folder / name, content)
 
     def _lock(self, identifier: str) -> Path:
         return self.root / "locks" / f"{identifier}.lock"
