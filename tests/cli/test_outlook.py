@@ -30,7 +30,7 @@ BEGINNING = "standardized error on data that were held out: network alone "
         (
             {"retained": 0.0, "unadapted": 0.6, "together": 0.01, "combined": [[0.002, 0.0], [0.0, 0.008]]},
             "standardized error on the data before any update: 0.600, combined with simple forecasts 0.010; 3 updates; "
-            "nothing of a frame from the network, so that updates change no forecast\n",
+            "next to nothing of a frame from the network, so that updates change hardly any forecast\n",
         ),
         (
             {"retained": 0.0, "unadapted": 0.6, "together": 0.4, "combined": [[1.0, 1.0], [1.0, 1.0]]},

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rdjepa.adaptation.forecaster import Forecaster
 
 ENOUGH = 9  # trajectories: fewer, as blocks of one each, could not give an interval of 0.9
-SIMPLE = {"persistence", "extrapolation", "equation", "autoregression", "linear"}
+SIMPLE = {"persistence", "equation", "autoregression", "linear"}  # of extrapolation `say_better_base` speaks
 CLEARLY = 0.95  # of a forecaster's error: no more than this is clearly less
 SHOWN = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)  # frames of a rollout in the table
 
@@ -48,7 +48,7 @@ def say_retention(forecaster: "Forecaster") -> None:
         of_frames = [100 * sum(each) / len(each) for each in record["combined"]]
         shares = f"at most {max(of_frames):.0f} % of a frame from the network, alone or blended with the equation"
         if max(of_frames) < 0.5:
-            shares = "nothing of a frame from the network, so that updates change no forecast"
+            shares = "next to nothing of a frame from the network, so that updates change hardly any forecast"
         done += "; " + (shares if min(of_frames) < 100 else "blended with the equation of each context")
     errors = f"{record['unadapted']:.3f}"
     if "together" in record:

@@ -130,9 +130,9 @@ class Trajectory:
         """
         from rdjepa.viz import inline, panels
 
-        components = self._own.shape[-1]
-        require_component(component, components)
-        name = panels.component_names(self.names, components)[component]
+        own = self._own
+        require_component(component, own.shape[-1])
+        name = panels.component_names(self.names, own.shape[-1])[component]
         return inline.movie({f"{self.key or ''} {name}".strip(): self.fields[..., component]}, self.spacing)
 
     def to_xarray(self) -> Any:
@@ -147,12 +147,13 @@ class Trajectory:
         require_packages("of xarray objects", "formats", "xarray")
         import xarray  # an extra
 
-        _, height, width, components = self._own.shape
+        own = self._own
+        _, height, width, components = own.shape
         shift = 0.5 * self.says_walls
         side = self.length / width
         tall = side * self.spacing[0] / self.spacing[1]
         return xarray.DataArray(
-            self._own,
+            own,
             dims=("time", "y", "x", "component"),
             coords={
                 "time": self.times,
@@ -169,7 +170,8 @@ class Trajectory:
         """Show facts and a picture in a notebook."""
         from rdjepa.viz import inline, panels
 
-        frames, height, width, components = self._own.shape
+        own = self._own
+        frames, height, width, components = own.shape
         labels = inline.time_labels(self.times)
         facts = {
             "frames": f"{frames}, t = {labels[0]} to {labels[-1]}",
@@ -178,5 +180,5 @@ class Trajectory:
         }
         if self.coefficients:
             facts["coefficients"] = ", ".join(f"{name} = {value:.4g}" for name, value in self.coefficients.items())
-        picture = inline.frames(self._own, self.times, size=1.0, names=self.names, spacing=self.spacing)
+        picture = inline.frames(own, self.times, size=1.0, names=self.names, spacing=self.spacing)
         return inline.card(f"Trajectory {self.key or ''}", facts, picture)
