@@ -1,3 +1,4 @@
+import math
 from itertools import permutations
 
 import numpy as np
@@ -71,17 +72,18 @@ def test_a_network_without_error_has_all():
     torch.testing.assert_close(combined(Told(SUPPORT, 0.0), TENSORS)[0].shares, expected, atol=1e-3, rtol=0)
 
 
-@pytest.mark.parametrize(("count", "error"), [(1, 0.3), (1, 3.0), (3, 0.3), (3, 1.0)])
+@pytest.mark.parametrize(("count", "error"), [(1, 0.3), (1, 3.0), (2, 0.3), (3, 0.3), (3, 1.0)])
 def test_no_other_shares_have_a_smaller_error_where_nothing_has_seen_what_it_forecasts(count, error):
     network, support = Told(SUPPORT, error), SUPPORT[:count]
-    best = combined(network, tensors(support))[0].shares
+    made, norm = combined(network, tensors(support))
+    best = made.shares
     assert (best >= 0).all() and 0 < best[0].mean() < 1
     torch.testing.assert_close(best.sum(0), torch.ones(HORIZONS, 2))
     assert (best[4] == 0).all() if count == 1 else (best[4] > 0).any()
 
     pieces = support if count > 1 else [support[0][:10], support[0][10:]]
     names = range(5 if count > 1 else 4)
-    errors = []  # of each alone; those of a mixture are the mixture of theirs
+    errors, squares = [], 0.0  # of each alone; those of a mixture are the mixture of theirs
     for i, fields in enumerate(pieces):
         others = pieces[:i] + pieces[i + 1 :]
         linear, equation = fit(Linear, others) if count > 1 else None, Remembering.of(fit(Equation, others))
@@ -89,11 +91,13 @@ def test_no_other_shares_have_a_smaller_error_where_nothing_has_seen_what_it_for
         alone = (torch.eye(5)[name][:, None, None].expand(5, HORIZONS, 2) for name in names)
         made = [Combined(network, linear, shares, equation)(context) for shares in alone]
         errors.append(torch.stack(made) - targets)
+        squares += float(targets.square().sum())
 
     def error_of(shares):
         return torch.einsum("ihc,inhcyx->nhcyx", shares[: len(names)], torch.cat(errors, 1)).square().sum((0, 3, 4))
 
     least_error = error_of(best)
+    assert norm == pytest.approx(math.sqrt(float(least_error.sum()) / squares), rel=1e-3)
     for from_, to in permutations(names, 2):
         moved = best.clone()
         step = torch.minimum(best[from_], torch.tensor(0.02))
@@ -117,7 +121,7 @@ def test_many_trajectories_are_forecast_in_parts(monkeypatch):
         np.testing.assert_allclose(found[:, h, c], least(moments[h, c].numpy()), atol=2e-3)
 
 
-@pytest.mark.parametrize(("support", "most"), [(TENSORS, 3 * 2), (TENSORS[:1], 2)])
+@pytest.mark.parametrize(("support", "most"), [(SUPPORT, 3 * 2), ([np.concatenate(SUPPORT)], 2)])
 def test_of_long_trajectories_a_few_windows_tell(monkeypatch, support, most):
     monkeypatch.setattr("rdjepa.adaptation.combination.MOST", 2)
     seen = []
@@ -127,8 +131,8 @@ def test_of_long_trajectories_a_few_windows_tell(monkeypatch, support, most):
             seen.extend(features[0])
             return super().predict(*features)
 
-    network = Counted(SUPPORT, 1.0)
-    made, _ = combined(network, support, Domain(walls=True))
+    network = Counted(support, 1.0)
+    made, _ = combined(network, tensors(support), Domain(walls=True))
     assert len(seen) == most and made.equation.domain.walls
 
 

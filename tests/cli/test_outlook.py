@@ -2,8 +2,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from rdjepa.cli.outlook import say_better_base, say_choice, say_retention, say_simpler, warn_of_novelty
+from rdjepa.cli.outlook import say_better_base, say_choice, say_retention, say_simpler, say_spread, warn_of_novelty
 from rdjepa.errors import Note
+from rdjepa.evaluation.evaluate import Row
 
 BEGINNING = "standardized error on data that were held out: network alone "
 
@@ -123,3 +124,30 @@ def test_a_single_recording_does_not_tell_how_far_others_lie():
     alone.calibration = object()
     with pytest.warns(UserWarning, match="expected a context like"):
         warn_of_novelty(alone, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("trajectories", "said"),
+    [
+        ({("", 0): (0.1, 0.2)}, "means over the windows of one trajectory"),
+        (
+            {("", 0): (0.1, 0.2), ("", 1): (0.3, 0.6), ("", 2): (0.2, 0.2)},
+            "means over 3 trajectories; on single ones the forecaster's mean mse is 0.1500 to 0.4500, largest on "
+            "trajectory 1",
+        ),
+        (
+            {("id", 7): (0.4, 0.4), ("coeff-ood", 7): (0.5, 0.7)},
+            "means over 2 trajectories; on single ones the forecaster's mean mse is 0.4000 to 0.6000, largest on "
+            "trajectory 7 (coeff-ood)",
+        ),
+    ],
+)
+def test_how_far_single_trajectories_lie_apart_is_said(capsys, trajectories, said):
+    rows = [
+        Row(metric, horizon, *place, value * factor)
+        for place, values in trajectories.items()
+        for horizon, value in enumerate(values, start=1)
+        for metric, factor in (("mse", 1), ("vrmse", 9))
+    ]
+    say_spread(rows, "mse")
+    assert " ".join(capsys.readouterr().out.split()) == said

@@ -35,6 +35,7 @@ from rdjepa.cli.outlook import (
     say_measured,
     say_retention,
     say_simpler,
+    say_spread,
     title_of,
     warn_of_novelty,
 )
@@ -194,6 +195,7 @@ def evaluate(
     for each in metrics:
         console.print(error_table(each, shown, each))
     first = {name: sum(found[metrics[0]].values()) for name, found in errors.items()}
+    say_spread(rows[own], metrics[0])
     say_measured(adapted)
     say_better_base(adapted, first[own], first["extrapolation"])
     say_simpler(first, own)

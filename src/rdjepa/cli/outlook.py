@@ -1,6 +1,6 @@
 """What commands say about how far a forecast can be trusted: its calibration, its novelty, the growth of its error."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rdjepa.cli.console import console, error_text, say, table
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from rdjepa.adaptation.forecaster import Forecaster
+    from rdjepa.evaluation.evaluate import Row
 
 ENOUGH = 9  # trajectories: fewer, as blocks of one each, could not give an interval of 0.9
 SIMPLE = {"persistence", "equation", "autoregression", "linear"}  # of extrapolation `say_better_base` speaks
@@ -60,6 +61,29 @@ def say_measured(forecaster: "Forecaster") -> None:
     """Print what the second component is where one was measured."""
     if forecaster.record.get("measured") == 1:
         say("one component was measured: the second, in errors and forecasts, is the same field one frame earlier")
+
+
+def say_spread(rows: Iterable["Row"], metric: str) -> None:
+    """Print how far the mean errors of single trajectories lie apart, and which one has the largest.
+
+    Args:
+        rows: of one forecaster.
+        metric: which of them to take.
+    """
+    found: dict[tuple[str, int], list[float]] = {}
+    for row in rows:
+        if row.metric == metric:
+            found.setdefault((row.regime, row.trajectory), []).append(row.value)
+    means = {place: sum(values) / len(values) for place, values in found.items()}
+    regime, worst = max(means, key=means.__getitem__)
+    few, many = error_text(min(means.values())), error_text(max(means.values()))
+    if len(means) == 1:
+        say("means over the windows of one trajectory")
+    else:
+        say(
+            f"means over {len(means)} trajectories; on single ones the forecaster's mean {metric} is {few} to {many}, "
+            f"largest on trajectory {worst}{f' ({regime})' if regime else ''}"
+        )
 
 
 def say_choice(forecaster: "Forecaster") -> None:

@@ -105,7 +105,13 @@ def simulate(
     count: Annotated[int, typer.Option(min=1, help="Number of trajectories.")] = 1,
     start: Annotated[int, typer.Option(min=0, max=LAST_INDEX, help="Index (seed) of the first one.")] = 0,
     split: Annotated[str, typer.Option(help=f"One of {', '.join(SPLITS)}.")] = "pool",
-    regime: Annotated[str, typer.Option(help=f"One of {', '.join(REGIMES)}.")] = "id",
+    regime: Annotated[
+        str,
+        typer.Option(
+            help=f"One of {', '.join(REGIMES)}: coefficients and initial fields as in pretraining, coefficients outside "
+            "of these ranges, or initial fields of another kind."
+        ),
+    ] = "id",
     out: Annotated[Path, typer.Option(help="Dataset directory.")] = Path("datasets"),
 ) -> None:
     """Simulate trajectories of a system and store them as HDF5; those already there are kept."""
