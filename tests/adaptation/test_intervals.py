@@ -42,6 +42,14 @@ def test_every_block_has_the_same_weight_whatever_it_holds():
     assert found.factors(0.59)[0, 0] == 1 and found.factors(0.61)[0, 0] == 5
 
 
+@pytest.mark.parametrize("points", [300, 150, 7])
+def test_a_quantile_is_the_least_score_that_its_share_of_a_block_does_not_exceed(points):
+    scores = np.random.default_rng(4).permutation(np.arange(1.0, points + 1)).reshape(1, 1, 1, points, 1)
+    found = pooled([scores]).scores[0, 0]
+    shares = np.arange(1, intervals.QUANTILES + 1)
+    assert found.tolist() == np.ceil(shares * points / intervals.QUANTILES).tolist()
+
+
 def test_factors_rise_with_the_level_and_are_per_horizon_and_component():
     rng = np.random.default_rng(3)
     scores = np.abs(rng.standard_normal((40, 9, 5, 4, 4, 2))) * np.arange(1, 6).reshape(5, 1, 1, 1)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from rdjepa.adaptation.novelty import Familiar, embed, familiar
+from rdjepa.adaptation.novelty import Familiar, embed, familiar, last_contexts
 from rdjepa.data.statistics import Normalizer
+from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Equation
@@ -30,6 +31,23 @@ def test_without_a_calibration_it_is_that_between_trajectories_or_between_window
     assert familiar(rows(0, 1, 7, 9), [2, 2]).reach == 8  # 9 is 8 away from 1, the nearest of the other
     assert familiar(rows(*range(20)), [20]).reach == 9
     assert familiar(rows(*range(4)), [4]).reach == 3  # all overlap
+
+
+def test_windows_of_one_trajectory_are_apart_where_they_share_no_frame():
+    latents = np.random.default_rng(0).standard_normal((23, 2))
+    apart = [
+        min(np.linalg.norm(one - other) for j, other in enumerate(latents) if abs(i - j) >= FORECASTING.length)
+        for i, one in enumerate(latents)
+    ]
+    assert familiar(latents, [23]).reach == pytest.approx(max(apart))
+
+
+@pytest.mark.parametrize("frames", [9, 14])
+def test_contexts_of_whole_windows_and_the_last_ones_are_all_contexts(frames):
+    fields = np.random.default_rng(frames).standard_normal((frames, 2, 2, 1))
+    every = np.stack([fields[start : start + 4] for start in range(frames - 3)])
+    found = np.concatenate([FORECASTING.stack(fields).context, last_contexts(fields)])
+    assert np.array_equal(found, every)
 
 
 def test_a_support_of_equal_windows_makes_everything_else_new():
