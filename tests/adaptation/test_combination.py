@@ -75,8 +75,8 @@ def test_a_network_without_error_has_all():
 @pytest.mark.parametrize(("count", "error"), [(1, 0.3), (1, 3.0), (2, 0.3), (3, 0.3), (3, 1.0)])
 def test_no_other_shares_have_a_smaller_error_where_nothing_has_seen_what_it_forecasts(count, error):
     network, support = Told(SUPPORT, error), SUPPORT[:count]
-    made, norm = combined(network, tensors(support))
-    best = made.shares
+    mixed, norm = combined(network, tensors(support))
+    best = mixed.shares
     assert (best >= 0).all() and 0 < best[0].mean() < 1
     torch.testing.assert_close(best.sum(0), torch.ones(HORIZONS, 2))
     assert (best[4] == 0).all() if count == 1 else (best[4] > 0).any()

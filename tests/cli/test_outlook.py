@@ -144,8 +144,8 @@ def test_a_single_recording_does_not_tell_how_far_others_lie():
 )
 def test_how_far_single_trajectories_lie_apart_is_said(capsys, trajectories, said):
     rows = [
-        Row(metric, horizon, *place, value * factor)
-        for place, values in trajectories.items()
+        Row(metric, horizon, regime, trajectory, value * factor)
+        for (regime, trajectory), values in trajectories.items()
         for horizon, value in enumerate(values, start=1)
         for metric, factor in (("mse", 1), ("vrmse", 9))
     ]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from rdjepa import forecasters
 from rdjepa.adaptation.forecaster import REMEDY, Forecaster
@@ -131,26 +132,33 @@ def load_forecaster(path: str | Path, device: str | torch.device = "cpu") -> For
     try:
         calibration = None if scores is None else Calibration(scores.numpy(), **header["calibration"])
         familiar = None if latents is None else Familiar(latents.numpy(), header["reach"])
-        with seeded(0):  # the weights are replaced
-            model = kind.from_settings(header["settings"])
-        model.name = header["forecaster"]
-        if base == "linear":
-            model = Corrected(model)
-        if "tiles" in header:
-            model = Tiled(model, checked(header["tiles"]["grid"], Count, "grid"), bool(header["tiles"]["walls"]))
-        if base == "combined":
-            model = Combined(model)
-            model.equation.domain = Domain.of(header)
-        if base == "anchored":
-            model = Anchored(model)
-        model.load_state_dict(tensors)
+        model = _rebuilt(kind, header, tensors)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]
         raise CheckpointError(f"expected a forecaster of this version, got another at {path} ({reason})") from error
-    model.preset = header["preset"]
     normalizer = Normalizer.from_dict(header["normalizer"])
     found = Forecaster(model, normalizer, header["record"], header["losses"], calibration, familiar)
     return found.to(torch_device)
+
+
+def _rebuilt(kind: type[ForecastModel], header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> ForecastModel:
+    """Return the model of a file: its network, within what stands around it, with the stored weights."""
+    base = header.get("base", "none")
+    with seeded(0):  # the weights are replaced
+        model = kind.from_settings(header["settings"])
+    model.name = header["forecaster"]
+    if base == "linear":
+        model = Corrected(model)
+    if "tiles" in header:
+        model = Tiled(model, checked(header["tiles"]["grid"], Count, "grid"), bool(header["tiles"]["walls"]))
+    if base == "combined":
+        model = Combined(model)
+        model.equation.domain = Domain.of(header)
+    if base == "anchored":
+        model = Anchored(model)
+    model.load_state_dict(tensors)
+    model.preset = header["preset"]
+    return model
 
 
 def _network(model: ForecastModel) -> ForecastModel:

@@ -3,7 +3,7 @@
 import json
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -43,6 +43,10 @@ from rdjepa.cli.outputs import refuse_overwriting
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.io.atomic import write_arrays, write_bytes
 from rdjepa.io.kinds import is_forecast, is_forecaster, is_forecasts, is_rows
+
+if TYPE_CHECKING:
+    from rdjepa.adaptation.forecaster import Forecaster
+    from rdjepa.data.readers import Reading
 
 METRICS = ("relative_l2", "gradient_l1")
 
@@ -241,7 +245,6 @@ def forecast(
     import numpy as np
 
     from rdjepa.adaptation.saving import load_forecaster
-    from rdjepa.adaptation.stream import forecast_all
     from rdjepa.data import readers
     from rdjepa.data.regrid import Regridding, has_walls
     from rdjepa.forecasters.base import CONTEXT
@@ -254,15 +257,7 @@ def forecast(
     grid = adapted.model.grid if resample or back else None
     reading = adapted.reading(reading)
     if every:
-        total = sum(recording.count for recording in readers.recordings(data, reading))
-        windows = readers.trajectories(data, minimum_frames=CONTEXT, grid=grid, reading=reading)
-        with progress("forecast") as update:
-
-            def show(number: int, _: int, name: str) -> None:
-                update(number, total, name)
-
-            done = forecast_all(adapted, windows, out, force=force, progress=show)
-        say(f"{done.forecasts} forecasts of {done.trajectories} trajectories in {out}")
+        _forecast_all(adapted, data, out, grid, reading, force)
         return
     trajectories = readers.load(data, limit=2, minimum_frames=CONTEXT, grid=grid, reading=reading)
     if len(trajectories) > 1:
@@ -299,6 +294,25 @@ def forecast(
         say_growth(adapted, made, reference, known[-1])
         if adapted.stable_frames(known, made) == frames:
             say(f"stable: all {frames} frames are finite and near the range of what was adapted to")
+
+
+def _forecast_all(
+    adapted: "Forecaster", data: list[Path], out: Path, grid: int | None, reading: "Reading", force: bool
+) -> None:
+    """Forecast all windows of trajectories, one trajectory at a time, into a file."""
+    from rdjepa.adaptation.stream import forecast_all
+    from rdjepa.data import readers
+    from rdjepa.forecasters.base import CONTEXT
+
+    total = sum(recording.count for recording in readers.recordings(data, reading))
+    trajectories = readers.trajectories(data, minimum_frames=CONTEXT, grid=grid, reading=reading)
+    with progress("forecast") as update:
+
+        def show(number: int, _: int, name: str) -> None:
+            update(number, total, name)
+
+        done = forecast_all(adapted, trajectories, out, force=force, progress=show)
+    say(f"{done.forecasts} forecasts of {done.trajectories} trajectories in {out}")
 
 
 def _require_together(*, every: bool, start: int | None, frames: int, level: float | None, back: bool) -> None:

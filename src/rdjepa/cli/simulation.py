@@ -108,8 +108,8 @@ def simulate(
     regime: Annotated[
         str,
         typer.Option(
-            help=f"One of {', '.join(REGIMES)}: coefficients and initial fields as in pretraining, coefficients outside "
-            "of these ranges, or initial fields of another kind."
+            help=f"One of {', '.join(REGIMES)}: coefficients and initial fields as in pretraining, coefficients "
+            "outside of these ranges, or initial fields of another kind."
         ),
     ] = "id",
     out: Annotated[Path, typer.Option(help="Dataset directory.")] = Path("datasets"),

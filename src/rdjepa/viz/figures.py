@@ -25,13 +25,43 @@ def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
         metrics: lines of the run's metrics.jsonl.
         path: PNG file.
     """
+    quantities = _quantities(metrics)
+    what = next(iter(quantities))
+    drawn = {title: [each for each in found if each.points(metrics)] for title, found in quantities.items()}
+    shown = {title: found for title, found in drawn.items() if found}
+    columns = min(3, max(1, len(shown)))
+    rows = max(1, math.ceil(len(shown) / columns))
+    figure = new_figure(figsize=(11 / 3 * columns, 3 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
+    for axis, (title, found) in zip(axes.flat, shown.items(), strict=False):
+        for each in found:
+            points = each.points(metrics)
+            look: dict[str, Any] = {"color": each.color, "label": each.label, "lw": each.width}
+            axis.plot(*zip(*points, strict=True), marker="" if len(points) > 1 else ".", **look)
+        axis.set(xlabel="step", ylabel=title)
+        if any(each.label for each in found):
+            axis.legend(frameon=False, fontsize=7)
+        if title == what:
+            axis.set_ylim(0, None)
+        elif title == "latent skill":
+            ends = [each.points(metrics)[-1][1] for each in found]
+            axis.set_ylim(min(-0.2, 1.1 * min(ends)), 1)  # of worse ones before, the end alone counts
+        elif title == "gradient norms":
+            axis.set_yscale("log")
+    for axis in axes.flat[len(shown) :]:
+        axis.remove()
+    return write(figure, path)
+
+
+def _quantities(metrics: Sequence[Mapping[str, Any]]) -> dict[str, list["_Curve"]]:
+    """Return title -> curves of each panel of a pretraining run, the losses first."""
     latent = any("latent_std" in m for m in metrics)  # without targets the encoder's latents are in their place
     of, what = ("latent", "loss") if latent else ("target", "latent loss")
     systems = sorted({name for m in metrics for name in m.get("queue", {}).get("systems", {})})
     modules = sorted({name for m in metrics for name in m.get("gradient_norms", {})})
     gates: Mapping[str, Any] = next((m["gates"] for m in metrics if m.get("gates")), {})
     colors = {"diffusion": BLUE, "reaction": ORANGE}
-    quantities: dict[str, list[_Curve]] = {
+    return {
         what: [
             _Curve("loss", BLUE, "training", 0.8),
             *(_Curve(name, ORANGE, "held out") for name in ("latent_loss", "held_out_loss")),
@@ -63,30 +93,6 @@ def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
             _Curve("gradient_norm", "black", "all", 0.8),
         ],
     }
-    drawn = {title: [each for each in found if each.points(metrics)] for title, found in quantities.items()}
-    shown = {title: found for title, found in drawn.items() if found}
-    columns = min(3, max(1, len(shown)))
-    rows = max(1, math.ceil(len(shown) / columns))
-    figure = new_figure(figsize=(11 / 3 * columns, 3 * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
-    for axis, (title, found) in zip(axes.flat, shown.items(), strict=False):
-        for each in found:
-            points = each.points(metrics)
-            look: dict[str, Any] = {"color": each.color, "label": each.label, "lw": each.width}
-            axis.plot(*zip(*points, strict=True), marker="" if len(points) > 1 else ".", **look)
-        axis.set(xlabel="step", ylabel=title)
-        if any(each.label for each in found):
-            axis.legend(frameon=False, fontsize=7)
-        if title == what:
-            axis.set_ylim(0, None)
-        elif title == "latent skill":
-            ends = [each.points(metrics)[-1][1] for each in found]
-            axis.set_ylim(min(-0.2, 1.1 * min(ends)), 1)  # of worse ones before, the end alone counts
-        elif title == "gradient norms":
-            axis.set_yscale("log")
-    for axis in axes.flat[len(shown) :]:
-        axis.remove()
-    return write(figure, path)
 
 
 class _Curve(NamedTuple):

@@ -29,7 +29,7 @@ MANY = np.random.default_rng(1).normal(size=(3, 10, 6, 8, 2)).astype(np.float32)
 PICTURES = np.random.default_rng(2).integers(0, 255, size=(12, 16, 16, 2)).astype(np.uint8)
 
 
-pytestmark = pytest.mark.usefixtures("quiet")
+pytestmark = pytest.mark.filterwarnings("ignore::rdjepa.errors.Note")
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from rdjepa.errors import DataError
 
 PICTURES = np.random.default_rng(2).integers(0, 255, size=(12, 16, 16, 2)).astype(np.uint8)
 
-pytestmark = pytest.mark.usefixtures("quiet")
+pytestmark = pytest.mark.filterwarnings("ignore::rdjepa.errors.Note")
 
 
 def test_pictures_are_frames_in_natural_order(tmp_path):
