@@ -55,6 +55,14 @@ def test_a_network_alone_asks_no_simple_forecast_and_is_what_forecasts(decided):
     assert found.around(network) is network
 
 
+def test_the_record_has_what_network_and_blend_have_together(monkeypatch):
+    shares = torch.rand(5, 5, 2)
+    monkeypatch.setattr(retention, "relative_error", lambda *_: 0.2)
+    monkeypatch.setattr(combination, "combined", lambda network, *_: (Combined(network, None, shares), 0.1))
+    found = decide(Persistence(), Windows(0, (), NONE, NONE), [torch.zeros(9, 2, 8, 8)], STEPS)
+    torch.testing.assert_close(torch.tensor(found.told["combined"]), shares[0] + shares[1])
+
+
 def test_other_weights_stand_in_the_same_combination():
     equation, other = Equation(), Equation()
     shares = torch.rand(5, 5, 2)

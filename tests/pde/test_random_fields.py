@@ -4,7 +4,7 @@ import pytest
 from rdjepa.pde.grid import Grid
 from rdjepa.pde.laplacian import squared_wavenumbers
 from rdjepa.pde.perturbations import applied, rings_or_ovals, smooth
-from rdjepa.pde.random_fields import random_wavevector, sinusoid, smooth_noise, white_noise
+from rdjepa.pde.random_fields import plane_phase, random_wavevector, sinusoid, smooth_noise, white_noise
 
 GRID = Grid(64, 2.0, -1.0)
 
@@ -72,3 +72,9 @@ def test_perturbed_equilibria_stay_positive_and_near(family):
 def test_a_perturbation_is_relative_and_has_a_floor():
     state = applied((2.0, 3.0), np.array([[0.1, -5.0]]), np.array([[0.0, -0.5]]))
     assert np.allclose(state, [[[2.2, 0.1]], [[3.0, 1.5]]])
+
+
+def test_a_plane_wave_has_its_periods_along_x_and_y():
+    phase = plane_phase(GRID, np.array([2, -1]))
+    assert np.allclose(np.diff(phase, axis=1), 2 * 2 * np.pi / 64)
+    assert np.allclose(np.diff(phase, axis=0), -2 * np.pi / 64)
