@@ -26,6 +26,9 @@ def test_the_suggested_stride_brings_the_change_to_that_of_pretraining():
 
 
 def test_a_window_is_left_of_every_trajectory():
+    for frames in range(9, 50):
+        most = pace.stride(1e-6, frames)
+        assert len(range(0, frames, most)) >= 9 > len(range(0, frames, most + 1))
     assert pace.stride(1e-6, 41) == 5 and pace.stride(1e-6, 9) == pace.stride(1e-6, 5) == pace.stride(0.0, 41) == 1
 
 

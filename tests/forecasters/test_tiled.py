@@ -46,6 +46,11 @@ def test_squares_cover_every_point_and_overlap(grid, walls):
     assert not walls or (covered[0, 0], covered[-1, -1]) == (0, grid - 1)
 
 
+def test_between_walls_both_sides_are_blended_alike():
+    blending = Tiled(Pointwise(), 24, True).blending
+    torch.testing.assert_close(blending, blending.flip(0, 1))
+
+
 @pytest.mark.parametrize("walls", [False, True])
 def test_blending_what_was_cut_gives_the_fields_again(walls):
     model = Tiled(Pointwise(), 40, walls)
