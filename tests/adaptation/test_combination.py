@@ -157,6 +157,16 @@ def test_a_forecast_whose_error_is_only_more_of_anothers_has_no_share():
     np.testing.assert_allclose(least(np.array([[1.0, 2.0], [2.0, 4.0]])), [1, 0], atol=1e-12)
 
 
+def test_of_forecasts_that_are_nearly_alike_any_will_do():
+    random = np.random.default_rng(0)
+    for _ in range(100):
+        errors = random.standard_normal(20) + 1e-7 * random.standard_normal((4, 20))
+        moments = errors @ errors.T
+        shares = least(moments)
+        assert (shares >= 0).all() and shares.sum() == pytest.approx(1)
+        assert shares @ moments @ shares <= moments.diagonal().min() * (1 + 1e-6)
+
+
 def test_without_any_error_shares_are_equal_and_without_finite_ones_the_first_has_all():
     np.testing.assert_allclose(least(np.zeros((3, 3))), np.full(3, 1 / 3))
     np.testing.assert_array_equal(least(np.full((2, 2), np.nan)), [1, 0])

@@ -13,6 +13,7 @@ part of the paper's protocol.
 
 import math
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 import torch
@@ -106,17 +107,22 @@ def blended(network: ForecastModel, equation: Equation) -> Combined:
 def least(moments: np.ndarray) -> np.ndarray:
     """Return the shares w (n,) with the least w^T M w, where M (n, n) are second moments of errors.
 
-    Shares are not negative, and of sum 1: the least w^T M w - 2 sum(w), which is a problem of least squares by the
-    Cholesky factor of M, over its sum. The first has all where the moments are not finite.
+    Shares are not negative, and of sum 1. Which of them are 0 is tried; for the others it is a linear system. The first
+    has all where the moments are not finite. (`nnls` of SciPy 1.12 to 1.14 fails where two forecasts are nearly alike.)
     """
-    from scipy.optimize import nnls
-
-    count = len(moments)
-    if not np.isfinite(moments).all():
-        return np.eye(count)[0]
-    root = np.linalg.cholesky(moments + ROUNDING * (moments.trace() or 1.0) * np.eye(count))  # some may have no error
-    shares, _ = nnls(root.T, np.linalg.solve(root, np.ones(count)))
-    return shares / shares.sum()
+    best, shares = np.inf, np.eye(len(moments))[0]
+    moments = moments + ROUNDING * (moments.trace() or 1.0) * np.eye(len(moments))  # forecasts may have no error
+    for size in range(1, len(moments) + 1):
+        for chosen in map(list, combinations(range(len(moments)), size)):
+            inner = moments[np.ix_(chosen, chosen)]
+            part = np.linalg.solve(inner, np.ones(size))
+            if part.sum() <= 0 or (part < 0).any():
+                continue
+            part = part / part.sum()
+            if (value := part @ inner @ part) < best:
+                best, shares = value, np.zeros(len(moments))
+                shares[chosen] = part
+    return shares
 
 
 def _halves(fields: Tensor) -> list[Tensor]:
