@@ -21,6 +21,7 @@ from rdjepa.io import checkpoint
 from rdjepa.models.rdjepa import PRESETS
 from rdjepa.pretraining import config as profiles
 from rdjepa.pretraining.config import PretrainConfig
+from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.objectives.field_forecast import ForecastOptions
 from rdjepa.study import contenders, leaks
@@ -171,9 +172,18 @@ def test_a_decoder_is_pretrained_after_the_rest_and_adapted_further(tiny, data, 
         simulated.append(name)
         return simulate(name, **key)
 
+    given, opened = [], Dataset.open
+
+    def noted(*args, known, **options):
+        given.append(known)
+        return opened(*args, known=known, **options)
+
     monkeypatch.setattr(acquire, "simulate", counted)
+    monkeypatch.setattr(Dataset, "open", noted)
     rdjepa.pretrain("tiny", data, last, start=begun, progress=removed, **chosen)
     assert simulated == ["schnakenberg"]  # what this run was not told to read
+    statistics = {name: Normalizer.from_dict(x) for name, x in checkpoint.read_sources(first).normalizers.items()}
+    assert given[0] == statistics and list(given[1]) == ["brusselator"]  # those that the encoder saw, then those of the run
     (_, before) = checkpoint.read_config(first)
     (_, after) = checkpoint.read_config(last / "model")
     told, sources = after.pretraining, checkpoint.read_sources(last / "model")

@@ -61,6 +61,20 @@ def test_mapped_frames_are_those_in_memory_and_are_made_once(base, tmp_path, mon
     assert torch.equal(a.futures, b.futures)
 
 
+def test_known_statistics_are_taken_and_have_a_mapped_file_of_their_own(base, random_equations, tmp_path):
+    known = {"one": Normalizer((1.0, 2.0), (3.0, 4.0)), "odd/pool/id/00001": Normalizer((5.0, 6.0), (7.0, 8.0))}
+    plain = Dataset.open(base, ("one", "odd"), mapped=tmp_path / "frames")
+    for mapped in (None, tmp_path / "frames", tmp_path / "frames"):
+        source = Dataset.open(base, ("one", "odd"), mapped=mapped, known=known | {"two": known["one"]})
+        assert source.normalizers == plain.normalizers | known
+        for system, index, name in (("one", 1, "one"), ("odd", 1, "odd/pool/id/00001")):
+            row, count = source.frames.spans[system][index]
+            fields = store.get(base, Key(system, "pool", "id", index)).fields
+            expected = torch.from_numpy(known[name].standardize(fields)).movedim(-1, 1)
+            assert torch.equal(source.frames.take(torch.arange(row, row + count)), expected)
+    assert len(list((tmp_path / "frames").glob("*.json"))) == 2
+
+
 @pytest.fixture
 def random_equations(base, registrations):
     """A family beside the systems; its trajectories differ in level and scale."""

@@ -156,7 +156,9 @@ def pretrain(
             require_free(run, resume)
         board = Board(run / "tensorboard" if tensorboard and ranks.leads else None)
         mapped = run / "frames" if engine.frames == "mapped" else None
-        dataset, validation = _opened(data, files, limit, sizes.grid, config, mapped, ranks)
+        first = begun.sources.normalizers if begun else {}
+        known = {name: Normalizer.from_dict(values) for name, values in first.items()}
+        dataset, validation = _opened(data, files, limit, sizes.grid, config, mapped, ranks, known)
         if begun:
             begun.check_data(dataset.checksums, own)
         # Only training data: validation is read for diagnostics, a few batches in all.
@@ -225,8 +227,11 @@ def _opened(
     config: profiles.PretrainConfig,
     mapped: Path | None,
     ranks: processes.Ranks,
+    known: Mapping[str, Normalizer],
 ) -> tuple[Dataset, Dataset]:
     """Return the trajectories that train and those for diagnostics, as `config` takes them.
+
+    An equation of which statistics are known is standardized with these, and diagnostics as what trains is.
 
     Raises:
         ArgumentError, DataError: data of another recipe, none of a system, or some that are shorter than a window.
@@ -238,8 +243,8 @@ def _opened(
         if (data / manifest.RECIPE).is_file():
             own = recorded(data)
             manifest.check(data, [get(each) for name, each in files.items() if name not in own])
-        training = Dataset.open(data, files, limit=limit, dtype=dtype, mapped=mapped, grid=grid)
-        validation = Dataset.open(data, files, "validation", dtype=dtype, grid=grid)
+        training = Dataset.open(data, files, limit=limit, dtype=dtype, mapped=mapped, grid=grid, known=known)
+        validation = Dataset.open(data, files, "validation", dtype=dtype, grid=grid, known=training.normalizers)
     shortest = min(length for each in (training, validation) for s in each.frames.spans.values() for _, length in s)
     dataclasses.replace(PRETRAINING, stride=max(config.strides)).count(shortest)
     return training, validation

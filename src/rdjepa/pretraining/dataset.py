@@ -97,6 +97,7 @@ class Dataset:
         dtype: torch.dtype = torch.float32,
         mapped: Path | None = None,
         grid: int | None = None,
+        known: Mapping[str, Normalizer] = MappingProxyType({}),
     ) -> "Dataset":
         """Read the in-distribution trajectories of `split` ("pool" or "validation") of several systems.
 
@@ -109,6 +110,7 @@ class Dataset:
             dtype: as for `read_frames`.
             mapped: as for `read_frames`.
             grid: as for `read_frames`.
+            known: as for `read_frames`.
 
         Raises:
             ArgumentError: the test split is asked for, or a system has no trajectory there.
@@ -126,8 +128,7 @@ class Dataset:
                     f"expected trajectories of {name} ({split}) under {data}, got none; "
                     f"make some with: rdjepa simulate {named[name]} --split {split} --count 100 --out {data}"
                 )
-        opened = read_frames(data, keys, dtype, mapped, grid)
-        return cls(opened.frames, opened.normalizers, opened.checksums)
+        return cls(*read_frames(data, keys, dtype, mapped, grid, known))
 
     def plan(
         self,

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import repeat
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import torch
@@ -61,18 +62,6 @@ class Frames:
 
 
 @dataclass(frozen=True)
-class Opened:
-    """What `read_frames` read: the frames, the statistics of each equation, and key -> checksum of every trajectory.
-
-    Statistics are named after the system; in a family, where every trajectory is another equation, after its key.
-    """
-
-    frames: Frames
-    normalizers: dict[str, Normalizer]
-    checksums: dict[str, str]
-
-
-@dataclass(frozen=True)
 class _Mapped:
     """What is recorded beside a file of frames: the statistics of each equation, and the SHA-256 of the file."""
 
@@ -98,8 +87,9 @@ def read_frames(
     dtype: torch.dtype,
     mapped: Path | None = None,
     grid: int | None = None,
-) -> Opened:
-    """Read stored trajectories and standardize each equation with the statistics of these trajectories alone.
+    known: Mapping[str, Normalizer] = MappingProxyType({}),
+) -> tuple[Frames, dict[str, Normalizer], dict[str, str]]:
+    """Read stored trajectories and standardize each equation, with the statistics of these trajectories if none are known.
 
     For a system these are all of its trajectories. In a family every trajectory is another equation, so each is
     standardized with its own statistics.
@@ -112,6 +102,11 @@ def read_frames(
             earlier of the same trajectories is used again, and processes of one machine share its pages.
         grid: points per side of the table; stored frames that are finer are averaged over blocks. The stored grid,
             which is that of all, when None.
+        known: statistics of equations that are taken instead, named as those that are returned.
+
+    Returns:
+        The frames, the statistics of each equation, named after the system or, in a family, after the trajectory's key,
+        and key -> checksum of every trajectory.
 
     Raises:
         DataError: a trajectory is too short for a window, of another grid than the first where `grid` is None, or its
@@ -138,13 +133,22 @@ def read_frames(
         size = math.prod(shape) * dtype.itemsize
         require_memory(size, "the frames", "map them from a file (--frames mapped), or give fewer trajectories")
         table = torch.empty(shape, dtype=dtype)
-        normalizers = _fill(table, data, keys, spans)
+        normalizers = _fill(table, data, keys, spans, known)
     else:
-        table, normalizers = _mapped(mapped, shape, dtype, checksums, lambda empty: _fill(empty, data, keys, spans))
-    return Opened(Frames(table, spans), normalizers, checksums)
+        named = {name: known[name] for name in (*keys, *checksums) if name in known}
+        table, normalizers = _mapped(
+            mapped, shape, dtype, checksums, named, lambda empty: _fill(empty, data, keys, spans, known)
+        )
+    return Frames(table, spans), normalizers, checksums
 
 
-def _fill(table: Tensor, data: Path | str, keys: Mapping[str, Sequence[Key]], spans: Spans) -> dict[str, Normalizer]:
+def _fill(
+    table: Tensor,
+    data: Path | str,
+    keys: Mapping[str, Sequence[Key]],
+    spans: Spans,
+    known: Mapping[str, Normalizer],
+) -> dict[str, Normalizer]:
     """Read, standardize and store every equation; return the statistics of each. Threads share the trajectories.
 
     Those of one system are in memory beside the table until its statistics are known.
@@ -159,7 +163,7 @@ def _fill(table: Tensor, data: Path | str, keys: Mapping[str, Sequence[Key]], sp
 
     def put_alone(key: Key, span: tuple[int, int]) -> Normalizer:
         fields = read(key)
-        statistics = Normalizer.fit([fields], "trajectory")
+        statistics = known.get(str(key)) or Normalizer.fit([fields], "trajectory")
         put(fields, span, statistics)
         return statistics
 
@@ -170,7 +174,7 @@ def _fill(table: Tensor, data: Path | str, keys: Mapping[str, Sequence[Key]], sp
                 normalizers |= zip(map(str, each), threads.map(put_alone, each, spans[name]), strict=True)
                 continue
             physical = list(threads.map(read, each))
-            normalizers[name] = Normalizer.of(fold(threads.map(Moments.of, physical)))
+            normalizers[name] = known.get(name) or Normalizer.of(fold(threads.map(Moments.of, physical)))
             list(threads.map(put, physical, spans[name], repeat(normalizers[name])))
     return normalizers
 
@@ -180,12 +184,15 @@ def _mapped(
     shape: Sequence[int],
     dtype: torch.dtype,
     checksums: Mapping[str, str],
+    known: Mapping[str, Normalizer],
     fill: Callable[[Tensor], dict[str, Normalizer]],
 ) -> tuple[Tensor, dict[str, Normalizer]]:
     """Map the table from a file named after its content, made first if there is none; return it with the statistics."""
     content: list = [list(checksums.items()), str(dtype), list(shape)]  # rows are in the order of the keys
     if families := sorted({Key.parse(key).system for key in checksums} & set(family_names())):
         content.append([families, "trajectory"])  # earlier versions standardized all of a family alike
+    if known:
+        content.append({name: asdict(each) for name, each in known.items()})
     name = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
     path, record = folder / f"{name}.frames", folder / f"{name}.json"
     if path.is_dir():

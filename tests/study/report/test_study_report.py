@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -49,17 +50,36 @@ def test_supplementary_data_hold_the_runs_behind_the_tables(source, tmp_path):
     assert set(chosen["run"]) == set(table.loc[place, "runs"].split())
 
 
-def test_captions_say_what_the_rows_are_and_differences_need_the_papers_profile(made_study, tmp_path):
-    for profile, tables in (("nano", 2), ("paper", 3)):
-        rows, records, spectra = made_study("scratch", trajectories=1, profile=profile)
-        write_tables(rows, records, spectra[:0], tmp_path / profile, "scratch")
-        text = (tmp_path / profile / "table-s14.md").read_text()
-        assert f"Profile {profile}, 200 updates, 1 test trajectory per system, support seeds 777, 778, 779" in text
-        assert text.count("\n| --- |") == tables
-        assert "`table-s14.csv`" in text
-        differences = pd.read_csv(tmp_path / profile / "table-s14.csv")["difference"]
-        assert differences.isna().all() == (profile == "nano")
-        assert not (tmp_path / profile / "spectra.csv").exists()
+def test_captions_say_what_the_rows_are(made_study, tmp_path):
+    rows, records, spectra = made_study("scratch", trajectories=1)
+    write_tables(rows, records, spectra[:0], tmp_path, "scratch")
+    text = (tmp_path / "table-s14.md").read_text()
+    assert "Profile nano, 200 updates, 1 test trajectory per system, support seeds 777, 778, 779" in text
+    assert "`table-s14.csv`" in text and not (tmp_path / "spectra.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("profile", "recorded", "tests", "unlike"),
+    [
+        ("nano", {"updates": 5_000}, 1, "profile nano is not the paper's"),
+        ("paper", {"updates": 200}, 1, "200 updates, not the paper's 5,000"),
+        ("paper", {"updates": 5_000, "config": {"averaging": 0.99}}, 1, "averaged weights, not the paper's last ones"),
+        ("paper", {"updates": 5_000}, 300, "1 test trajectory per system, not the paper's 300"),
+        ("paper", {"updates": 5_000}, 1, ""),
+    ],
+)
+def test_differences_need_all_that_the_paper_has(made_study, tmp_path, monkeypatch, profile, recorded, tests, unlike):
+    monkeypatch.setitem(runs.PROFILES, "paper", replace(runs.PROFILES["paper"], test=tests))
+    rows, records, spectra = made_study("scratch", trajectories=1, profile=profile)
+    records = records.assign(**{name: [value] * len(records) for name, value in recorded.items()})
+    write_tables(rows, records, spectra[:0], tmp_path, "scratch")
+    text = (tmp_path / "table-s14.md").read_text()
+    assert text.count("\n| --- |") == (2 if unlike else 3)
+    assert f"as published{f'; {unlike}, so no difference is formed' if unlike else ''}." in text
+    table = pd.read_csv(tmp_path / "table-s14.csv").dropna(subset=["mean", "published_mean"])
+    assert len(table) and table["difference"].isna().all() == bool(unlike)
+    expected = table["mean"] - table["published_mean"] if not unlike else table["difference"]
+    pd.testing.assert_series_equal(table["difference"], expected, check_names=False, atol=0.006)
 
 
 def test_figures_are_written_twice(made_study, made_example, tmp_path):

@@ -8,39 +8,50 @@ import numpy as np
 from rdjepa.forecasters.registry import SPARE_COLORS, SPARE_MARKERS
 from rdjepa.study import changes
 from rdjepa.study.report import charts
-from rdjepa.study.report.labels import label
+from rdjepa.study.report.labels import label, ordered
 from rdjepa.study.report.material import Material
 from rdjepa.systems import SOURCES
 from rdjepa.viz import style
 from rdjepa.viz.figures import BLUE, GREEN, ORANGE
 
+SELECTED = ("o", "s", "D")  # markers of support selections
 WITH_FAMILY = len(SOURCES) + 1  # place of the point with random equations
 
 
 def reductions(found: Material) -> Any:
-    """Plot the reduction of the error by every change with its interval: a column per system, a point per K.
+    """Plot the reduction of the error by every change with its interval: a point per K and support selection.
+
+    Every system has a column. Changes need not have the same selections, so means over them would not be comparable.
 
     Args:
         found: the results.
     """
     table = found.reductions
-    names = [] if table.empty else list(dict.fromkeys(table["forecaster"]))
+    names = [] if table.empty else ordered("forecaster", table["forecaster"])
+    series = [] if table.empty else sorted(set(zip(table["k"], table["support_seed"], strict=True)))
+    budgets, selections = (sorted(set(each)) for each in zip(*series, strict=True)) if series else ([], [])
     figure: Any = style.new_figure(figsize=(style.WIDTH, 1.4 + 0.2 * max(len(names), 4)))
     grid = figure.subplots(1, len(found.systems), sharey=True, squeeze=False)[0]
-    offsets = np.linspace(-0.18, 0.18, len(found.budgets)) if len(found.budgets) > 1 else [0.0]
-    colors = (BLUE, ORANGE, GREEN, *SPARE_COLORS)
+    offsets = np.linspace(-0.24, 0.24, len(series)) if len(series) > 1 else [0.0]
+    colors = dict(zip(budgets, (BLUE, ORANGE, GREEN, *SPARE_COLORS), strict=False))
+    markers = dict(zip(selections, SELECTED, strict=False))
     for axes, system in zip(grid, found.systems, strict=True):
-        for k, offset, color in zip(found.budgets, offsets, colors, strict=False):
-            part = table[(table["system"] == system) & (table["k"] == k)] if names else table
+        for (k, selection), offset in zip(series, offsets, strict=True):
+            part = table[(table["system"] == system) & (table["k"] == k) & (table["support_seed"] == selection)]
             if len(part):
                 rows = np.array([names.index(name) for name in part["forecaster"]]) + offset
                 middle, low, high = (100 * part[name].to_numpy(float) for name in ("reduction", "low", "high"))
-                spans = np.nan_to_num(np.stack([middle - low, high - middle]))
-                axes.errorbar(middle, rows, xerr=spans, fmt="o", ms=2.5, elinewidth=1.0, color=color, label=f"K = {k}")
+                axes.errorbar(
+                    middle, rows, xerr=np.nan_to_num(np.stack([middle - low, high - middle])), ms=2.5, elinewidth=1.0,
+                    color=colors[k], marker=markers[selection], linestyle="none",
+                    markerfacecolor=colors[k] if selection == selections[0] else "white",
+                    label=f"K = {k}" + f", selection {selection}" * (len(selections) > 1),
+                )  # fmt: skip
         if not axes.lines:
             charts.missing(axes)
         axes.axvline(0, color="black", lw=0.6)
-        axes.set(title=label("system", system), xlabel="reduction (%)")
+        axes.set_title(label("system", system), fontsize=7)
+        axes.set_xlabel("reduction (%)")
         axes.locator_params(axis="x", nbins=4)
     grid[0].set_yticks(range(len(names)), [label("forecaster", name) for name in names], fontsize=5.5)
     grid[0].set_ylim(max(len(names), 1) - 0.5, -0.5)

@@ -10,9 +10,6 @@ from rdjepa.study.report.labels import focus, label
 from rdjepa.study.report.layouts import MAIN_METRICS, Layout, further_tables, paper_tables
 from rdjepa.study.report.sheet import Sheet
 
-COMPARABLE = "paper"  # the profile whose sizes and updates are the paper's
-
-
 @dataclass(frozen=True)
 class Section:
     """A table, the published values and the differences from them.
@@ -65,14 +62,14 @@ def contents(rows: pd.DataFrame, records: pd.DataFrame, study: str) -> Contents:
     records = runs.of_rows(rows, records)
     values = summary.run_values(rows)
     source = runs.sentence(rows, records)
-    profile, subject = rows["profile"].iloc[0], focus(rows["forecaster"].unique(), plan.subject)
+    subject = focus(rows["forecaster"].unique(), plan.subject)
     sections, findings = _reductions(rows, plan.control, source), []
     for layout in [*paper_tables(plan), *further_tables(plan, values)]:
         found, paper = tables.results(values, layout), tables.published_results(layout)
-        sheets = _sheets(layout, found, paper, source, profile)
-        sections.append(
-            Section(layout.name, layout.title, sheets, tables.lines(layout, found, comparable=profile == COMPARABLE))
-        )
+        of_paper = records["forecaster"].isin({place[tables.FORECASTER] for place in paper})
+        unlike = runs.unlike_paper(rows, records[of_paper])
+        sheets = _sheets(layout, found, paper, source, unlike)
+        sections.append(Section(layout.name, layout.title, sheets, tables.lines(layout, found, comparable=not unlike)))
         if not layout.name.startswith("skill"):
             findings.append(tables.finding(layout.title, found, paper, subject))
     sections += _paired(rows, subject, source)
@@ -91,17 +88,17 @@ def uneven(rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def _sheets(layout: Layout, found: dict, paper: dict, source: str, profile: str) -> tuple[Sheet, ...]:
-    """Return the table, the published values, and the differences from them if the profile is the paper's."""
+def _sheets(layout: Layout, found: dict, paper: dict, source: str, unlike: str) -> tuple[Sheet, ...]:
+    """Return the table, the published values, and the differences from them if nothing keeps the two from comparison."""
     few = any(0 < len(result.seeds.split()) < layout.selections for result in found.values())
     counts = f" [n]: from n of {layout.selections} selections." if few else ""
     caption = f"{layout.caption}. {source}.{counts}"
     sheets = [tables.sheet(layout, found, caption)]
     if paper:
-        apart = "" if profile == COMPARABLE else f"; profile {profile} is not the paper's, so no difference is formed"
+        apart = f"; {unlike}, so no difference is formed" if unlike else ""
         sheets.append(tables.sheet(layout, paper, f"{layout.title} as published{apart}."))
-    if paper and profile == COMPARABLE:
-        differences = tables.differences(found, paper)
+    if paper and not unlike:
+        differences = tables.differences(found, paper, layout.selections)
         sheets.append(
             tables.sheet(layout, differences, f"{layout.title}, ours minus published, times 100.", signed=True)
         )

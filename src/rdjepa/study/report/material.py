@@ -28,7 +28,8 @@ class Material:
         examples: id of a run -> its fields, or None.
         few: the forecasters of figures in which many would hide each other: all, or in a study with a control the
             subject and the control.
-        reductions: `reductions.against_control` of relative L2; empty in a study without a control.
+        reductions: `reductions.against_control` of relative L2 with each `support_seed` alone; empty in a study without a
+            control.
     """
 
     systems: tuple[str, ...]
@@ -68,8 +69,13 @@ class Material:
         parts = [everything, *(summary.reductions(everything, subject, name) for name in others)]
         known = summary.over_runs(pd.concat(parts, ignore_index=True)).to_dict("index")
         few = tuple(name for name in forecasters if not plan.control or name in (subject, plan.control))
-        control = plan.control
-        against = reductions.against_control(rows, control, MAIN_METRICS[:1]) if control else pd.DataFrame()
+        against = pd.DataFrame()
+        if plan.control:
+            selections = rows.groupby("support_seed")
+            against = pd.concat(
+                reductions.against_control(part, plan.control, MAIN_METRICS[:1]).assign(support_seed=seed)
+                for seed, part in selections
+            )
         return cls(systems, axis(plan, values, "k"), forecasters, subject, known, spectra, examples, few, against)
 
     def find(self, system: str, k: int, forecaster: str) -> Mapping[str, np.ndarray] | None:

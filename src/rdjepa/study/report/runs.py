@@ -5,6 +5,7 @@ import json
 import pandas as pd
 
 from rdjepa.errors import ArgumentError
+from rdjepa.study.profiles import PROFILES
 from rdjepa.study.report.labels import heading, label, ordered
 from rdjepa.study.report.sheet import MISSING, Sheet, Text
 
@@ -55,6 +56,30 @@ def sentence(rows: pd.DataFrame, records: pd.DataFrame) -> str:
         f"{_counted(tests, 'test trajectory', 'test trajectories')} per system, "
         f"support seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
     )
+
+
+def unlike_paper(rows: pd.DataFrame, records: pd.DataFrame) -> str:
+    """Return what keeps runs from being compared with published ones, as a phrase; "" if nothing does.
+
+    They are alike in the paper's profile, updates and test trajectories, with the last weights (Table S5, S3.4).
+
+    Args:
+        rows: trajectory errors, as `summary.prepare` returns them.
+        records: as `of_rows` returns them.
+    """
+    paper, name = PROFILES["paper"], rows["profile"].iloc[0]
+    if name != paper.name:
+        return f"profile {name} is not the paper's"
+    trained = records[records["updates"] > 0]
+    others = trained.loc[trained["updates"] != paper.adapt.steps, "updates"]
+    if len(others):
+        return f"{_counted(others, 'update', 'updates')}, not the paper's {paper.adapt.steps:,}"
+    if (trained.get("config.averaging", pd.Series(dtype=float)).fillna(0) > 0).any():
+        return "averaged weights, not the paper's last ones"
+    tests = rows.drop_duplicates(["system", "regime", "trajectory"]).groupby("system").size()
+    if (tests != paper.test).any():
+        return f"{_counted(tests, 'test trajectory', 'test trajectories')} per system, not the paper's {paper.test}"
+    return ""
 
 
 def facts(records: pd.DataFrame) -> list[tuple[str, str, list[str]]]:

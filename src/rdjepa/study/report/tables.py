@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -12,7 +12,7 @@ from rdjepa.study.report.layouts import Layout, Place
 from rdjepa.study.report.published import published, published_table
 from rdjepa.study.report.sheet import MISSING, Sheet, Text
 
-_FORECASTER = summary.DIMENSIONS.index("forecaster")
+FORECASTER = summary.DIMENSIONS.index("forecaster")
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,9 @@ class Result:
     seeds: str
     runs: str
     lowest: bool = False
+
+
+NOTHING = Result(math.nan, math.nan, "", "")
 
 
 def results(values: pd.DataFrame, layout: Layout) -> dict[Place, Result]:
@@ -64,12 +67,12 @@ def published_results(layout: Layout) -> dict[Place, Result]:
     return _marked({place: Result(line["mean"], line["sd"], "", "") for place, line in values.iterrows()})
 
 
-def differences(found: dict[Place, Result], paper: dict[Place, Result]) -> dict[Place, Result]:
-    """Return our mean minus the paper's, where both are known."""
+def differences(found: dict[Place, Result], paper: dict[Place, Result], selections: int) -> dict[Place, Result]:
+    """Return our mean minus the paper's, where both are known and ours is of so many support selections."""
     return {
         place: Result(result.mean - paper[place].mean, math.nan, result.seeds, result.runs)
         for place, result in found.items()
-        if place in paper
+        if place in paper and len(result.seeds.split()) == selections
     }
 
 
@@ -100,22 +103,24 @@ def lines(layout: Layout, found: dict[Place, Result], *, comparable: bool) -> pd
     Args:
         layout: the table.
         found: its results.
-        comparable: whether a difference from the published value means anything; it stays empty otherwise.
+        comparable: whether a difference from the published value means anything; it stays empty otherwise, and where
+            support selections are missing.
     """
     paper = published_results(layout)
+    apart = differences(found, paper, layout.selections) if comparable else {}
     table = []
     for place in (place for line in layout.places() for place in line):
-        ours, theirs = found.get(place), paper.get(place)
+        ours, theirs, difference = (each.get(place, NOTHING) for each in (found, paper, apart))
         table.append(
             dict(zip(summary.DIMENSIONS, place, strict=True))
             | {
-                "mean": 100 * ours.mean if ours else math.nan,
-                "sd": 100 * ours.sd if ours else math.nan,
-                "published_mean": round(100 * theirs.mean, 2) if theirs else math.nan,
-                "published_sd": round(100 * theirs.sd, 2) if theirs else math.nan,
-                "difference": 100 * (ours.mean - theirs.mean) if ours and theirs and comparable else math.nan,
-                "seeds": ours.seeds if ours else "",
-                "runs": ours.runs if ours else "",
+                "mean": 100 * ours.mean,
+                "sd": 100 * ours.sd,
+                "published_mean": round(100 * theirs.mean, 2),
+                "published_sd": round(100 * theirs.sd, 2),
+                "difference": 100 * difference.mean,
+                "seeds": ours.seeds,
+                "runs": ours.runs,
             }
         )
     return pd.DataFrame(table).assign(table=layout.title)[["table", *table[0]]]
@@ -128,8 +133,8 @@ def lowest(found: dict[Place, Result], forecaster: str) -> tuple[list[Place], li
     its lowest result.
     """
     firsts = [place for place, result in found.items() if result.lowest]
-    won = [place for place in firsts if place[_FORECASTER] == forecaster]
-    settings = {_setting(place) for place in found if place[_FORECASTER] == forecaster}
+    won = [place for place in firsts if place[FORECASTER] == forecaster]
+    settings = {_setting(place) for place in found if place[FORECASTER] == forecaster}
     return won, [place for place in firsts if place not in won and _setting(place) in settings]
 
 
@@ -143,15 +148,15 @@ def finding(title: str, found: dict[Place, Result], paper: dict[Place, Result], 
     if paper:
         theirs = lowest(paper, forecaster)
         text += f" (paper: {len(theirs[0])} of {len(theirs[0]) + len(theirs[1])}{_beyond(found, paper)})"
-    first = Counter(label("forecaster", place[_FORECASTER]) for place in lost)
+    first = Counter(label("forecaster", place[FORECASTER]) for place in lost)
     elsewhere = ", ".join(f"{other} in {count}" for other, count in first.most_common())
     return f"{text}; elsewhere {elsewhere}." if lost else f"{text}."
 
 
 def _beyond(found: dict[Place, Result], paper: dict[Place, Result]) -> str:
     """Return the end of a phrase that names forecasters which the paper's table has and ours lacks."""
-    ours = {place[_FORECASTER] for place in found}
-    lacking = dict.fromkeys(str(place[_FORECASTER]) for place in paper if place[_FORECASTER] not in ours)
+    ours = {place[FORECASTER] for place in found}
+    lacking = dict.fromkeys(str(place[FORECASTER]) for place in paper if place[FORECASTER] not in ours)
     names = [label("forecaster", name) for name in lacking if "/" not in name]  # a reduction is none
     return f", also against {', '.join(names)}" if names else ""
 
@@ -164,14 +169,14 @@ def _marked(found: dict[Place, Result]) -> dict[Place, Result]:
     settings: dict[Place, list[Place]] = {}
     for place in found:
         # a reduction is no error; lower would be worse
-        if "/" not in str(place[_FORECASTER]):
+        if "/" not in str(place[FORECASTER]):
             settings.setdefault(_setting(place), []).append(place)
     best = set()
     for places in settings.values():
-        learned = [place for place in places if summary.learns(str(place[_FORECASTER]))]
+        learned = [place for place in places if summary.learns(str(place[FORECASTER]))]
         if len(places) > 1 and len({found[place].seeds for place in learned}) <= 1:
             best.add(min(places, key=lambda place: found[place].mean))
-    return {place: Result(each.mean, each.sd, each.seeds, each.runs, place in best) for place, each in found.items()}
+    return {place: replace(each, lowest=place in best) for place, each in found.items()}
 
 
 def _relevant(values: pd.DataFrame, layout: Layout) -> pd.DataFrame:
@@ -183,7 +188,7 @@ def _relevant(values: pd.DataFrame, layout: Layout) -> pd.DataFrame:
 
 
 def _setting(place: Place) -> Place:
-    return place[:_FORECASTER] + place[_FORECASTER + 1 :]
+    return place[:FORECASTER] + place[FORECASTER + 1 :]
 
 
 def _axis(layout: Layout, dimension: str) -> tuple:
