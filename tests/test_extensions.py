@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -149,7 +148,7 @@ def test_what_is_registered_appears_everywhere(registrations, module, tmp_path):
     errors = rows[(rows.metric == "largest") & (rows.forecaster == "pointwise") & (rows.k == 2)]
     assert mine["mean"].item() == pytest.approx(100 * errors.value.mean(), rel=1e-6)
 
-    examples = partial(collect.example, tmp_path / "study")
+    examples = collect.examples(tmp_path / "study")
     page = write.write_report(*material, examples, out, "turning-study").read_text()
     shown = re.findall('<figure class="print" id="(.*)">', page)
     assert shown == ["errors-by-horizon", "all-forecasters", "spectra"]

@@ -184,9 +184,9 @@ def _recipe(folder: Path, path: Path) -> Any:
 def _support(folder: Path, path: Path) -> Any:
     from rdjepa import systems
     from rdjepa.data import manifest
-    from rdjepa.study import dataset
+    from rdjepa.study import cards
 
-    found = dataset.summarize(folder, systems.get(small.SOURCE), manifest.read(folder))
+    found = cards.summarize(folder, systems.get(small.SOURCE), manifest.read(folder))
     return [found.support, found.coinciding]
 
 
@@ -284,4 +284,4 @@ def _collected(folder: Path, path: Path) -> Any:
 
     records = collect.read_records(folder)
     tables = [collect.collect(folder), collect.spectra(folder), collect.curve(folder)]
-    return [records, tables, [collect.example(folder, record["id"]) for record in records]]
+    return [records, tables, [collect.examples(folder)(record["id"]) for record in records]]

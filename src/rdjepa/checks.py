@@ -88,10 +88,8 @@ def checked(value: Any, kind: Any, name: str) -> Any:
     Raises:
         ArgumentError: it is of another type, outside its range, or not finite.
     """
-    if dataclasses.is_dataclass(kind):
-        if not isinstance(value, kind):  # type: ignore[arg-type]
-            raise ArgumentError(f"expected {name} to be a {kind.__name__}, got {_shown(value)}; give one")  # type: ignore[union-attr]
-        return value
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        return of_class(value, kind, name)
     try:
         found = msgspec.convert(_plain(value), kind)
     except msgspec.ValidationError as error:

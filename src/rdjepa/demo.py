@@ -18,7 +18,6 @@ from rdjepa import api, forecasters
 from rdjepa.adaptation.adapt import AVERAGED, LAST, PROFILES, AdaptConfig
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data.acquire import Acquirer
-from rdjepa.data.splits import support
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import OutputError
@@ -157,8 +156,7 @@ def _refuse_overwriting(out: Path) -> None:
 
 def _simulated(config: DemoConfig, grid: int, out: Path, bar: Bar) -> list[Trajectory]:
     """Return the support trajectories, then the test trajectories, on the grid of the model; kept below `out`."""
-    pool = protocol.counts(config.system)["pool", "id"]
-    keys = [Key(config.system, "pool", "id", i) for i in support(pool, config.k, config.support_seed)]
+    keys = protocol.support(config.system, config.k, config.support_seed)
     keys += [Key(config.system, "test", "id", i) for i in range(config.test)]
     data: list[Trajectory] = []
     acquirer = Acquirer(out / "data")

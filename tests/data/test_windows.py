@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from rdjepa.data.windows import FORECASTING, PRETRAINING, WindowSpec
+from rdjepa.data.windows import FORECASTING, PRETRAINING, WindowSpec, largest_stride
 from rdjepa.errors import DataError
 from rdjepa.forecasters.base import CONTEXT, HORIZONS
 
@@ -99,3 +99,11 @@ def test_the_middle_window_and_evenly_spaced_ones() -> None:
     assert FORECASTING.middle(FIELDS).context[0, 0, 0, 0] == 16
     assert FORECASTING.middle(FIELDS[:9]).targets[-1, 0, 0, 0] == 8
     assert FORECASTING.spread(40, 4).tolist() == [0, 10, 20, 31]
+
+
+def test_the_largest_stride_leaves_what_is_needed_and_no_larger_one_does():
+    for frames in range(1, 40):
+        for needed in range(2, 12):
+            stride = largest_stride(frames, needed)
+            assert len(range(0, frames, stride)) >= min(needed, frames)
+            assert len(range(0, frames, stride + 1)) < needed

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -109,7 +108,7 @@ def test_from_the_plan_to_the_tables(root, brief, tmp_path, unsaved):
     write.write_tables(*material, tmp_path / "report", "ablation")
     text = (tmp_path / "report" / "reductions.md").read_text()
     assert "| How many equations and trajectories | 1 source equation |" in text
-    drawn = write.write_figures(*material, partial(collect.example, root), tmp_path / "report", "ablation")
+    drawn = write.write_figures(*material, collect.examples(root), tmp_path / "report", "ablation")
     assert {path.stem for path in drawn} == {"reductions", "equations", "spectra"}
 
     again = study.run(root, plan, brief)

@@ -142,7 +142,7 @@ def test_a_cell_is_build_windows_train_and_evaluate_to_the_bit(slim, forecaster,
 
 def test_the_example_is_the_middle_window(finished):
     run = next(r["id"] for r in collect.read_records(finished) if r["forecaster"] == "persistence")
-    shown = collect.example(finished, run)
+    shown = collect.examples(finished)(run)
     fields = store.get(finished / "data", Key("lambda-omega", "test", "id", 0)).coarsened(64).fields
     assert shown is not None
     assert (shown["newest"] == fields[16 + 3]).all() and (shown["reference"] == fields[20:25]).all()

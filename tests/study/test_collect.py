@@ -70,7 +70,7 @@ def test_a_terabyte_of_holes_in_an_export_is_refused(export, name):
     os.truncate(export / name, 2**40)
     with pytest.raises(StudyError, match=f"expected at most .* bytes (of JSON )?in .*{name}, got 1099511627776"):
         (collect.records if name == "records.json" else collect.spectra if name[0] == "s" else collect.collect)(export)
-        collect.example(export, str(collect.records(export)["id"][0]))
+        collect.examples(export)(str(collect.records(export)["id"][0]))
 
 
 def test_columns_and_runs(finished):
@@ -140,7 +140,7 @@ def test_exported_examples_are_those_of_the_cells_in_half_precision(finished, ex
         for name, fields in kept.items():
             assert small[name].dtype == np.float32
             np.testing.assert_allclose(small[name], fields, rtol=1e-3, atol=1e-3)
-    assert collect.example(exported, "0" * 16) is None
+    assert collect.examples(exported)("0" * 16) is None
 
 
 def test_fields_that_half_precision_does_not_resolve_are_exported_in_single(tmp_path, copied):
@@ -153,7 +153,7 @@ def test_fields_that_half_precision_does_not_resolve_are_exported_in_single(tmp_
         rewrite(copied / "cells" / run, files=files)
         out = tmp_path / f"{scale} {offset}"
         collect.export(copied, out, [f"forecaster={read_record(copied / 'cells' / run)['forecaster']}"])
-        found = collect.example(out, run)
+        found = collect.examples(out)(run)
         assert found is not None
         np.testing.assert_allclose(found["reference"], fields["reference"], rtol=0, atol=scale / 256)
         with np.load(out / "examples.npz") as arrays:
@@ -170,7 +170,7 @@ def test_an_export_says_how_many_settings_have_no_fields(tmp_path, copied):
         collect.export(copied, tmp_path / "second", ["support_seed=778"])
     with pytest.warns(Note, match="1 of 1 settings are exported without example fields, such as heldout nano"):
         collect.export(tmp_path / "first", tmp_path / "lost", ["support_seed=778"])
-    assert collect.example(tmp_path / "second", other.name) and not collect.example(tmp_path / "lost", other.name)
+    assert collect.examples(tmp_path / "second")(other.name) and not collect.examples(tmp_path / "lost")(other.name)
 
 
 def test_exported_rows_read_the_same(finished, exported):
@@ -209,7 +209,7 @@ def test_a_study_that_was_computed_in_parts_is_exported_whole(tmp_path, exported
         pd.testing.assert_frame_equal(*(table.reset_index(drop=True) for table in tables))
     assert {record["id"] for record in collect.read_records(joined)} == {first.name, second.name}
     for run in (first.name, second.name):
-        kept, small = (collect.example(root, run) for root in (whole, joined))
+        kept, small = (collect.examples(root)(run) for root in (whole, joined))
         assert kept is not None and small is not None
         np.testing.assert_array_equal(kept["forecast"], small["forecast"])
 
@@ -240,7 +240,7 @@ def test_files_of_another_cell_are_refused(copied, name):
     with pytest.raises(StudyError, match=f"{name} as its record says, got other bytes"):
         for read in (collect.collect, collect.spectra, collect.curve):
             read(copied)
-        collect.example(copied, second.name)
+        collect.examples(copied)(second.name)
 
 
 @pytest.mark.parametrize("name", ["rows.parquet", "spectra.parquet", "curve.parquet", "examples.npz", "records.json"])
@@ -251,19 +251,19 @@ def test_a_changed_export_is_refused(export, name):
     with pytest.raises(StudyError, match=r"other bytes|match their seal|readable record"):
         for read in (collect.collect, collect.spectra, collect.curve):
             read(export)
-        collect.example(export, run)
+        collect.examples(export)(run)
 
 
 @pytest.mark.parametrize("name", ["rows.parquet", "spectra.parquet", "examples.npz"])
 def test_damage_to_an_export_without_checksums_is_one_sentence(export, name):
     records = collect.read_records(export)
     (export / "records.json").write_text(json.dumps(records))
-    assert len(collect.collect(export)) and collect.example(export, records[0]["id"])
+    assert len(collect.collect(export)) and collect.examples(export)(records[0]["id"])
     (export / name).write_bytes((export / name).read_bytes()[:-1])
     with pytest.raises(StudyError, match="got a damaged file"):
         collect.collect(export)
         collect.spectra(export)
-        collect.example(export, records[0]["id"])
+        collect.examples(export)(records[0]["id"])
 
 
 def test_a_record_under_another_name_is_refused(copied):

@@ -57,15 +57,6 @@ def test_nothing_missing_costs_nothing(finished, brief):
     assert nothing.hours == 0 and nothing.data_bytes == nothing.cell_bytes == 0
 
 
-def test_the_time_left_goes_by_finished_cells(two_cells):
-    riesz, trivial = two_cells
-    records = [{"forecaster": riesz.forecaster, "seconds": {"adapt": 8.0, "evaluate": 2.0}}]
-    assert cost.left([riesz], records) == 10 and cost.left([riesz, trivial], records) == 20
-    records.append({"forecaster": trivial.forecaster, "seconds": {"evaluate": 1.0}})
-    assert cost.left([riesz, trivial], records) == 11
-    assert cost.left([riesz], []) is None
-
-
 def test_a_forecaster_without_weights_has_no_updates(brief):
     seconds = cost.measure("persistence", brief, CPU)
     assert seconds["update"] == seconds["support"] == 0 and seconds["test"] > 0

@@ -99,7 +99,7 @@ figures.contact_sheet({"a": fields}, out / "s.png", title="t")
 figures.animation(fields, {"a": fields + 1}, out / "m.gif", title="t")
 figures.curves([{"step": 1, "loss": 2.0}], out / "c.png")
 with style.print_style():
-    figure = style.new_figure(figsize=(2, 1))
+    figure = style.Figure(figsize=(2, 1))
     figure.subplots().plot([1, 2])
     style.save(figure, out, "p")
 del figure

@@ -13,7 +13,7 @@ from rdjepa.viz import style
     ],
 )
 def test_a_logarithmic_axis_has_fewer_numbers_the_more_decades_it_spans(limits, labels):
-    figure = style.new_figure(figsize=(2, 2))
+    figure = style.Figure(figsize=(2, 2))
     axes = figure.subplots()
     axes.plot([1, 2], [1, 2])
     style.logarithmic(axes.xaxis)

@@ -28,6 +28,7 @@ FORMATS = tuple(ENDINGS)
 TOLERANCE = 1e-4  # largest difference from `Forecaster.forecast`, in standard deviations of the component
 BATCHES = (1, 3)  # contexts per call with which a written program is checked; it is traced with two
 SIDES = (24, 32)  # of the grid that a forecaster of any grid is traced with
+LARGEST = 2**31 - 1  # of a free dimension; torch 2.7 needs one
 RECORD = "rdjepa.json"
 
 
@@ -157,12 +158,12 @@ def _onnx_writer() -> Write:
 
 def _traced(program: Program, context: Tensor) -> Any:
     """Return the program as torch.export takes it; the number of contexts is free, and the grid where it is not set."""
-    free: dict[int, Any] = {0: torch.export.Dim("batch", min=1)}
+    free: dict[int, Any] = {0: torch.export.Dim("batch", min=1, max=LARGEST)}
     if program.model.grid is None:
-        free |= {2: torch.export.Dim("height", min=2), 3: torch.export.Dim("width", min=2)}
+        free |= {2: torch.export.Dim("height", min=2, max=LARGEST), 3: torch.export.Dim("width", min=2, max=LARGEST)}
     with torch.no_grad():
         program(context)  # fills the caches of constant matrices, which tracing would fill with fake tensors
-        return torch.export.export(program, (context,), dynamic_shapes=(free,))
+        return torch.export.export(program, (context,), dynamic_shapes=(free,), strict=False)  # True by default in 2.7
 
 
 def _context(forecaster: Forecaster, batch: int) -> Tensor:

@@ -24,7 +24,7 @@ from rdjepa.data import readers, survey
 from rdjepa.data.inspection import Inspection
 from rdjepa.data.readers import Reading
 from rdjepa.data.trajectory import Trajectory
-from rdjepa.data.windows import FORECASTING
+from rdjepa.data.windows import FORECASTING, largest_stride
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import Forecast, evaluate, norms_of, warn_of_vanishing
 from rdjepa.forecasters.autoregression import Autoregression
@@ -234,4 +234,4 @@ def _stride(found: Inspection, share: float, reading: Reading | None) -> int:
     if found.trajectories > 1:
         return found.stride
     needed = math.ceil(FORECASTING.length / min(share, 1 - share))
-    return max(1, min(found.stride, (found.frames[0] - 1) // (needed - 1)))
+    return min(found.stride, largest_stride(found.frames[0], needed))

@@ -33,10 +33,10 @@ class Support:
     Attributes:
         fields: (T, H, W, C) of each that is adapted to.
         others: of each that is calibrated on.
-        names: the keys of the first.
+        keys: of the first.
         stride: that was taken.
         components: that were chosen, by position or name; None where the data have no others.
-        called: the names of the components, empty where the data have none.
+        names: of the components, empty where the data have none.
         grid: points per side of the fields; None for a forecaster of any grid.
         tiled: whether overlapping squares of them are learned.
         boundary: how the domain was said to end; None where nobody did.
@@ -48,10 +48,10 @@ class Support:
 
     fields: list[np.ndarray]
     others: list[np.ndarray]
-    names: list[str]
+    keys: list[str]
     stride: int
     components: list[int | str] | None
-    called: tuple[str, ...]
+    names: tuple[str, ...]
     grid: int | None
     tiled: bool
     boundary: str | None
@@ -77,12 +77,12 @@ class Support:
         lowest = np.min([fields.min(axis=(0, 1, 2)) for fields in self.fields], axis=0)
         highest = np.max([fields.max(axis=(0, 1, 2)) for fields in self.fields], axis=0)
         return {
-            "support": self.names,
+            "support": self.keys,
             "checksums": self.checksums,
             "frames": [len(fields) for fields in self.fields],
             "stride": self.stride,
             **({"components": self.components} if self.components else {}),
-            **({"names": list(self.called)} if self.called else {}),
+            **({"names": list(self.names)} if self.names else {}),
             **({"boundary": self.boundary} if self.boundary else {}),
             **({"interval": self.interval} if self.interval else {}),
             "measured": measured(self.fields[0]),
@@ -129,10 +129,10 @@ def read_support(
     return Support(
         fields=support,
         others=others,
-        names=[str(trajectory.key or "without a key") for trajectory in given[: len(support)]],
+        keys=[str(trajectory.key or "without a key") for trajectory in given[: len(support)]],
         stride=reading.step,
         components=list(reading.components) if reading.components else None,
-        called=given[0].names,
+        names=given[0].names,
         grid=grid,
         tiled=tile,
         boundary=reading.boundary,

@@ -91,11 +91,11 @@ def card(
     ] = None,
 ) -> None:
     """Write a card and a contact sheet for every system: equation, ranges, numerics, counts, rejections, errors."""
-    from rdjepa.study import dataset
+    from rdjepa.study import cards
 
     names = names_in(*systems) if systems else None
     with progress("cards") as update:
-        paths = dataset.write_cards(base, names, update)
+        paths = cards.write_cards(base, names, update)
     for path in paths:
         say(str(path))
 

@@ -41,16 +41,16 @@ def channels_first(x: Array) -> Array:
 
     A NumPy array comes back contiguous; a tensor comes back as a view.
     """
-    if hasattr(x, "movedim"):
-        return x.movedim(-1, -3)
-    return np.ascontiguousarray(np.moveaxis(x, -1, -3))  # type: ignore[return-value]
+    return _moved(x, -1, -3)
 
 
 def channels_last(x: Array) -> Array:
     """Turn (..., C, H, W) into (..., H, W, C): the inverse of `channels_first`."""
-    if hasattr(x, "movedim"):
-        return x.movedim(-3, -1)
-    return np.ascontiguousarray(np.moveaxis(x, -3, -1))  # type: ignore[return-value]
+    return _moved(x, -3, -1)
+
+
+def _moved(x: Any, source: int, target: int) -> Any:
+    return x.movedim(source, target) if hasattr(x, "movedim") else np.ascontiguousarray(np.moveaxis(x, source, target))
 
 
 def require_multiples(sides: Sequence[int], size: int) -> None:

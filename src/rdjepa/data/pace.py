@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from rdjepa.data.windows import FORECASTING
+from rdjepa.data.windows import FORECASTING, largest_stride
 from rdjepa.io import sealed
 
 KEPT = Path(__file__).with_name("pace.json")
@@ -48,7 +48,7 @@ def stride(change: float, frames: int) -> int:
         change: root mean square change from frame to frame, of the standard deviation.
         frames: of the shortest trajectory; one window at least is left of it.
     """
-    most = max(1, (frames - 1) // (FORECASTING.length - 1))
+    most = largest_stride(frames, FORECASTING.length)
     return min(max(1, round(of_sources().median / change)), most) if change > 0 else 1
 
 

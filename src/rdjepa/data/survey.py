@@ -19,7 +19,7 @@ from rdjepa.data.readers.recording import CHUNK, Recording
 from rdjepa.data.readers.registry import KNOWN, describe, recordings
 from rdjepa.data.regrid import Regridding
 from rdjepa.data.statistics import Moments, fold
-from rdjepa.data.windows import FORECASTING
+from rdjepa.data.windows import FORECASTING, largest_stride
 from rdjepa.errors import ArgumentError, DataError, RdjepaError
 
 AUTO = "auto"
@@ -92,7 +92,7 @@ def at_stride(source: Any, reading: Reading, stride: int | str, minimum_frames: 
         )
     if isinstance(stride, str):
         found = inspect(source, replace(reading, stride=None))
-        stride = min(found.stride, max(1, (found.frames[0] - 1) // (minimum_frames - 1)))
+        stride = min(found.stride, largest_stride(found.frames[0], minimum_frames))
     return replace(reading, stride=stride) if stride != 1 else reading
 
 
@@ -215,23 +215,24 @@ class _Found:
         y, x = (count.most_common(1)[0][0] if count else UNKNOWN for count in shown)
         return y, x
 
+    def _refusals(self, components: tuple[Component, ...]) -> Iterator[str]:
+        """Yield why adaptation would refuse the source, first what it would come upon first."""
+        yield from self.refused
+        if self.broken:
+            whole = (
+                "crop the fields to a part without them" if self.broken == self.looked else "cut the trajectories there"
+            )
+            yield f"expected finite fields, got {self.broken} frames that are not; fill these points, or {whole}"
+        if repeated := len(self.contents) - len(set(self.contents)):
+            yield checks.why_repeated(repeated, len(self.contents))
+        if len(self.taken) > 1:
+            yield checks.MIXED
+        yield from filter(None, (checks.why_constant(each.name, each.low, each.high) for each in components))
+        if any(max(abs(each.low), abs(each.high)) > LARGEST for each in components):
+            yield "expected fields within the range of float32, got larger values; rescale the fields"
+
     def _plan(self, components: tuple[Component, ...]) -> tuple[str, bool]:
-        refusal = next(iter(self.refused), None)
-        if refusal is None and self.broken:
-            advice = "fill these points, or crop the fields to a part without them"
-            if self.broken < self.looked:
-                advice = "fill these points, or cut the trajectories there"
-            refusal = f"expected finite fields, got {self.broken} frames that are not; {advice}"
-        repeated = len(self.contents) - len(set(self.contents))
-        if refusal is None and repeated:
-            refusal = checks.why_repeated(repeated, len(self.contents))
-        if refusal is None and len(self.taken) > 1:
-            refusal = checks.MIXED
-        constant = filter(None, (checks.why_constant(each.name, each.low, each.high) for each in components))
-        refusal = refusal or next(constant, None)
-        if refusal is None and any(max(abs(each.low), abs(each.high)) > LARGEST for each in components):
-            refusal = "expected fields within the range of float32, got larger values; rescale the fields"
-        if refusal is not None:
+        for refusal in self._refusals(components):
             return f"would refuse: {refusal}", False
         steps = []
         for method, losses in self.ways.items():

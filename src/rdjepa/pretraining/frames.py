@@ -89,7 +89,7 @@ def read_frames(
     grid: int | None = None,
     known: Mapping[str, Normalizer] = MappingProxyType({}),
 ) -> tuple[Frames, dict[str, Normalizer], dict[str, str]]:
-    """Read stored trajectories and standardize each equation, with the statistics of these trajectories if none are known.
+    """Read stored trajectories and standardize each equation, with their own statistics if none are known.
 
     For a system these are all of its trajectories. In a family every trajectory is another equation, so each is
     standardized with its own statistics.

@@ -20,7 +20,6 @@ from rdjepa import api, forecasters, systems
 from rdjepa.adaptation import retention
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data import store
-from rdjepa.data.splits import support
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import FORECASTING
@@ -87,8 +86,7 @@ class Cell:
 
     def support(self) -> list[Key]:
         """Return the keys of the support trajectories: the first K of the pool's permutation under the support seed."""
-        pool = protocol.counts(self.system)["pool", "id"]
-        return [Key(self.system, "pool", "id", i) for i in support(pool, self.k, self.support_seed)]
+        return protocol.support(self.system, self.k, self.support_seed)
 
     def test(self, count: int) -> list[Key]:
         """Return the keys of about `count` test trajectories, the same for all cells of a system.

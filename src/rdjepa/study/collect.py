@@ -88,11 +88,6 @@ def records(root: Path | str) -> pd.DataFrame:
     return pd.DataFrame(read_records(root))
 
 
-def example(root: Path | str, run: str) -> dict[str, np.ndarray] | None:
-    """Return the fields of one window of a cell; for several cells of an export, `examples` reads it once."""
-    return examples(root)(run)
-
-
 def examples(root: Path | str) -> Callable[[str], dict[str, np.ndarray] | None]:
     """Return the function that gives the fields of one window of a cell, by its id; an export is read once.
 

@@ -31,7 +31,7 @@ from rdjepa.study import changes
 from rdjepa.study.cell import Cell
 from rdjepa.study.contenders import decided, forecaster, untrained
 from rdjepa.study.directory import RECORD
-from rdjepa.study.pretrainings import Pretraining, Record
+from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
 from rdjepa.study.supply import Supply, keys_of, pool_keys
 
@@ -247,35 +247,6 @@ def draw(system: str) -> dict[str, float]:
     started = time.perf_counter()
     trajectory = simulate(system)
     return {"draw": (time.perf_counter() - started) / (trajectory.attempt + 1)}
-
-
-def left(missing: Iterable[Cell], records: Sequence[Mapping]) -> float | None:
-    """Return the expected seconds of cells from those of finished ones; None where some miss and none is finished.
-
-    A cell is expected to take as long as the mean of the finished ones of its forecaster, or of all.
-    """
-    kinds = [cell.forecaster for cell in missing]
-    taken = [(record["forecaster"], sum(record["seconds"].values())) for record in records]
-    return _expected(kinds, taken) if taken or not kinds else None
-
-
-def left_to_pretrain(missing: Iterable[Pretraining], records: Sequence[Record]) -> float | None:
-    """Return the expected seconds of pretrainings, as `left`, by objective; None where some miss and none is finished.
-
-    A run that was stopped is expected to take as long as a whole one.
-    """
-    kinds = [each.config.objective for each in missing]
-    taken = [(record.identity["config"]["objective"], record.seconds) for record in records]
-    return _expected(kinds, taken) if taken or not kinds else None
-
-
-def _expected(kinds: Sequence[str], taken: Sequence[tuple[str, float]]) -> float:
-    """Return the sum over kinds of the mean seconds that their like took, or that all did."""
-    known: dict[str, list[float]] = {}
-    for kind, seconds in taken:
-        known.setdefault(kind, []).append(seconds)
-    everything = [seconds for _, seconds in taken]
-    return float(sum(np.mean(known.get(kind, everything)) for kind in kinds))
 
 
 class _Remembered:

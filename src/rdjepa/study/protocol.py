@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from rdjepa.data import splits
 from rdjepa.data.trajectory import SPLITS, Key
 from rdjepa.errors import ArgumentError
 from rdjepa.systems import HELD_OUT, SOURCES, WALLS, Role, every_name
@@ -36,6 +37,11 @@ def role(system: str) -> Role:
 def counts(system: str) -> dict[Part, int]:
     """Return the number of trajectories by split and regime in the full benchmark; 11,625 over `SYSTEMS`."""
     return dict({"source": _SOURCE, "held-out": _HELD_OUT, "wall": _WALL, "family": _FAMILY}[role(system)])
+
+
+def support(system: str, k: int, seed: int) -> list[Key]:
+    """Return the keys of the support: the first K of the pool's permutation under the support seed (S3.1)."""
+    return [Key(system, "pool", "id", i) for i in splits.support(counts(system)["pool", "id"], k, seed)]
 
 
 def support_seeds(system: str) -> tuple[int, ...]:

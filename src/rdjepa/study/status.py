@@ -1,13 +1,15 @@
 """How far a study has come, as its directory tells."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from rdjepa.study import pretrainings
 from rdjepa.study.cell import Cell, identity, read_record
 from rdjepa.study.collect import known_records
-from rdjepa.study.cost import left, left_to_pretrain
 from rdjepa.study.directory import Directory
 from rdjepa.study.fingerprints import identifier, shared_identifier
 from rdjepa.study.plan import needed, settings, starts_of
@@ -76,10 +78,14 @@ def status(
     failed = {job: line for job in others if job not in running and (line := directory.failure(names[job])) is not None}
     waiting = [job for job in others if job not in running and job not in failed]
     records = [*there.values(), *(read_record(directory.cell(names[cell])) for cell in done)] if others else []
-    expected = left([job for job in others if isinstance(job, Cell)], records)
-    starting = left_to_pretrain(
-        [job for job in others if isinstance(job, Pretraining)],
-        [pretrainings.read_record(directory.pretraining(names[start])) for start in pretrained],
+    begun = [pretrainings.read_record(directory.pretraining(names[start])) for start in pretrained]
+    expected = _left(
+        [job.forecaster for job in others if isinstance(job, Cell)],
+        [(record["forecaster"], sum(record["seconds"].values())) for record in records],
+    )
+    starting = _left(
+        [job.config.objective for job in others if isinstance(job, Pretraining)],
+        [(record.identity["config"]["objective"], record.seconds) for record in begun],
     )
     stopped = {
         start: tuple(cell for cell in waiting if isinstance(cell, Cell) and start in starts_of([cell], profile))
@@ -96,3 +102,22 @@ def status(
         tuple(pretrained),
         tuple(job for job in waiting if isinstance(job, Pretraining)),
     )
+
+
+def _left(kinds: Sequence[str], taken: Sequence[tuple[str, float]]) -> float | None:
+    """Return the seconds that jobs are expected to take; None where some are left and none is finished.
+
+    A job is expected to take as long as the mean of the finished ones of its kind, or of all; one that was stopped, as
+    long as a whole one.
+
+    Args:
+        kinds: of the jobs.
+        taken: kind and seconds of every finished one.
+    """
+    if not taken:
+        return None if kinds else 0.0
+    known: dict[str, list[float]] = defaultdict(list)
+    for kind, seconds in taken:
+        known[kind].append(seconds)
+    everything = [seconds for _, seconds in taken]
+    return float(sum(np.mean(known.get(kind, everything)) for kind in kinds))

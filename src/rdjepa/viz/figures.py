@@ -9,7 +9,7 @@ import numpy as np
 
 from rdjepa.io.atomic import write_bytes
 from rdjepa.viz import panels
-from rdjepa.viz.style import FIELD_COLORS, new_figure, write
+from rdjepa.viz.style import FIELD_COLORS, Figure, write
 
 BLUE, ORANGE, GREEN, GRAY = "#0072B2", "#D55E00", "#009E73", "#666666"  # safe for color-blind readers
 SHOWN_ERRORS = 0.995  # share of the errors that have colors of their own; the largest few would darken all others
@@ -31,7 +31,7 @@ def curves(metrics: Sequence[Mapping[str, Any]], path: Path) -> Path:
     shown = {title: found for title, found in drawn.items() if found}
     columns = min(3, max(1, len(shown)))
     rows = max(1, math.ceil(len(shown) / columns))
-    figure = new_figure(figsize=(11 / 3 * columns, 3 * rows), layout="constrained")
+    figure = Figure(figsize=(11 / 3 * columns, 3 * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     for axis, (title, found) in zip(axes.flat, shown.items(), strict=False):
         for each in found:
@@ -144,7 +144,7 @@ def forecast(
     first = next(iter(forecasts))
     rows = [("reference", truth, field), (first, forecasts[first][shown, ..., 0], field)]
     rows += [(f"{name}\n|error|", error, wrong) for name, error in errors.items()]
-    figure = new_figure(figsize=(2.1 * len(shown) + 1.2, 2.05 * len(rows) + 0.4), layout="constrained")
+    figure = Figure(figsize=(2.1 * len(shown) + 1.2, 2.05 * len(rows) + 0.4), layout="constrained")
     crisp = [(label, images, {**look, "interpolation": "nearest"}) for label, images, look in rows]
     panels.grid(figure, crisp, [f"h = {h}" for h in horizons])
     figure.suptitle(title)
@@ -162,7 +162,7 @@ def learning(
         path: PNG file.
         title: of the figure.
     """
-    figure = new_figure(figsize=(5, 3.2), layout="constrained")
+    figure = Figure(figsize=(5, 3.2), layout="constrained")
     axes = figure.subplots()
     for name, found in curves.items():
         axes.plot(list(found), list(found.values()), marker="o", label=name)
@@ -192,7 +192,7 @@ def contact_sheet(
     """
     last = min(map(len, rows.values())) - 1
     frames = sorted({min(frame, last) for frame in frames})
-    figure = new_figure(
+    figure = Figure(
         figsize=(1.15 * 2 * len(frames) + 1.0, 1.2 * len(rows) + 0.6),
         layout="constrained",
     )
@@ -222,7 +222,7 @@ def mosaic(groups: Mapping[str, np.ndarray], path: Path, *, title: str) -> Path:
     """
     blocks = {label: _tiled(fields) for label, fields in groups.items()}
     heights = [block.shape[0] for block in blocks.values()]
-    figure = new_figure(figsize=(16, 16 * (sum(heights) + 40 * len(blocks)) / next(iter(blocks.values())).shape[1]))
+    figure = Figure(figsize=(16, 16 * (sum(heights) + 40 * len(blocks)) / next(iter(blocks.values())).shape[1]))
     axes = figure.subplots(len(blocks), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
     for axis, (label, block) in zip(axes, blocks.items(), strict=True):
         axis.imshow(block, cmap=FIELD_COLORS, vmin=0, vmax=1, interpolation="nearest")
@@ -268,6 +268,6 @@ def animation(
     rows = [("reference", truth, field)]
     for name, fields in forecasts.items():
         rows += [(name, fields[..., 0], field), (f"{name} |error|", errors[name], wrong)]
-    figure = new_figure(figsize=(2.2 * len(rows), 2.7), layout="constrained")
+    figure = Figure(figsize=(2.2 * len(rows), 2.7), layout="constrained")
     figure.suptitle(title, fontsize=9)
     return write_bytes(path, panels.movie(figure, rows, per_second))

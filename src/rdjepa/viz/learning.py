@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rdjepa.viz.style import logarithmic, new_figure, print_style, write
+from rdjepa.viz.style import Figure, logarithmic, print_style, write
 
 Bar = tuple[float, float, float]  # mean, smallest and largest over draws
 
@@ -29,7 +29,7 @@ def learning_curve(
         things: what K counts.
     """
     with print_style():
-        figure = new_figure(figsize=(6.2, 3.1), layout="constrained")
+        figure = Figure(figsize=(6.2, 3.1), layout="constrained")
         axes = figure.subplots()
         every = sorted({k for found in fitted.values() for k in found})
         for place, (name, found) in enumerate(fitted.items()):

@@ -1,13 +1,13 @@
 """Style of figures for print: width, font sizes, logarithmic axes, panel letters."""
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from matplotlib import rc_context
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Figure  # registered nowhere, so it is freed like any other object
 from matplotlib.ticker import FuncFormatter, LogLocator
 
 from rdjepa.io.atomic import replacing
@@ -36,20 +36,9 @@ _SETTINGS: Any = {
 }
 
 
-@contextmanager
-def print_style() -> Iterator[None]:
-    """Apply the style of printed figures to what is drawn and saved in the block."""
-    with rc_context(_SETTINGS):
-        yield
-
-
-def new_figure(**settings: Any) -> Figure:
-    """Return an empty figure that is not registered with pyplot, so that it is freed like any other object.
-
-    Args:
-        settings: as `matplotlib.figure.Figure` takes them.
-    """
-    return Figure(**settings)
+def print_style() -> AbstractContextManager[None]:
+    """Return a context in which figures are drawn and saved in the style of print."""
+    return rc_context(_SETTINGS)
 
 
 def logarithmic(axis: Any) -> None:

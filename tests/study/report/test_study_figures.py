@@ -178,7 +178,7 @@ def test_files_are_vector_and_picture(tmp_path):
 @pytest.mark.parametrize(("letters", "columns"), [(2, 5), (25, 2), (60, 1)])
 def test_a_legend_has_as_many_columns_as_fit_into_the_figure(letters, columns):
     with style.print_style():
-        figure = style.new_figure(figsize=(style.WIDTH, 2))
+        figure = style.Figure(figsize=(style.WIDTH, 2))
         axes = figure.subplots()
         for number in range(6):
             axes.plot([0, 1], label=f"{number}{letters * 'm'}")

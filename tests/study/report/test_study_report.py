@@ -1,11 +1,11 @@
 import re
-from dataclasses import replace
 
 import pandas as pd
 import pytest
 
 from rdjepa.errors import Note
 from rdjepa.study import registry
+from rdjepa.study.profiles import PROFILES
 from rdjepa.study.registry import CONTROL, Study
 from rdjepa.study.report import runs, summary
 from rdjepa.study.report.labels import focus
@@ -58,6 +58,11 @@ def test_captions_say_what_the_rows_are(made_study, tmp_path):
     assert "`table-s14.csv`" in text and not (tmp_path / "spectra.csv").exists()
 
 
+def test_the_papers_numbers_are_those_of_its_profile():
+    paper = PROFILES[runs.PAPER]
+    assert (paper.adapt.steps, paper.test, paper.adapt.averaging) == (runs.UPDATES, runs.TESTS, 0)
+
+
 @pytest.mark.parametrize(
     ("profile", "recorded", "tests", "unlike"),
     [
@@ -69,7 +74,7 @@ def test_captions_say_what_the_rows_are(made_study, tmp_path):
     ],
 )
 def test_differences_need_all_that_the_paper_has(made_study, tmp_path, monkeypatch, profile, recorded, tests, unlike):
-    monkeypatch.setitem(runs.PROFILES, "paper", replace(runs.PROFILES["paper"], test=tests))
+    monkeypatch.setattr(runs, "TESTS", tests)
     rows, records, spectra = made_study("scratch", trajectories=1, profile=profile)
     records = records.assign(**{name: [value] * len(records) for name, value in recorded.items()})
     write_tables(rows, records, spectra[:0], tmp_path, "scratch")

@@ -30,7 +30,7 @@ def reductions(found: Material) -> Any:
     names = [] if table.empty else ordered("forecaster", table["forecaster"])
     series = [] if table.empty else sorted(set(zip(table["k"], table["support_seed"], strict=True)))
     budgets, selections = (sorted(set(each)) for each in zip(*series, strict=True)) if series else ([], [])
-    figure: Any = style.new_figure(figsize=(style.WIDTH, 1.4 + 0.2 * max(len(names), 4)))
+    figure: Any = style.Figure(figsize=(style.WIDTH, 1.4 + 0.2 * max(len(names), 4)))
     grid = figure.subplots(1, len(found.systems), sharey=True, squeeze=False)[0]
     offsets = np.linspace(-0.24, 0.24, len(series)) if len(series) > 1 else [0.0]
     colors = dict(zip(budgets, (BLUE, ORANGE, GREEN, *SPARE_COLORS), strict=False))
@@ -69,7 +69,7 @@ def equations(found: Material) -> Any:
     Args:
         found: the results.
     """
-    figure: Any = style.new_figure(figsize=(style.WIDTH, 2.8))
+    figure: Any = style.Figure(figsize=(style.WIDTH, 2.8))
     panels = figure.subplots(1, len(found.budgets), sharey=True, squeeze=False)[0]
     for axes, k in zip(panels, found.budgets, strict=True):
         for system, color, marker in zip(found.systems, SPARE_COLORS, SPARE_MARKERS, strict=False):

@@ -10,6 +10,7 @@ from rdjepa.study.report.labels import focus, label
 from rdjepa.study.report.layouts import MAIN_METRICS, Layout, further_tables, paper_tables
 from rdjepa.study.report.sheet import Sheet
 
+
 @dataclass(frozen=True)
 class Section:
     """A table, the published values and the differences from them.
@@ -89,7 +90,7 @@ def uneven(rows: pd.DataFrame) -> list[str]:
 
 
 def _sheets(layout: Layout, found: dict, paper: dict, source: str, unlike: str) -> tuple[Sheet, ...]:
-    """Return the table, the published values, and the differences from them if nothing keeps the two from comparison."""
+    """Return the table, the published values, and the differences from them if the two can be compared."""
     few = any(0 < len(result.seeds.split()) < layout.selections for result in found.values())
     counts = f" [n]: from n of {layout.selections} selections." if few else ""
     caption = f"{layout.caption}. {source}.{counts}"

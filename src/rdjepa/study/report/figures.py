@@ -57,7 +57,7 @@ def draw(
 def source_fields(found: Material) -> Any:
     """Draw Figure 2: FitzHugh-Nagumo in full, four systems with two other forecasters, and the errors of all."""
     k = found.budgets[0]
-    figure: Any = style.new_figure(figsize=(style.WIDTH, 7.6))
+    figure: Any = style.Figure(figsize=(style.WIDTH, 7.6))
     top, bottom = figure.subfigures(2, 1, height_ratios=[1, 1.25])
     blocks = top.subfigures(1, 2)
     style.letter(top, "a")
@@ -78,7 +78,7 @@ def source_fields(found: Material) -> Any:
 
 def source_scaling(found: Material) -> Any:
     """Draw Figure 3: error against the horizon, against K, and both together as colors."""
-    figure: Any = style.new_figure(figsize=(style.WIDTH, 7.4))
+    figure: Any = style.Figure(figsize=(style.WIDTH, 7.4))
     top, middle, bottom = figure.subfigures(3, 1, height_ratios=[1, 1.5, 0.85])
     style.letter(top, "a")
     panels = top.subplots(1, len(found.budgets), sharex=True, sharey=True, squeeze=False)[0]
@@ -115,7 +115,7 @@ def source_scaling(found: Material) -> Any:
 def transfer_fields(found: Material, forecasters: Sequence[str] = PAPER[:2]) -> Any:
     """Draw Figure 4: forecasts after adaptation to the fewest trajectories, and transects through them."""
     k = found.budgets[0]
-    figure: Any = style.new_figure(figsize=(style.WIDTH, 4.0))
+    figure: Any = style.Figure(figsize=(style.WIDTH, 4.0))
     top, bottom = figure.subfigures(2, 1, height_ratios=[1.25, 1])
     style.letter(top, "a")
     style.letter(bottom, "b")
@@ -135,7 +135,7 @@ def transfer_fields(found: Material, forecasters: Sequence[str] = PAPER[:2]) -> 
 
 def transfer_errors(found: Material, forecasters: Sequence[str] = PAPER) -> Any:
     """Draw Figure 5: error against the horizon for every system and K, and paired reductions at the smallest K."""
-    figure: Any = style.new_figure(figsize=(style.WIDTH, 7.6))
+    figure: Any = style.Figure(figsize=(style.WIDTH, 7.6))
     top, bottom = figure.subfigures(2, 1, height_ratios=[2.6, 1])
     style.letter(top, "a")
     _horizons(top, found, forecasters)
@@ -151,7 +151,7 @@ def transfer_errors(found: Material, forecasters: Sequence[str] = PAPER) -> Any:
 def errors_by_horizon(found: Material) -> Any:
     """Plot errors of every forecaster against the horizon: a column per system, a row per K."""
     size = (max(style.WIDTH / 2, style.WIDTH / 3 * len(found.systems)), 1.2 + 1.9 * len(found.budgets))
-    figure: Any = style.new_figure(figsize=size)
+    figure: Any = style.Figure(figsize=size)
     _horizons(figure, found, found.forecasters)
     return figure
 
@@ -159,7 +159,7 @@ def errors_by_horizon(found: Material) -> Any:
 def all_forecasters(found: Material) -> Any:
     """Plot errors of every forecaster, averaged over horizons: a column per K, a row per metric."""
     height = 0.9 + 2 * 0.42 * len(found.systems) + 0.12 * len(found.forecasters)
-    figure: Any = style.new_figure(figsize=(style.WIDTH, height))
+    figure: Any = style.Figure(figsize=(style.WIDTH, height))
     grid = figure.subplots(2, len(found.budgets), sharey=True, sharex="row", squeeze=False)
     for line, metric in zip(grid, MAIN_METRICS, strict=True):
         for axes, k in zip(line, found.budgets, strict=True):
@@ -173,7 +173,7 @@ def spectra(found: Material) -> Any:
     """Plot energies of reference and errors by wavenumber: a column per system, rows for first and last horizon."""
     horizons = sorted(found.spectra["horizon"].unique())
     chosen, k = [horizons[0], horizons[-1]], found.budgets[0]
-    figure: Any = style.new_figure(figsize=(style.WIDTH, 4.2))
+    figure: Any = style.Figure(figsize=(style.WIDTH, 4.2))
     lines = found.spectra[found.spectra["k"] == k]
 
     def plot(axes: Any, system: str, h: int) -> None:

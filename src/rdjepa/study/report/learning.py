@@ -106,7 +106,7 @@ def _figure(found: pd.DataFrame) -> Figure:
     A setting without rows has none.
     """
     systems, budgets = list(dict.fromkeys(found["system"])), sorted(set(found["k"]))
-    figure = style.new_figure(figsize=(style.WIDTH, 1.9 * len(systems) + 0.6))
+    figure = style.Figure(figsize=(style.WIDTH, 1.9 * len(systems) + 0.6))
     axes: Any = figure.subplots(len(systems), len(budgets), squeeze=False, sharex=True)
     for line, system in zip(axes, systems, strict=True):
         for panel, k in zip(line, budgets, strict=True):

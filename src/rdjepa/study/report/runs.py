@@ -5,10 +5,10 @@ import json
 import pandas as pd
 
 from rdjepa.errors import ArgumentError
-from rdjepa.study.profiles import PROFILES
 from rdjepa.study.report.labels import heading, label, ordered
 from rdjepa.study.report.sheet import MISSING, Sheet, Text
 
+PAPER, UPDATES, TESTS = "paper", 5_000, 300  # profile, updates (Table S5), test trajectories of a system (S1.1)
 _SHOWN = 6  # distinct values that are written out
 _CELL = ("id", "study", "profile", "system", "k", "support_seed", "forecaster")
 _ELSEWHERE = ("identity.", "settings.", "normalizer.", "loss", "support", "rows", "files.", "seconds.")
@@ -67,18 +67,18 @@ def unlike_paper(rows: pd.DataFrame, records: pd.DataFrame) -> str:
         rows: trajectory errors, as `summary.prepare` returns them.
         records: as `of_rows` returns them.
     """
-    paper, name = PROFILES["paper"], rows["profile"].iloc[0]
-    if name != paper.name:
-        return f"profile {name} is not the paper's"
+    profile = rows["profile"].iloc[0]
+    if profile != PAPER:
+        return f"profile {profile} is not the paper's"
     trained = records[records["updates"] > 0]
-    others = trained.loc[trained["updates"] != paper.adapt.steps, "updates"]
+    others = trained.loc[trained["updates"] != UPDATES, "updates"]
     if len(others):
-        return f"{_counted(others, 'update', 'updates')}, not the paper's {paper.adapt.steps:,}"
+        return f"{_counted(others, 'update', 'updates')}, not the paper's {UPDATES:,}"
     if (trained.get("config.averaging", pd.Series(dtype=float)).fillna(0) > 0).any():
         return "averaged weights, not the paper's last ones"
     tests = rows.drop_duplicates(["system", "regime", "trajectory"]).groupby("system").size()
-    if (tests != paper.test).any():
-        return f"{_counted(tests, 'test trajectory', 'test trajectories')} per system, not the paper's {paper.test}"
+    if (tests != TESTS).any():
+        return f"{_counted(tests, 'test trajectory', 'test trajectories')} per system, not the paper's {TESTS}"
     return ""
 
 
