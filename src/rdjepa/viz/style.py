@@ -44,19 +44,20 @@ def print_style() -> AbstractContextManager[None]:
 def logarithmic(axis: Any) -> None:
     """Make an axis (`axes.xaxis` or `axes.yaxis`) logarithmic, with plain numbers at 1, 2 and 5 of every decade.
 
-    Where the axis spans less than a factor of 3, every multiple of a power of ten has a number, and above a factor of
-    100 the powers alone have one.
+    Where the axis spans less than a factor of 4, every multiple of a power of ten has a number, below a factor of 10
+    also 3 and 7, and above a factor of 100 the powers alone.
     """
     getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
     axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=20))  # by default a short axis of many decades has none
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}" if _power(value) or not _wide(axis) else ""))
     axis.set_minor_locator(LogLocator(subs=range(1, 10)))
-    axis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if _narrow(axis) else ""))
+    axis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if _between(value, axis) else ""))
 
 
-def _narrow(axis: Any) -> bool:
+def _between(value: float, axis: Any) -> bool:
+    """Return whether a multiple of a power of ten has a number beside 1, 2 and 5."""
     low, high = sorted(axis.get_view_interval())
-    return high < 3 * low
+    return high < 4 * low or (high < 10 * low and f"{value:e}"[0] in "37")
 
 
 def _wide(axis: Any) -> bool:

@@ -106,6 +106,7 @@ def _figure(found: pd.DataFrame) -> Figure:
     A setting without rows has none.
     """
     systems, budgets = list(dict.fromkeys(found["system"])), sorted(set(found["k"]))
+    marks = sorted(set(found["updates"]))
     figure = style.Figure(figsize=(style.WIDTH, 1.9 * len(systems) + 0.6))
     axes: Any = figure.subplots(len(systems), len(budgets), squeeze=False, sharex=True)
     for line, system in zip(axes, systems, strict=True):
@@ -117,8 +118,10 @@ def _figure(found: pd.DataFrame) -> Figure:
             for (name, weights), curve in part.groupby(["forecaster", "weights"], sort=False, observed=True):
                 solid = {"ls": "-", "label": label("forecaster", str(name))} if weights == "averaged" else {"ls": ":"}
                 panel.plot(curve["updates"], 100 * curve["mean"], **(look(str(name)) | solid))
-            panel.set(xscale="log", yscale="log", title=f"{label('system', str(system))}, K = {k}")
+            panel.set(xscale="log", title=f"{label('system', str(system))}, K = {k}")
             style.logarithmic(panel.yaxis)
+            panel.set_xticks(marks, list(map(str, marks)))
+            panel.set_xticks([], minor=True)
     drawn = [[panel for panel in part if panel.axison] for part in (*axes, *axes.T)]  # in every line and column
     for line in drawn[: len(systems)]:
         line[0].set_ylabel("relative L² error (%)")
