@@ -183,9 +183,7 @@ def test_a_decoder_is_pretrained_after_the_rest_and_adapted_further(tiny, data, 
     rdjepa.pretrain("tiny", data, last, start=begun, progress=removed, **chosen)
     assert simulated == ["schnakenberg"]  # what this run was not told to read
     statistics = {name: Normalizer.from_dict(x) for name, x in checkpoint.read_sources(first).normalizers.items()}
-    assert given[0] == statistics and list(given[1]) == [
-        "brusselator"
-    ]  # of the encoder, then of the run
+    assert given[0] == statistics and list(given[1]) == ["brusselator"]  # of the encoder, then of the run
     (_, before) = checkpoint.read_config(first)
     (_, after) = checkpoint.read_config(last / "model")
     told, sources = after.pretraining, checkpoint.read_sources(last / "model")

@@ -40,6 +40,16 @@ def test_a_branch_that_is_left_out_has_no_weights_and_no_gate(tiny, parts):
         assert any(branch in name for name in names) == (branch not in parts)
 
 
+def test_without_the_laplacian_tokens_that_are_all_alike_are_predicted_as_with_it(tiny):
+    whole, less = (build(replace(tiny, without=each), seed=3).predictor for each in ((), ("laplacian",)))
+    assert whole.state_dict().keys() == less.state_dict().keys()
+    tokens = torch.randn(1, tiny.side**2, tiny.width, generator=torch.Generator().manual_seed(0))
+    alike = tokens[:, :1].expand_as(tokens)
+    with torch.no_grad():
+        assert torch.allclose(whole.full_grid(alike, 2), less.full_grid(alike, 2), atol=1e-6)
+        assert not torch.allclose(whole.full_grid(tokens, 2), less.full_grid(tokens, 2), atol=1e-3)
+
+
 def test_a_run_without_branches_is_resumed_without_them_alone(tiny, tmp_path):
     parts = ("diffusion", "reaction")
     sizes, config = without(parts, tiny, replace(CONFIG, steps=2))
@@ -54,7 +64,7 @@ def test_sizes_of_a_whole_model_are_written_as_before_and_what_is_left_out_is_re
     less = replace(tiny, without=("reaction",))
     assert ModelConfig.from_dict(less.to_dict()) == less
     assert ModelConfig.from_dict(tiny.to_dict()) == tiny
-    with pytest.raises(ArgumentError, match="branches among diffusion, reaction, got 'advection'"):
+    with pytest.raises(ArgumentError, match="parts of the predictor among diffusion, reaction, laplacian, got 'advect"):
         replace(tiny, without=("advection",))
 
 

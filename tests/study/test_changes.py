@@ -158,9 +158,16 @@ def test_a_decoder_after_the_rest_has_the_seed_and_the_branches_of_the_rest(regi
 
 
 def test_objectives_that_pretrain_no_predictor_meet_the_others_with_a_fresh_one_and_equal_rates():
-    encoders = [name for name in changes.names() if changes.get(name).fresh_predictor]
+    encoders = [name for name in changes.names() if changes.get(name).fresh_predictor and not changes.get(name).without]
     assert {changes.get(name).objective for name in encoders} == set(OBJECTIVES)
     assert len({contenders.rates(changes.get(name), "nano") for name in encoders}) == 1
+
+
+def test_the_control_without_a_branch_differs_from_scratch_in_nothing_else():
+    lacking, whole = (contenders.settings(name, "nano") for name in ("scratch-without-diffusion", "scratch"))
+    assert lacking["rates"] == whole["rates"] and lacking["model"].pop("without") == ["diffusion"]
+    assert lacking["model"] == whole["model"]
+    assert start("scratch-without-diffusion").config.objective == "random"
 
 
 def test_a_part_left_out_is_in_the_sizes_of_the_cell():

@@ -36,7 +36,7 @@ OBJECTIVES = (
     "decoder",
     "adaptation",
 )
-PARTS = ("diffusion", "reaction", "masks", "blocks", "tubes", "same-time")
+PARTS = ("diffusion", "reaction", "laplacian", "masks", "blocks", "tubes", "same-time")
 FRAME_PLACES = ("memory", "mapped", "device")
 STUDIES = (
     "heldout",

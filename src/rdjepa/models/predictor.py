@@ -13,6 +13,7 @@ from rdjepa.models.embeddings import MAX_OFFSET, LeadTimeEmbedding, spatial_embe
 from rdjepa.models.encoder import to_grid, to_tokens
 
 BRANCHES = ("diffusion", "reaction")
+LAPLACIAN = "laplacian"  # what the diffusion branch sees beside the context token itself
 
 
 def latent_laplacian(latent: Float[Tensor, "B S d"], borders: str = ZEROS) -> Float[Tensor, "B S d"]:
@@ -92,7 +93,7 @@ class Predictor(nn.Module):
         heads: attention heads.
         blocks: number of predictor blocks.
         side: tokens per side.
-        without: branches of the blocks that are left out, among `BRANCHES`.
+        without: what is left out, among `BRANCHES` and `LAPLACIAN`; without the latter its place holds zeros.
         borders: whether tokens at the border have neighbors at the opposite one (`rdjepa.models.borders`).
     """
 
@@ -110,6 +111,7 @@ class Predictor(nn.Module):
         super().__init__()
         self.borders = borders
         self.branches = tuple(name for name in BRANCHES if name not in without)
+        self.differs = LAPLACIAN not in without
         self.lead_time = LeadTimeEmbedding(width)
         self.grid = nn.Parameter(torch.randn(side * side, width) * 0.02)
         self.embedding = nn.Parameter(torch.randn(width) * 0.02)
@@ -165,4 +167,5 @@ class Predictor(nn.Module):
 
     def _around(self, context: Tensor) -> Tensor:
         """Return every context token and its Laplacian, (B, S, 2 d)."""
-        return torch.cat([context, latent_laplacian(context, self.borders)], dim=-1)
+        laplacian = latent_laplacian(context, self.borders) if self.differs else torch.zeros_like(context)
+        return torch.cat([context, laplacian], dim=-1)

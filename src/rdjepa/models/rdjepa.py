@@ -13,7 +13,7 @@ from rdjepa.models.borders import BORDERS, ZEROS
 from rdjepa.models.decoder import GROUPS, Decoder
 from rdjepa.models.device import in_float32
 from rdjepa.models.encoder import Encoder
-from rdjepa.models.predictor import BRANCHES, Predictor
+from rdjepa.models.predictor import BRANCHES, LAPLACIAN, Predictor
 from rdjepa.models.seeds import seeded
 
 # To be raised when the same weights no longer give the same function. 2: spectral layers see both diagonals, and the
@@ -40,7 +40,8 @@ class ModelConfig:
         grid: points per side of the fields, a multiple of four patches.
         patch: points per side of a patch, a power of two.
         components: field components C.
-        without: branches that the predictor's blocks lack, among "diffusion" and "reaction"; none in the paper.
+        without: what the predictor lacks, among its branches "diffusion" and "reaction", and the "laplacian" that the
+            first of them sees; nothing in the paper.
         borders: what decoder and predictor see beyond the borders of the fields, one of "zeros", "periodic" and "walls"
             (`rdjepa.models.borders`). The encoder, which is pretrained, pads with zeros in all three.
     """
@@ -62,8 +63,8 @@ class ModelConfig:
     def __post_init__(self) -> None:
         """Check the sizes; a grid is a whole number of patches, that of the coarsest stage as well."""
         check(self)
-        for branch in self.without:
-            among(branch, BRANCHES, "branches")
+        for part in self.without:
+            among(part, (*BRANCHES, LAPLACIAN), "parts of the predictor")
         among(self.borders, BORDERS, "borders")
         if self.decoder_groups and self.decoder_width % self.decoder_groups:
             raise ArgumentError(

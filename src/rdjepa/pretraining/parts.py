@@ -1,4 +1,4 @@
-"""Parts of the method that a pretraining can do without: branches of the predictor, masks, tubes, same-time targets.
+"""Parts of the method that a pretraining can do without: of the predictor, masks, tubes, same-time targets.
 
 Each is a setting of the model or of the targets; their names here are for commands and studies.
 """
@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from rdjepa.checks import among
 from rdjepa.errors import ArgumentError
+from rdjepa.models.predictor import BRANCHES, LAPLACIAN
 from rdjepa.models.rdjepa import ModelConfig
 from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.objectives import DEFAULT
@@ -16,7 +17,7 @@ from rdjepa.pretraining.targets import BLOCK, KINDS, SAME_TIME, TUBE, TargetConf
 Settings = tuple[ModelConfig, PretrainConfig]
 
 
-def _branch(name: str) -> Callable[[ModelConfig, PretrainConfig], Settings]:
+def _of_predictor(name: str) -> Callable[[ModelConfig, PretrainConfig], Settings]:
     return lambda model, config: (replace(model, without=tuple(dict.fromkeys((*model.without, name)))), config)
 
 
@@ -25,7 +26,7 @@ def _targets(change: Callable[[TargetConfig], TargetConfig]) -> Callable[[ModelC
         if config.objective != DEFAULT:
             raise ArgumentError(
                 f"expected the objective {DEFAULT} where masks or targets are left out, got {config.objective}, which "
-                "has none of them; leave out branches of the predictor alone"
+                "has none of them; leave out parts of the predictor alone"
             )
         return model, replace(config, targets=change(config.targets))
 
@@ -51,8 +52,7 @@ def _never(kind: str) -> Callable[[TargetConfig], TargetConfig]:
 
 
 PARTS: Mapping[str, Callable[[ModelConfig, PretrainConfig], Settings]] = {
-    "diffusion": _branch("diffusion"),
-    "reaction": _branch("reaction"),
+    **{name: _of_predictor(name) for name in (*BRANCHES, LAPLACIAN)},
     "masks": _targets(_unmasked),
     "blocks": _targets(_never(BLOCK)),
     "tubes": _targets(_never(TUBE)),

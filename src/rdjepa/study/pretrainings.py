@@ -20,7 +20,7 @@ from rdjepa.data.trajectory import Key
 from rdjepa.errors import StudyError
 from rdjepa.io import checkpoint, sealed
 from rdjepa.io.provenance import software
-from rdjepa.models.predictor import BRANCHES
+from rdjepa.models.predictor import BRANCHES, LAPLACIAN
 from rdjepa.models.rdjepa import PRESETS
 from rdjepa.pretraining import config as configs
 from rdjepa.pretraining import objectives, parts
@@ -211,8 +211,8 @@ def needed(name: str, system: str, profile: Profile) -> Pretraining | None:
         )
     shorter = configs.scaled(usual, max(1, round(DECODER_SHARE * sizes.steps)))
     config = replace(shorter, seed=config.seed, objective=AFTER, weights=config.weights)
-    branches = tuple(name for name in change.without if name in BRANCHES)  # masks and targets it has none of
-    return replace(made, config=config, without=branches, start=made)
+    lacking = tuple(name for name in change.without if name in (*BRANCHES, LAPLACIAN))  # it has no masks and targets
+    return replace(made, config=config, without=lacking, start=made)
 
 
 def distinct(found: Iterable[Pretraining | None]) -> list[Pretraining]:

@@ -28,7 +28,7 @@ class Material:
         examples: id of a run -> its fields, or None.
         few: the forecasters of figures in which many would hide each other: all, or in a study with a control the
             subject and the control.
-        reductions: `reductions.against_control` of relative L2, with each `support_seed` alone; empty without a control.
+        reductions: `reductions.against_control` of relative L2, with each `support_seed` alone; empty with no control.
     """
 
     systems: tuple[str, ...]
