@@ -73,6 +73,26 @@ def until(mark: str, awaited: str) -> str:
     return mark
 
 
+@pytest.mark.parametrize("held", [1, 2])
+def test_a_local_worker_has_no_more_jobs_than_it_may_hold(monkeypatch, held):
+    """So none waits behind a long one while another worker is idle."""
+    from distributed import Client
+
+    given: list = []
+    submit = Client.submit
+
+    def noted(client, *arguments, **settings):
+        given.append(submit(client, *arguments, **settings))
+        most.append(sum(not future.done() for future in given))
+        return given[-1]
+
+    most: list[int] = []
+    monkeypatch.setattr(Client, "submit", noted)
+    with completed(square, [(x,) for x in range(7)], "abcdefg", workers=2, held=held) as results:
+        assert dict(results) == {x: x * x for x in range(7)}
+    assert len(given) == 7 and max(most) <= 2 * held
+
+
 def test_a_job_waits_for_an_earlier_one_and_not_for_others(tmp_path):
     """The first job ends only after the fourth, which therefore has to pass by the second and the third."""
     from distributed import LocalCluster

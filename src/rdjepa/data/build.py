@@ -110,7 +110,7 @@ def build(
     failed: dict[Key, str] = {}
     jobs = [(acquirer, key) for key in missing]
     names = [str(key) for key in missing]
-    with completed(make, jobs, names, workers=workers, scheduler=scheduler, retries=RETRIES) as results:
+    with completed(make, jobs, names, workers=workers, scheduler=scheduler, retries=RETRIES, held=2) as results:
         for position, result in results:
             if isinstance(result, ValueError | OSError):  # a full disk, a time step above its limit: all would fail
                 raise result

@@ -1,6 +1,7 @@
 """Many jobs, some after others: in this process, in local worker processes, or on a running Dask cluster."""
 
 import contextlib
+import heapq
 import logging
 import multiprocessing
 import os
@@ -82,6 +83,7 @@ def completed(
     workers: int = 1,
     scheduler: str | None = None,
     retries: int = 0,
+    held: int = 1,
 ) -> Iterator[Iterator[tuple[int, Any]]]:
     """Call a function on every job; yield (position of the job, result) in the order in which the jobs finish.
 
@@ -100,6 +102,8 @@ def completed(
         workers: local processes, each with one thread; 1 computes in this process.
         scheduler: address of a running Dask scheduler, used instead of local processes.
         retries: further tries of a job that raised.
+        held: jobs that a local worker has at a time. With 1 no job waits behind a long one while another worker is idle
+            (Dask gives all out at once, and may not move them later); with 2 no worker waits for its next, short one.
 
     Raises:
         ArgumentError: fewer than one worker, a scheduler that does not answer, or no package for either.
@@ -134,13 +138,23 @@ def completed(
             positions[key] = position
             return client.submit(function, *jobs[position], key=key, retries=retries, priority=-position)
 
+        most = len(jobs) if scheduler else held * min(workers, len(jobs))  # a cluster may grow
+        ready, running = waiting[None], distributed.as_completed()
+
+        def begin() -> None:
+            while ready and running.count() < most:
+                running.add(submitted(heapq.heappop(ready)))
+
         def finished() -> Iterator[tuple[int, Any]]:
-            running = distributed.as_completed([submitted(each) for each in waiting[None]])
+            begin()
             for future in running:
+                begin()
                 position, error = positions[future.key], future.exception()
                 yield position, error if error else future.result()
                 future.release()  # else the cluster keeps every result until the end
-                running.update([submitted(each) for each in waiting[position] if begins(each)])
+                for each in filter(begins, waiting[position]):
+                    heapq.heappush(ready, each)
+                begin()
 
         positions: dict[str, int] = {}
         yield finished()
