@@ -155,8 +155,8 @@ class Supply:
         if total:
             names = list(dict.fromkeys([*names, *(key.system for key in keys)]))  # some are rehearsed alone
             manifest.claim(self.root / "data", map(systems.get, names))
-        names = [f"moments {key}" for _, key, _ in jobs]
-        with completed(moments, jobs, names, workers=workers, scheduler=scheduler, held=2) as results:
+        called = [f"moments {key}" for _, key, _ in jobs]
+        with completed(moments, jobs, called, workers=workers, scheduler=scheduler, held=2) as results:
             for position, result in results:
                 if isinstance(result, Exception):
                     raise result
