@@ -219,10 +219,9 @@ class _Found:
         """Yield why adaptation would refuse the source, first what it would come upon first."""
         yield from self.refused
         if self.broken:
-            whole = (
-                "crop the fields to a part without them" if self.broken == self.looked else "cut the trajectories there"
-            )
-            yield f"expected finite fields, got {self.broken} frames that are not; fill these points, or {whole}"
+            some = self.broken < self.looked
+            way = "cut the trajectories there" if some else "crop the fields to a part without them"
+            yield f"expected finite fields, got {self.broken} frames that are not; fill these points, or {way}"
         if repeated := len(self.contents) - len(set(self.contents)):
             yield checks.why_repeated(repeated, len(self.contents))
         if len(self.taken) > 1:

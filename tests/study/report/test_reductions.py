@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -5,7 +7,8 @@ import pytest
 from rdjepa.study import changes
 from rdjepa.study.changes import Change
 from rdjepa.study.report import reductions, summary, write
-from rdjepa.study.report.ablation import _points
+from rdjepa.study.report.ablation import SELECTED, _points
+from rdjepa.study.report.ablation import reductions as drawn
 from rdjepa.study.report.material import Material
 from rdjepa.study.report.reductions import against_control, spread
 
@@ -132,3 +135,12 @@ def test_a_whole_ablation_has_every_change_in_its_table_and_few_in_its_spectra(m
     assert set(material.few) == {"reference", "scratch"} and material.subject == "reference"
     assert set(material.reductions["forecaster"]) == set(prepared["forecaster"]) - {"scratch"}
     assert not spread(prepared, "relative_l2").empty
+
+
+def test_an_ablation_with_more_selections_than_markers_is_drawn(made_study, made_example):
+    made, _, spectra = made_study("ablation", trajectories=2)
+    material = Material.of(summary.prepare(made), spectra, made_example, "ablation")
+    parts = [material.reductions.assign(support_seed=777 + n) for n in range(len(SELECTED) + 1)]
+    figure = drawn(replace(material, reductions=pd.concat(parts)))
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert len(texts) == len(parts) * material.reductions["k"].nunique() and len(set(texts)) == len(texts)

@@ -1,6 +1,6 @@
 """The figures of an ablation: reductions of the error by change, and errors against the number of equations."""
 
-from itertools import pairwise
+from itertools import cycle, pairwise
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,8 @@ def reductions(found: Material) -> Any:
     figure: Any = style.Figure(figsize=(style.WIDTH, 1.4 + 0.2 * max(len(names), 4)))
     grid = figure.subplots(1, len(found.systems), sharey=True, squeeze=False)[0]
     offsets = np.linspace(-0.24, 0.24, len(series)) if len(series) > 1 else [0.0]
-    colors = dict(zip(budgets, (BLUE, ORANGE, GREEN, *SPARE_COLORS), strict=False))
-    markers = dict(zip(selections, SELECTED, strict=False))
+    colors = dict(zip(budgets, cycle((BLUE, ORANGE, GREEN, *SPARE_COLORS)), strict=False))
+    markers = dict(zip(selections, cycle(SELECTED), strict=False))
     for axes, system in zip(grid, found.systems, strict=True):
         for (k, selection), offset in zip(series, offsets, strict=True):
             part = table[(table["system"] == system) & (table["k"] == k) & (table["support_seed"] == selection)]
