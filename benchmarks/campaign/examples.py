@@ -52,7 +52,7 @@ def _make_pretraining(inputs: Path) -> None:
     import rdjepa
     from rdjepa.io import sealed
     from rdjepa.pretraining.config import PROFILES
-    from rdjepa.study.pretrainings import Pretraining, Record
+    from rdjepa.study.pretrainings import Pretraining, PretrainingRecord
 
     start = Pretraining(small.PRESET, ((small.SYSTEM, 3),), PROFILES[small.PRESET])
     folder = inputs / "pretrainings" / start.name
@@ -60,7 +60,7 @@ def _make_pretraining(inputs: Path) -> None:
     shutil.copytree(inputs / "pretrain" / "model", folder / "model")
     shutil.copy(inputs / "study run" / "study.json", folder.parent)
     weights = rdjepa.load(folder / "model").fingerprint
-    record = Record(start.name, start.identity(), weights, 1.0, {"torch": "2"}, "2026-01-01T00:00:00+00:00")
+    record = PretrainingRecord(start.name, start.identity(), weights, 1.0, {"torch": "2"}, "2026-01-01T00:00:00+00:00")
     sealed.write(folder / "record.json", vars(record))
 
 

@@ -130,8 +130,10 @@ def empty(cell: Any, profile: Any, *_: Any) -> dict[str, bytes]:
 
     from rdjepa.data.statistics import Normalizer
     from rdjepa.io import sealed
-    from rdjepa.study.cell import CURVE, ROWS, SPECTRA, identifier, identity
+    from rdjepa.study.cell import identity
     from rdjepa.study.directory import RECORD
+    from rdjepa.study.fingerprints import identifier
+    from rdjepa.study.record import CURVE, ROWS, SPECTRA
 
     global _FILES
     if not _FILES:

@@ -26,7 +26,8 @@ from rdjepa.io.provenance import fingerprint
 from rdjepa.models.rdjepa import build, with_fresh_decoder
 from rdjepa.study import cell as cells
 from rdjepa.study import collect
-from rdjepa.study.cell import Cell, identifier, identity
+from rdjepa.study.cell import Cell, identity
+from rdjepa.study.fingerprints import identifier
 from rdjepa.study.supply import keys_of
 from rdjepa.systems import SOURCES
 

@@ -16,8 +16,9 @@ from rdjepa.errors import Note, StudyError
 from rdjepa.io import sealed
 from rdjepa.io.atomic import write_arrays
 from rdjepa.study import collect, registry
-from rdjepa.study.cell import identifier, read_record
 from rdjepa.study.directory import Directory
+from rdjepa.study.fingerprints import identifier
+from rdjepa.study.record import read_record
 
 COLUMNS = "study profile system k support_seed forecaster regime metric horizon trajectory value run"
 

@@ -22,8 +22,9 @@ from rdjepa.io import checkpoint
 from rdjepa.models.rdjepa import PRESETS, RDJEPA
 from rdjepa.study import attempts, collect, protocol, registry, supply
 from rdjepa.study import runner as study
-from rdjepa.study.cell import identifier, identity
+from rdjepa.study.cell import identity
 from rdjepa.study.directory import Directory
+from rdjepa.study.fingerprints import identifier
 from rdjepa.study.registry import Study
 from rdjepa.systems import get, register
 

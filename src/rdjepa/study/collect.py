@@ -26,10 +26,11 @@ from rdjepa.errors import Note, StudyError, first_line, warn
 from rdjepa.io import sealed
 from rdjepa.io.atomic import write_arrays, write_bytes
 from rdjepa.study import registry
-from rdjepa.study.cell import CURVE, EXAMPLE, ROWS, SPECTRA, Cell, Record, checked, read_record
+from rdjepa.study.cell import Cell
 from rdjepa.study.directory import RECORD, RECORDS, STUDY, Directory
 from rdjepa.study.mixtures import refuse_mixtures, refuse_other_references
 from rdjepa.study.plan import select
+from rdjepa.study.record import CURVE, EXAMPLE, ROWS, SPECTRA, CellRecord, checked, read_record
 
 CELL = ["study", "profile", "system", "k", "support_seed", "forecaster"]
 EXAMPLES = "examples.npz"
@@ -98,7 +99,7 @@ def examples(root: Path | str) -> Callable[[str], dict[str, np.ndarray] | None]:
     root = Path(root)
 
     @cache
-    def exported() -> tuple[bytes, dict[str, Record]]:
+    def exported() -> tuple[bytes, dict[str, CellRecord]]:
         content = _content(root / EXAMPLES, _read_export(root).files, "export the study again")
         return content, {record["id"]: record for record in read_records(root)}
 
@@ -120,7 +121,7 @@ def examples(root: Path | str) -> Callable[[str], dict[str, np.ndarray] | None]:
     return find
 
 
-def read_records(root: Path | str) -> list[Record]:
+def read_records(root: Path | str) -> list[CellRecord]:
     """Return the records of the finished cells, each checked against its name, and all against each other.
 
     Raises:
@@ -137,7 +138,7 @@ def read_records(root: Path | str) -> list[Record]:
     return found
 
 
-def known_records(known: Path | str | Sequence[Path | str] | None) -> list[Record]:
+def known_records(known: Path | str | Sequence[Path | str] | None) -> list[CellRecord]:
     """Return the records of one place or of several, none for None; errors as of `read_records`."""
     places = [] if known is None else [known] if isinstance(known, str | Path) else known
     return [record for place in places for record in read_records(place)]
@@ -147,7 +148,7 @@ def known_records(known: Path | str | Sequence[Path | str] | None) -> list[Recor
 class Export:
     """Content of an export's records.json; `files` holds the SHA-256 of the other files, if they were written then."""
 
-    records: list[Record]
+    records: list[CellRecord]
     files: dict[str, str] = field(default_factory=dict)
 
 
@@ -158,7 +159,7 @@ def _read_export(root: Path) -> Export:
             f"expected a study directory or exported rows in {root}, got neither; make some with: "
             f"rdjepa study run STUDY --root {root}"
         )
-    kinds: Any = list[Record] | Export  # early versions wrote the list alone
+    kinds: Any = list[CellRecord] | Export  # early versions wrote the list alone
     found = sealed.read(path, kinds, "export the study again", StudyError)
     return found if isinstance(found, Export) else Export(found)
 
@@ -214,9 +215,9 @@ def _narrowed(column: pd.Series) -> pd.Series:
     return column.astype("int16" if column.empty or column.between(-(2**15), 2**15 - 1).all() else "int64")
 
 
-def _joined(known: Mapping[Path, list[Record]], only: Sequence[str]) -> tuple[dict[str, Path], list[Record]]:
+def _joined(known: Mapping[Path, list[CellRecord]], only: Sequence[str]) -> tuple[dict[str, Path], list[CellRecord]]:
     """Return where the chosen cells of several roots are, each in the first root that has it, and their records."""
-    every: dict[str, tuple[Path, Record]] = {}
+    every: dict[str, tuple[Path, CellRecord]] = {}
     for root, found in known.items():
         for record in found:
             every.setdefault(record["id"], (root, record))
@@ -228,7 +229,7 @@ def _joined(known: Mapping[Path, list[Record]], only: Sequence[str]) -> tuple[di
     return {run: root for run, (root, _) in kept.items()}, records
 
 
-def _examples(found: Sequence[Record], origin: Mapping[str, Path]) -> dict[str, np.ndarray]:
+def _examples(found: Sequence[CellRecord], origin: Mapping[str, Path]) -> dict[str, np.ndarray]:
     """Return the fields of the first support selection of every setting, what its cells share once."""
     arrays: dict[str, np.ndarray] = {}
     shown, example = set(), {root: examples(root) for root in set(origin.values())}
@@ -259,23 +260,23 @@ def _shortened(fields: np.ndarray) -> np.ndarray:
     return half if (wrong <= np.ptp(fields, components) / 256).all() else fields
 
 
-def _setting(record: Record) -> tuple[Any, ...]:
+def _setting(record: CellRecord) -> tuple[Any, ...]:
     """Return the coordinates of a cell but its support selection."""
     return tuple(value for key, value in _cell_of(record).items() if key != "support_seed")
 
 
-def _cell_of(record: Record) -> dict[str, Any]:
+def _cell_of(record: CellRecord) -> dict[str, Any]:
     """Return the coordinates of a cell, in the order of `CELL`."""
     return {key: dict(record)[key] for key in CELL}
 
 
-def _window(record: Record) -> str:
+def _window(record: CellRecord) -> str:
     """Return the name of the example window that all cells of a system share."""
     return f"{record['study']} {record['profile']} {record['system']}"
 
 
 def _table(
-    root: Path | str, found: list[Record], name: str, study: str | None = None, profile: str | None = None
+    root: Path | str, found: list[CellRecord], name: str, study: str | None = None, profile: str | None = None
 ) -> pd.DataFrame:
     """Return the rows of the cells in a study directory or export whose records are given."""
     root = Path(root)
@@ -296,7 +297,7 @@ def _table(
     return table.reset_index(drop=True)
 
 
-def _of_cells(root: Path, found: Sequence[Record], name: str) -> pd.DataFrame:
+def _of_cells(root: Path, found: Sequence[CellRecord], name: str) -> pd.DataFrame:
     """Return the rows of some cells, with the run id and the coordinates of their cell as columns."""
     parts = []
     for record in found:
@@ -349,19 +350,19 @@ def _content(path: Path, checksums: Mapping[str, str | None], remedy: str) -> by
     return content
 
 
-def _curved(record: Record) -> bool:
+def _curved(record: CellRecord) -> bool:
     """Return whether errors were measured during the adaptation of a cell, of which there may be fewer updates."""
     planned = record["identity"].get("curve", ())[:-1]  # the last entry is the stride
     return any(number <= record.get("made", record["updates"]) for number in planned)
 
 
-def _belongs(record: Record, study: str | None, profile: str | None) -> bool:
+def _belongs(record: CellRecord, study: str | None, profile: str | None) -> bool:
     if profile not in (None, record["profile"]):
         return False
     return study is None or registry.get(study).has(record)
 
 
-def _check_export(path: Path, table: pd.DataFrame, found: list[Record]) -> None:
+def _check_export(path: Path, table: pd.DataFrame, found: list[CellRecord]) -> None:
     """Refuse exported rows if their runs differ from those of the exported records."""
     unmatched = set(table["run"].astype(str)) ^ {record["id"] for record in found}
     if unmatched:

@@ -6,9 +6,10 @@ from typing import Any
 import pandas as pd
 
 from rdjepa.errors import StudyError
-from rdjepa.study.cell import Cell, Record
+from rdjepa.study.cell import Cell
 from rdjepa.study.directory import differing
 from rdjepa.study.fingerprints import but_precision
+from rdjepa.study.record import CellRecord
 
 SAME = 1e-4  # relative difference of energies that single precision and other processors leave
 
@@ -19,9 +20,9 @@ MADE = (
 )  # fmt: skip
 
 
-def refuse_mixtures(found: Iterable[Record]) -> None:
+def refuse_mixtures(found: Iterable[CellRecord]) -> None:
     """Refuse cells of one profile that were run with different settings: their means would mean nothing."""
-    cells: dict[tuple, Record] = {}
+    cells: dict[tuple, CellRecord] = {}
     settings: dict[tuple, tuple[str, Any]] = {}
     for record in found:
         content, run = record["identity"], record["id"]

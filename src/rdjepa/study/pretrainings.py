@@ -118,7 +118,7 @@ class Pretraining:
             device=str(device),
             resume=True,
         )
-        record = Record(
+        record = PretrainingRecord(
             id=self.name,
             identity=self.identity(),
             checkpoint=model.fingerprint,
@@ -131,7 +131,7 @@ class Pretraining:
 
 
 @dataclass(frozen=True)
-class Record:
+class PretrainingRecord:
     """Content of the record.json of a finished pretraining; `seconds` are those of its last session.
 
     `checkpoint` is the fingerprint of its weights.
@@ -145,13 +145,13 @@ class Record:
     created: str
 
 
-def read_record(folder: Path) -> Record:
+def read_record(folder: Path) -> PretrainingRecord:
     """Read the record of a finished pretraining, and check it against the name of its folder.
 
     Raises:
         StudyError: it is damaged or of another pretraining.
     """
-    record = sealed.read(folder / RECORD, Record, _REMEDY, StudyError)
+    record = sealed.read(folder / RECORD, PretrainingRecord, _REMEDY, StudyError)
     if record.id != folder.name or identifier(record.identity) != record.id:
         raise StudyError(f"expected the pretraining {folder.name} in {folder}, got {record.id}; {_REMEDY}")
     return record

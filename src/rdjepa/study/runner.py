@@ -15,20 +15,23 @@ from rdjepa.models.device import device_named
 from rdjepa.progress import Progress
 from rdjepa.study import changes
 from rdjepa.study.attempts import BUSY, DONE, KEPT, attempt, name_of
-from rdjepa.study.cell import Cell, Record, identity
+from rdjepa.study.cell import Cell, identity
 from rdjepa.study.collect import known_records
 from rdjepa.study.directory import Directory
 from rdjepa.study.fingerprints import identifier, shared_identifier
 from rdjepa.study.plan import cells, needed, pretrained, settings, starts_of
 from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
+from rdjepa.study.record import CellRecord
 from rdjepa.study.status import status
 from rdjepa.study.supply import Supply, keys_of
 
 __all__ = ["RunReport", "cells", "missing_cells", "missing_pretrainings", "outstanding", "run", "status"]
 
 
-def missing_cells(root: Path | str, plan: Sequence[Cell], profile: Profile, known: Sequence[Record] = ()) -> list[Cell]:
+def missing_cells(
+    root: Path | str, plan: Sequence[Cell], profile: Profile, known: Sequence[CellRecord] = ()
+) -> list[Cell]:
     """Return the cells that are not finished in a study directory, which need not exist, nor among known records.
 
     Of those the precision of training may be another.

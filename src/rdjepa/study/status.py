@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from rdjepa.study import pretrainings
-from rdjepa.study.cell import Cell, identity, read_record
+from rdjepa.study.cell import Cell, identity
 from rdjepa.study.collect import known_records
 from rdjepa.study.directory import Directory
 from rdjepa.study.fingerprints import identifier, shared_identifier
 from rdjepa.study.plan import needed, settings, starts_of
 from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
+from rdjepa.study.record import read_record
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,12 @@ from rdjepa.io import sealed
 from rdjepa.io.checkpoint import Sources
 from rdjepa.progress import Progress
 from rdjepa.study import protocol
-from rdjepa.study.cell import Cell, Record
+from rdjepa.study.cell import Cell
 from rdjepa.study.contenders import rehearsed_keys
 from rdjepa.study.fingerprints import recipe_fingerprint
 from rdjepa.study.pretrainings import Pretraining
 from rdjepa.study.profiles import Profile
+from rdjepa.study.record import CellRecord
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Supply:
         found = sealed.read(path, _Statistics, f"delete {path.parent}, which is made again")
         return Normalizer(found.mean, found.std, found.source)
 
-    def take_statistics(self, records: Iterable[Record], names: Collection[str]) -> None:
+    def take_statistics(self, records: Iterable[CellRecord], names: Collection[str]) -> None:
         """Keep the field statistics of some systems that finished cells have in their records, if of the same data."""
         for record in records:
             content, system = record["identity"], record["system"]

@@ -10,8 +10,9 @@ import numpy as np
 
 from rdjepa.data.borders import WALLS
 from rdjepa.data.readers.axes import LETTER, STACK
+from rdjepa.data.readers.geometry import cell_sides, domain_length, require_even
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import Lazy, Recording, cell_sides, domain_length, require_even
+from rdjepa.data.readers.recording import Lazy, Recording
 from rdjepa.errors import DataError
 from rdjepa.pde.boundary import Kind
 

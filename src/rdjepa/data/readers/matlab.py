@@ -9,9 +9,10 @@ import h5py
 import numpy as np
 
 from rdjepa.data.readers import catalog
-from rdjepa.data.readers.hdf5 import held
+from rdjepa.data.readers.damage import intact
+from rdjepa.data.readers.held import held
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import Deferred, Recording, intact
+from rdjepa.data.readers.recording import Deferred, Recording
 from rdjepa.data.readers.sizes import DENSEST, require_held
 from rdjepa.errors import DataError
 

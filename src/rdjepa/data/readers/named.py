@@ -9,8 +9,9 @@ import numpy as np
 
 from rdjepa.checks import require_packages
 from rdjepa.data.readers import catalog
+from rdjepa.data.readers.damage import DAMAGED, intact
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Recording, intact
+from rdjepa.data.readers.recording import Recording
 from rdjepa.errors import DataError
 
 NETCDF_STARTS = (b"CDF\x01", b"CDF\x02")

@@ -10,8 +10,9 @@ import numpy as np
 
 from rdjepa.data.fields import array_of
 from rdjepa.data.readers import catalog
+from rdjepa.data.readers.damage import DAMAGED
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Deferred, Recording, unnamed
+from rdjepa.data.readers.recording import Deferred, Recording, unnamed
 from rdjepa.data.readers.sizes import DENSEST, require_held
 from rdjepa.errors import DataError, first_line
 

@@ -15,9 +15,10 @@ import numpy as np
 from PIL import Image, ImageFile, UnidentifiedImageError
 
 from rdjepa.data.readers.catalog import natural
+from rdjepa.data.readers.damage import DAMAGED, damaged
 from rdjepa.data.readers.pages import cell, components, interval
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Recording, damaged, unnamed
+from rdjepa.data.readers.recording import Recording, unnamed
 from rdjepa.errors import DataError
 
 PICTURE_STARTS = (b"\x89PNG\r\n\x1a\n", b"II*\x00", b"MM\x00*")

@@ -1,35 +1,19 @@
 """A recording: one or several trajectories of one source, whose fields are read only when asked for."""
 
-import struct
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from tokenize import TokenError
 from typing import Any, Protocol
 
 import numpy as np
 
-from rdjepa.data.fields import is_even
 from rdjepa.data.readers import axes as order
+from rdjepa.data.readers.damage import damaged, intact
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.sizes import require_memory
 from rdjepa.data.trajectory import Trajectory
-from rdjepa.errors import DataError, RdjepaError, first_line
+from rdjepa.errors import DataError
 
 CHUNK = 64 * 2**20  # bytes that are read at once
-# what h5py, NumPy, Zarr, SciPy, xarray and Pillow raise on files that are cut off, overwritten or made to fail
-DAMAGED: tuple[type[Exception], ...] = (
-    OSError,
-    RuntimeError,
-    LookupError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    EOFError,
-)
-DAMAGED += (OverflowError, SyntaxError, TokenError, AssertionError, zlib.error, zipfile.BadZipFile, struct.error)
 
 
 class Lazy(Protocol):
@@ -236,38 +220,6 @@ def unnamed(reading: Reading, kind: str) -> tuple[str, ...]:
     return (f"--field (field=) chooses among named arrays, and has no effect on a source without ({kind})",)
 
 
-@contextmanager
-def intact(kind: str, place: str, *more: type[Exception]) -> Iterator[None]:
-    """Turn what libraries raise on a source that cannot be read into one sentence.
-
-    Args:
-        kind: of the source, in words.
-        place: where it is.
-        more: what its library raises besides.
-
-    Raises:
-        DataError: one of these was raised; deliberate errors stay as they are.
-    """
-    try:
-        yield
-    except RdjepaError:
-        raise
-    except (*DAMAGED, *more) as error:
-        raise damaged(kind, place, error) from error
-
-
-def damaged(kind: str, place: str, error: Exception) -> DataError:
-    """Return the error of a source that cannot be read."""
-    if isinstance(error, BlockingIOError):
-        return DataError(
-            f"expected a {kind} that can be read, got one that a program has locked at {place}; close it there"
-        )
-    return DataError(
-        f"expected a whole {kind}, got a truncated, damaged or incomplete one at {place} ({first_line(error)}); "
-        "fetch or make it again"
-    )
-
-
 def _require_numbers(dtype: Any, place: str) -> None:
     """Refuse objects, texts, truth values and complex numbers; objects could only be unpickled, which is never done."""
     kind = np.dtype(dtype).kind
@@ -278,33 +230,3 @@ def _require_numbers(dtype: Any, place: str) -> None:
             "O": "save arrays of numbers; objects are never unpickled",
         }.get(kind, "choose arrays of numbers")
         raise DataError(f"expected fields of a floating dtype, got {dtype} in {place}; {advice}")
-
-
-def require_even(line: Any, axis: str, place: str) -> None:
-    """Refuse coordinates of rows or columns whose distances differ; those that are no line of finite numbers tell none.
-
-    Raises:
-        DataError: they differ by more than rounding.
-    """
-    line = np.asarray(line)
-    if line.ndim == 1 and line.dtype.kind in "fiu" and np.isfinite(line).all() and not is_even(line):
-        steps = np.diff(line.astype(np.float64))
-        raise DataError(
-            f"expected equally spaced coordinates {axis}, got distances from {steps.min():g} to {steps.max():g} in "
-            f"{place}; interpolate to an even grid, or if they are wrong drop them or give --spacing (spacing=)"
-        )
-
-
-def cell_sides(rows: Any, columns: Any, grid: tuple[int, int]) -> tuple[float, float] | None:
-    """Return the distances between rows and between columns, by the coordinates of their cells; None without both."""
-    sides = [domain_length(line, points) for line, points in zip((rows, columns), grid, strict=True)]
-    height, width = (side and side / points for side, points in zip(sides, grid, strict=True))
-    return (height, width) if height and width else None
-
-
-def domain_length(line: Any, points: int) -> float | None:
-    """Return the side length of a domain from the coordinates (n,) of its cells; None if these are unfit."""
-    line = np.asarray(line)
-    if line.shape != (points,) or points < 2 or line.dtype.kind not in "fiu" or not np.isfinite(line).all():
-        return None
-    return float(abs(float(line[-1]) - float(line[0])) * points / (points - 1)) or None

@@ -13,9 +13,10 @@ from typing import Any
 
 from rdjepa.checks import require_packages
 from rdjepa.data.readers import catalog
+from rdjepa.data.readers.damage import DAMAGED, intact
 from rdjepa.data.readers.packed import MISSING, unpacked
 from rdjepa.data.readers.reading import Reading
-from rdjepa.data.readers.recording import DAMAGED, Lazy, Recording, intact
+from rdjepa.data.readers.recording import Lazy, Recording
 from rdjepa.errors import DataError, Note, warn
 
 METADATA = ("zarr.json", ".zgroup", ".zarray")

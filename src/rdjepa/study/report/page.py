@@ -1,11 +1,9 @@
 """The report of a study as one self-contained HTML page."""
 
 import base64
-from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import jinja2
 import numpy as np
 
 from rdjepa.study import registry
@@ -31,9 +29,7 @@ def page(content: Contents, material: Material, study: str) -> str:
         ]
         movies = _animations(material, Path(folder))
     records = content.records.sort_values(["system", "k", "support_seed", "forecaster"])
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(resources.files(__package__).joinpath("report.html").read_text(encoding="utf-8"))
-    return template.render(
+    return sheet.template("report").render(
         title=registry.get(study).title,
         content=content,
         sections=[(each, [sheet.hypertext(one) for one in each.sheets]) for each in content.sections],

@@ -1,9 +1,11 @@
 """A table of texts, written as Markdown, LaTeX (booktabs) or HTML."""
 
-import html
-from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import resources
 from itertools import groupby
+
+import jinja2
+from markupsafe import Markup
 
 from rdjepa.io.markdown import pipe_table
 
@@ -39,6 +41,12 @@ class Sheet:
     columns: tuple[tuple[str, ...], ...]
     rows: tuple[tuple[tuple[str, ...], tuple[Text, ...]], ...]
 
+    def levels(self) -> list[list[tuple[str, int]]]:
+        """Return the headings of each level, with the number of columns: neighbors that are equal so far are one."""
+        depth = len(self.columns[0])
+        paths = [[column[: level + 1] for column in self.columns] for level in range(depth)]
+        return [[(path[-1], len(list(group))) for path, group in groupby(each)] for each in paths]
+
 
 def markdown(sheet: Sheet) -> str:
     """Return caption and pipe table; the levels of a heading are joined by commas."""
@@ -55,12 +63,12 @@ def latex(sheet: Sheet, name: str) -> str:
         name: of its label.
     """
     count = len(sheet.labels)
-    lines = []
-    for level in range(len(sheet.columns[0])):
-        last = level == len(sheet.columns[0]) - 1
+    lines, levels = [], sheet.levels()
+    for level, heads in enumerate(levels, start=1):
+        last = level == len(levels)
         cells = list(sheet.labels) if last else [""] * count
         rules, position = [], count + 1
-        for head, width in _spans([column[: level + 1] for column in sheet.columns]):
+        for head, width in heads:
             cells.append(_latex(head) if last else rf"\multicolumn{{{width}}}{{c}}{{{_latex(head)}}}")
             rules.append(rf"\cmidrule(lr){{{position}-{position + width - 1}}}")
             position += width
@@ -81,34 +89,15 @@ def latex(sheet: Sheet, name: str) -> str:
     )
 
 
-def hypertext(sheet: Sheet) -> str:
+def hypertext(sheet: Sheet) -> Markup:
     """Return a figure element with the caption and a table that scrolls on a narrow screen."""
-    count = len(sheet.labels)
-    depth = len(sheet.columns[0])
-    head = ""
-    for level in range(depth):
-        cells = [f'<th rowspan="{depth}">{html.escape(label)}</th>' for label in sheet.labels] if level == 0 else []
-        for text, width in _spans([column[: level + 1] for column in sheet.columns]):
-            cells.append(f'<th colspan="{width}">{html.escape(text)}</th>')
-        head += f"<tr>{''.join(cells)}</tr>"
-    body = ""
-    for number, (labels, texts) in enumerate(sheet.rows):
-        first = number == 0 or labels[0] != sheet.rows[number - 1][0][0]
-        names = [html.escape(labels[0]) if first or count == 1 else "", *map(html.escape, labels[1:])]
-        cells = [f"<th>{name}</th>" for name in names]
-        cells += [
-            f"<td><b>{html.escape(t.text)}</b></td>" if t.bold else f"<td>{html.escape(t.text)}</td>" for t in texts
-        ]
-        body += f"<tr{' class=first' if first and count > 1 else ''}>{''.join(cells)}</tr>\n"
-    return (
-        f"<figure><figcaption>{html.escape(sheet.caption)}</figcaption><div class=scroll><table><thead>{head}</thead>"
-        f"<tbody>{body}</tbody></table></div></figure>"
-    )
+    return Markup(template("sheet").render(sheet=sheet))
 
 
-def _spans(heads: Sequence[tuple[str, ...]]) -> list[tuple[str, int]]:
-    """Merge neighboring columns with equal headings up to this level into pairs (heading, number of columns)."""
-    return [(path[-1], len(list(group))) for path, group in groupby(heads)]
+def template(name: str) -> jinja2.Template:
+    """Return a template of this package, which escapes what is put into it unless that is markup."""
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(resources.files(__package__).joinpath(f"{name}.html").read_text(encoding="utf-8"))
 
 
 def _latex(text: str) -> str:
