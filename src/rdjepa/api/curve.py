@@ -24,7 +24,8 @@ from rdjepa.data.well import checksum
 from rdjepa.errors import Note
 from rdjepa.evaluation import curve_file
 from rdjepa.evaluation.evaluate import Forecast, warn_of_vanishing
-from rdjepa.evaluation.learning_curve import Fit, LearningCurve, measure, spans
+from rdjepa.evaluation.learning_curve import LearningCurve
+from rdjepa.evaluation.leaving_out import Fit, measure, spans
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.domain import Domain

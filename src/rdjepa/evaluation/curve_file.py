@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from rdjepa.errors import DataError, OutputError
-from rdjepa.evaluation.learning_curve import Measured
+from rdjepa.evaluation.leaving_out import Measured
 from rdjepa.io.atomic import write_bytes
 
 COLUMNS = tuple(field.name for field in dataclasses.fields(Measured))
