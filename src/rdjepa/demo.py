@@ -23,6 +23,7 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import OutputError
 from rdjepa.evaluation.aggregate import horizon_average, per_horizon
 from rdjepa.evaluation.evaluate import evaluate
+from rdjepa.evaluation.metrics import DEFAULT_METRICS
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.io.atomic import write_bytes
@@ -34,7 +35,6 @@ from rdjepa.progress import Progress
 from rdjepa.study import protocol
 from rdjepa.viz import figures
 
-METRICS = ("relative_l2", "gradient_l1")
 RD_JEPA, SCRATCH, PERSISTENCE = "RD-JEPA", "from scratch", "persistence"
 RESULT, FORECASTER = "result.json", "forecaster.safetensors"
 CURVE, FORECAST, MOVIE = "curve.png", "forecast.png", "forecast.gif"
@@ -113,11 +113,11 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
     compared: dict[str, Any] = {**adapted, PERSISTENCE: persistence}
     for name, forecast in compared.items():
         with bar(f"evaluate {name}") as update:
-            rows[name] = api.evaluate(forecast, unseen, metrics=METRICS, progress=update)
+            rows[name] = api.evaluate(forecast, unseen, progress=update)
     seconds["evaluate"] = time.perf_counter() - started
 
     for name, found in curve.items():
-        found[config.updates] = horizon_average(rows[name], METRICS[0])
+        found[config.updates] = horizon_average(rows[name], DEFAULT_METRICS[0])
     result = {
         "config": vars(config),
         "support": [str(each.key) for each in learning],
@@ -125,14 +125,16 @@ def run(config: DemoConfig, out: Path, bar: Bar) -> dict[str, Any]:
         "windows_per_trajectory": FORECASTING.count(len(unseen[0].fields)),
         "fingerprint": checkpoint.sha256,
         "training": {name: forecaster.record for name, forecaster in adapted.items()},
-        "errors": {name: {metric: per_horizon(part, metric) for metric in METRICS} for name, part in rows.items()},
+        "errors": {
+            name: {metric: per_horizon(part, metric) for metric in DEFAULT_METRICS} for name, part in rows.items()
+        },
         "curve": curve,
         "seconds": {name: round(value, 2) for name, value in seconds.items()},
         "software": software(),
     }
     write_bytes(out / RESULT, json.dumps(result, indent=2).encode())  # first: it says whose the others are
     _draw(config, unseen[0].fields, adapted, out)
-    flat = horizon_average(rows[PERSISTENCE], METRICS[0])
+    flat = horizon_average(rows[PERSISTENCE], DEFAULT_METRICS[0])
     title = f"{config.system}, K = {config.k}, {config.test} unseen trajectories"
     figures.learning(curve, {PERSISTENCE: flat}, out / CURVE, title=title)
     adapted[RD_JEPA].save(out / FORECASTER)
@@ -181,8 +183,8 @@ def _adapted(
 
     def measure(updates: int, kind: str, snapshot: Forecaster) -> None:
         if kind == weights:
-            found = evaluate(snapshot.forecast, unseen, metrics=METRICS[:1], stride=STRIDE)
-            errors[updates] = horizon_average(found, METRICS[0])
+            found = evaluate(snapshot.forecast, unseen, metrics=DEFAULT_METRICS[:1], stride=STRIDE)
+            errors[updates] = horizon_average(found, DEFAULT_METRICS[0])
 
     adapted = api.adapt(
         model,

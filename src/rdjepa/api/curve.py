@@ -31,7 +31,7 @@ from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.domain import Domain
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Linear
-from rdjepa.forecasters.persistence import extrapolation, persistence
+from rdjepa.forecasters.persistence import RULES
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.forecasters.scratch import Scratch
 from rdjepa.io import checkpoint, sealed
@@ -117,7 +117,6 @@ def learning_curve(
     fits: dict[str, Fit] = {name: partial(_adapted, each, settled) for name, each in models.items()}
     for kind in (each for each in (Linear, Autoregression, Equation) if each.name != subject):
         fits[kind.name] = partial(_simple, kind(parts[0].fields.shape[-1]), domain, torch_device)
-    unfitted: dict[str, Forecast] = {"persistence": persistence, "extrapolation": extrapolation}
     sums = [checksum(part.fields) for part in parts]
 
     def identity(name: str, support: Sequence[int], left_out: Sequence[int]) -> str:
@@ -129,7 +128,7 @@ def learning_curve(
     rows = measure(
         parts,
         fits,
-        unfitted,
+        RULES,
         number=draws,
         seed=seed,
         known=before,

@@ -16,7 +16,8 @@ from rdjepa.data.well import checksum
 from rdjepa.errors import ArgumentError, Note, warn
 from rdjepa.evaluation.evaluate import Forecast, Row, warn_of_vanishing
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
-from rdjepa.forecasters.persistence import extrapolation, persistence
+from rdjepa.evaluation.metrics import DEFAULT_METRICS
+from rdjepa.forecasters.persistence import RULES
 from rdjepa.progress import Progress
 
 
@@ -24,7 +25,7 @@ def evaluate(
     forecaster: Forecaster | Callable[[np.ndarray], np.ndarray],
     trajectories: Any,
     *,
-    metrics: Sequence[str] = ("relative_l2", "gradient_l1"),
+    metrics: Sequence[str] = DEFAULT_METRICS,
     resample: bool = False,
     reading: Reading | None = None,
     progress: Progress | None = None,
@@ -70,7 +71,7 @@ def compare(
     trajectories: Any,
     rivals: Mapping[str, Forecaster | Forecast] | None = None,
     *,
-    metrics: Sequence[str] = ("relative_l2", "gradient_l1"),
+    metrics: Sequence[str] = DEFAULT_METRICS,
     resample: bool = False,
     reading: Reading | None = None,
     progress: Progress | None = None,
@@ -103,8 +104,7 @@ def compare(
     of_class(metrics, list | tuple, "metrics")
     rivals = of_class({} if rivals is None else rivals, Mapping, "rivals")
     named = {name: _function(rival) for name, rival in rivals.items()}
-    simple = {"persistence": persistence, "extrapolation": extrapolation}
-    if taken := named.keys() & {*forecaster.parts(), *simple}:
+    if taken := named.keys() & {*forecaster.parts(), *RULES}:
         raise ArgumentError(f"expected rivals with names of their own, got {min(taken)!r}; give it another one")
     others = {name: rival for name, rival in rivals.items() if isinstance(rival, Forecaster)}
     _require_read_alike(forecaster, others, reading or Reading())
@@ -115,7 +115,7 @@ def compare(
     rows: dict[str, list[Row]] = {}
     for position, trajectory in enumerate(given):
         own = {name: part.forecast for name, part in forecaster.parts().items()}
-        for name, forecast in (own | named | {name: each for name, each in simple.items() if name not in own}).items():
+        for name, forecast in (own | named | {name: each for name, each in RULES.items() if name not in own}).items():
             found = _evaluate(forecast, [trajectory], metrics=tuple(metrics))
             place = found[0].trajectory if trajectory.key else position
             rows.setdefault(name, []).extend(replace(row, trajectory=place) for row in found)

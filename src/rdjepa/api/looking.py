@@ -32,7 +32,7 @@ from rdjepa.forecasters.base import CONTEXT, ForecastModel
 from rdjepa.forecasters.domain import Domain
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Linear
-from rdjepa.forecasters.persistence import extrapolation, persistence
+from rdjepa.forecasters.persistence import RULES
 from rdjepa.forecasters.rd_jepa import ZeroShot
 from rdjepa.forecasters.simple import Simple
 from rdjepa.forecasters.tiled import Tiled
@@ -216,7 +216,7 @@ def _rivals(
         if model.grid and model.grid != unadapted.grid:
             unadapted = Tiled(unadapted, model.grid, domain.walls)
         rivals[ZeroShot.name] = Forecaster(unadapted.to(device), normalizer).forecast
-    return rivals | simple | {"persistence": persistence, "extrapolation": extrapolation}
+    return rivals | simple | RULES
 
 
 def _tiles(grids: Sequence[tuple[int, int]], side: int | None) -> bool:

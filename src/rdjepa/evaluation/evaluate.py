@@ -11,7 +11,7 @@ from rdjepa.data.fields import array_of
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError, warn
-from rdjepa.evaluation.metrics import METRICS
+from rdjepa.evaluation.metrics import DEFAULT_METRICS, METRICS
 from rdjepa.progress import Progress
 
 Forecast = Callable[[np.ndarray], np.ndarray]
@@ -46,7 +46,7 @@ def evaluate(
     forecast: Forecast,
     trajectories: Sequence[Trajectory],
     batch_size: int = 32,
-    metrics: Sequence[str] = ("relative_l2", "gradient_l1"),
+    metrics: Sequence[str] = DEFAULT_METRICS,
     progress: Progress | None = None,
     observe: Observer | None = None,
     stride: int = 1,

@@ -16,6 +16,7 @@ from rdjepa.errors import ArgumentError
 from rdjepa.registry import Registry
 
 EPSILON = 1e-8
+DEFAULT_METRICS = ("relative_l2", "gradient_l1")  # those of the paper's tables
 
 
 def relative_l2(prediction: Any, reference: Any) -> np.ndarray:

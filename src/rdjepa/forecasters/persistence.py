@@ -45,6 +45,9 @@ def extrapolation(context: np.ndarray, horizons: int = HORIZONS) -> np.ndarray:
     return last + lead * (last - context[:, -2:-1])
 
 
+RULES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"persistence": persistence, "extrapolation": extrapolation}
+
+
 class Trivial(Simple):
     """A rule for every point, the base of the two in this module; `predict` is the rule of tensors.
 

@@ -38,7 +38,6 @@ from rdjepa.study.profiles import Profile
 from rdjepa.study.record import CURVE, EXAMPLE, ROWS, SPECTRA
 
 RULES: dict[str, dict] = {api.AUTO: combined.RULE, api.ANCHORED: {"anchored": anchored.RULE}}
-CURVE_METRICS = ("relative_l2", "gradient_l1")
 
 Get = Callable[[Key], Trajectory]
 
@@ -307,7 +306,7 @@ class _Curve:
         """Measure the forecaster as it is after so many updates."""
         started = time.perf_counter()
         for trajectory in self.tests():
-            found = evaluate(snapshot.forecast, [trajectory], metrics=CURVE_METRICS, stride=self.stride)
+            found = evaluate(snapshot.forecast, [trajectory], stride=self.stride)
             self.rows.extend({"updates": updates, "weights": weights} | vars(row) for row in found)
         self.seconds += time.perf_counter() - started
 

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from rdjepa.evaluation.metrics import DEFAULT_METRICS
 from rdjepa.study import registry
 from rdjepa.study.report import comparison, reductions, runs, summary, tables
 from rdjepa.study.report.labels import focus, label
-from rdjepa.study.report.layouts import MAIN_METRICS, Layout, further_tables, paper_tables
+from rdjepa.study.report.layouts import Layout, further_tables, paper_tables
 from rdjepa.study.report.sheet import Sheet
 
 
@@ -108,7 +109,7 @@ def _sheets(layout: Layout, found: dict, paper: dict, source: str, unlike: str) 
 
 def _paired(rows: pd.DataFrame, subject: str, source: str) -> list[Section]:
     """Return a section of the paired differences of one forecaster from every other; none without another."""
-    found = comparison.against_all(rows, subject, MAIN_METRICS)
+    found = comparison.against_all(rows, subject, DEFAULT_METRICS)
     if found.empty:
         return []
     name = label("forecaster", subject)
@@ -120,14 +121,14 @@ def _paired(rows: pd.DataFrame, subject: str, source: str) -> list[Section]:
             "bootstrap intervals over support selections and test trajectories, bold where they lie below zero; "
             f"share of matched forecasts in which {name} is lower. {source}.",
         )
-        for metric in MAIN_METRICS
+        for metric in DEFAULT_METRICS
     )
     return [Section("paired", "Paired differences", sheets, found, alike=True)]
 
 
 def _reductions(rows: pd.DataFrame, control: str, source: str) -> list[Section]:
     """Return sections of the reductions against a study's control, and of the spread between pretraining seeds."""
-    found = reductions.against_control(rows, control, MAIN_METRICS) if control else pd.DataFrame()
+    found = reductions.against_control(rows, control, DEFAULT_METRICS) if control else pd.DataFrame()
     if found.empty:
         return []
     sheets = tuple(
@@ -138,14 +139,15 @@ def _reductions(rows: pd.DataFrame, control: str, source: str) -> list[Section]:
             "averaged over h = 1..5, with 95 % bootstrap intervals over support selections and test trajectories, bold "
             f"where they lie above zero. {source}.",
         )
-        for metric in MAIN_METRICS
+        for metric in DEFAULT_METRICS
     )
     sections = [Section("reductions", "Reduction of the error by every change", sheets, found, alike=True)]
-    spread = reductions.spread(rows, MAIN_METRICS[0])
+    spread = reductions.spread(rows, DEFAULT_METRICS[0])
     if not spread.empty:
         caption = (
-            f"{label('metric', MAIN_METRICS[0])} of the reference, times 100, averaged over h = 1..5; sample deviation "
-            f"between pretraining seeds, of means over supports, and between supports, within a pretraining. {source}."
+            f"{label('metric', DEFAULT_METRICS[0])} of the reference, times 100, averaged over h = 1..5; sample "
+            "deviation between pretraining seeds, of means over supports, and between supports, within a pretraining. "
+            f"{source}."
         )
         sheets = (reductions.spread_sheet(spread, caption),)
         sections.append(Section("spread", "Spread between pretrainings", sheets, spread))

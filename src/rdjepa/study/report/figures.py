@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from rdjepa.errors import StudyError
+from rdjepa.evaluation.metrics import DEFAULT_METRICS
 from rdjepa.study import registry
 from rdjepa.study.registry import CONTROL, PAPER
 from rdjepa.study.report import ablation, charts, field_panels
 from rdjepa.study.report.labels import label
-from rdjepa.study.report.layouts import MAIN_METRICS
 from rdjepa.study.report.material import Material
 from rdjepa.viz import style
 
@@ -140,7 +140,7 @@ def transfer_errors(found: Material, forecasters: Sequence[str] = PAPER) -> Any:
     style.letter(top, "a")
     _horizons(top, found, forecasters)
     subject, *others = forecasters
-    for axes, metric, name in zip(bottom.subplots(1, 2), MAIN_METRICS, "bc", strict=True):
+    for axes, metric, name in zip(bottom.subplots(1, 2), DEFAULT_METRICS, "bc", strict=True):
         charts.reduction_bars(axes, found.known, found.systems, found.budgets[0], subject, others, metric)
         style.letter(axes, name)
         axes.set_title(f"K = {found.budgets[0]}")
@@ -161,7 +161,7 @@ def all_forecasters(found: Material) -> Any:
     height = 0.9 + 2 * 0.42 * len(found.systems) + 0.12 * len(found.forecasters)
     figure: Any = style.Figure(figsize=(style.WIDTH, height))
     grid = figure.subplots(2, len(found.budgets), sharey=True, sharex="row", squeeze=False)
-    for line, metric in zip(grid, MAIN_METRICS, strict=True):
+    for line, metric in zip(grid, DEFAULT_METRICS, strict=True):
         for axes, k in zip(line, found.budgets, strict=True):
             charts.dots(axes, found.known, found.systems, k, found.forecasters, metric, "mean")
             axes.set(title=f"K = {k}", xlabel=f"{label('metric', metric)} error")

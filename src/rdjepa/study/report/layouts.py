@@ -6,14 +6,13 @@ from itertools import product
 
 import pandas as pd
 
-from rdjepa.evaluation.metrics import METRICS
+from rdjepa.evaluation.metrics import DEFAULT_METRICS, METRICS
 from rdjepa.forecasters import registry
 from rdjepa.study.registry import Study
 from rdjepa.study.report.labels import label, ordered
 from rdjepa.study.report.published import published_table
 from rdjepa.study.report.summary import DIMENSIONS
 
-MAIN_METRICS = ("relative_l2", "gradient_l1")  # those of the paper's tables
 SELECTIONS = 3  # support selections behind every value of the paper
 
 _SPREAD = "mean ± sample deviation over the support selections"
@@ -108,8 +107,8 @@ def further_tables(study: Study, values: pd.DataFrame) -> list[Layout]:
         values: as `summary.run_values` returns them; the tables have the forecasters, metrics, systems and K in them.
     """
     found, metrics = ordered("forecaster", values["forecaster"]), ordered("metric", values["metric"])
-    first = [name for name in metrics if name in MAIN_METRICS]
-    others = [name for name in metrics if name not in MAIN_METRICS]
+    first = [name for name in metrics if name in DEFAULT_METRICS]
+    others = [name for name in metrics if name not in DEFAULT_METRICS]
     axes = {"system": axis(study, values, "system"), "k": axis(study, values, "k")}
     tables = [
         _by_budget(axes, "all-forecasters", "All forecasters", f"Every forecaster; errors {_MEAN}", found, first),

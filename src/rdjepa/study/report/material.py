@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from rdjepa.evaluation.metrics import DEFAULT_METRICS
 from rdjepa.study import registry
 from rdjepa.study.report import charts, reductions, summary
 from rdjepa.study.report.labels import focus, ordered
-from rdjepa.study.report.layouts import MAIN_METRICS, axis
+from rdjepa.study.report.layouts import axis
 
 Examples = Callable[[str], Mapping[str, np.ndarray] | None]
 
@@ -72,7 +73,7 @@ class Material:
         if plan.control:
             selections = rows.groupby("support_seed")
             against = pd.concat(
-                reductions.against_control(part, plan.control, MAIN_METRICS[:1]).assign(support_seed=seed)
+                reductions.against_control(part, plan.control, DEFAULT_METRICS[:1]).assign(support_seed=seed)
                 for seed, part in selections
             )
         return cls(systems, axis(plan, values, "k"), forecasters, subject, known, spectra, examples, few, against)
