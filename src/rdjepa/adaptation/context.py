@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from rdjepa.data.fields import array_of, measured, single, with_second
+from rdjepa.data.fields import array_of, measured, with_second
 from rdjepa.data.readers import Reading, recordings
 from rdjepa.data.readers.named import is_xarray
+from rdjepa.data.soundness import single
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import DataError
 from rdjepa.forecasters.base import CONTEXT

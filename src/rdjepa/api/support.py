@@ -11,9 +11,10 @@ from rdjepa.adaptation import intervals
 from rdjepa.checks import of_class
 from rdjepa.data import readers, survey
 from rdjepa.data.borders import PERIODIC, UNKNOWN, WALLS
-from rdjepa.data.fields import MIXED, measured, validate, why_repeated
+from rdjepa.data.fields import measured
 from rdjepa.data.readers import Reading
 from rdjepa.data.regrid import has_walls
+from rdjepa.data.soundness import MIXED, validate, why_repeated
 from rdjepa.data.trajectory import SAME_RATIO, Trajectory
 from rdjepa.data.well import checksum
 from rdjepa.errors import DataError, Note, warn

@@ -14,10 +14,11 @@ from typing import Any
 
 from rdjepa.checks import Count, Size, checked, of_class, usable_path
 from rdjepa.data import manifest, readers, store, survey
-from rdjepa.data.fields import MIXED, measured
+from rdjepa.data.fields import measured
 from rdjepa.data.manifest import RECORDINGS
 from rdjepa.data.readers import Reading
 from rdjepa.data.readers.registry import describe
+from rdjepa.data.soundness import MIXED
 from rdjepa.data.store import checksum
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.data.windows import PRETRAINING

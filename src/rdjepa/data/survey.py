@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rdjepa.checks import of_class
-from rdjepa.data import fields as checks
+from rdjepa.data import soundness
 from rdjepa.data.borders import PERIODIC, UNKNOWN, WALLS, borders
 from rdjepa.data.fields import COMPONENTS
 from rdjepa.data.inspection import Component, Inspection
@@ -197,7 +197,7 @@ class _Found:
             self.said |= dict.fromkeys([*doubts(recording), *remarks(recording, reading, components)])
             require_shape(recording, stride=reading.step)
             for index in range(recording.count if recording.times is not None and recording.times.ndim == 2 else 1):
-                checks.require_times(times_of(recording, index, reading), recording.frames)
+                soundness.require_times(times_of(recording, index, reading), recording.frames)
             self.windows += recording.count * FORECASTING.count(len(strided(range(recording.frames), reading.step)))
         except RdjepaError as error:
             self.refused[str(error)] = None
@@ -223,10 +223,10 @@ class _Found:
             way = "cut the trajectories there" if some else "crop the fields to a part without them"
             yield f"expected finite fields, got {self.broken} frames that are not; fill these points, or {way}"
         if repeated := len(self.contents) - len(set(self.contents)):
-            yield checks.why_repeated(repeated, len(self.contents))
+            yield soundness.why_repeated(repeated, len(self.contents))
         if len(self.taken) > 1:
-            yield checks.MIXED
-        yield from filter(None, (checks.why_constant(each.name, each.low, each.high) for each in components))
+            yield soundness.MIXED
+        yield from filter(None, (soundness.why_constant(each.name, each.low, each.high) for each in components))
         if any(max(abs(each.low), abs(each.high)) > LARGEST for each in components):
             yield "expected fields within the range of float32, got larger values; rescale the fields"
 
@@ -256,7 +256,7 @@ class _Found:
                 )
             )
         for each in components:
-            if sentence := checks.why_rounded(each.name, max(abs(each.low), abs(each.high)), each.std):
+            if sentence := soundness.why_rounded(each.name, max(abs(each.low), abs(each.high)), each.std):
                 self.said[sentence] = None
         plan, usable = self._plan(components)
         return Inspection(

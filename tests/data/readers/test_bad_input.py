@@ -351,7 +351,7 @@ def test_coordinates_that_were_rounded_are_equally_spaced():
 
 
 def test_times_that_were_rounded_are_equally_spaced():
-    from rdjepa.data.fields import require_times
+    from rdjepa.data.soundness import require_times
 
     require_times((1e4 + np.arange(100) * 0.01).astype(np.float32), 100)
     require_times(np.zeros(1), 1)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rdjepa.data.fields import is_even
 from rdjepa.data.readers.reading import Reading
+from rdjepa.data.soundness import is_even
 from rdjepa.errors import DataError
 
 

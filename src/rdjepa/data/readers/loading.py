@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rdjepa.checks import of_class
-from rdjepa.data import fields as checks
+from rdjepa.data import soundness
 from rdjepa.data.borders import WALLS
-from rdjepa.data.fields import COMPONENTS
+from rdjepa.data.fields import COMPONENTS, with_second
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import Recording
 from rdjepa.data.readers.registry import KNOWN, describe, recordings
@@ -199,7 +199,7 @@ def require_shape(recording: Recording, minimum_frames: int = FORECASTING.length
             f"{recording.place}, axes {' '.join(recording.axes)}; {smaller}save more frames of each trajectory, or say "
             "the order of axes with --axes"
         )
-    checks.require_grid(*recording.grid)
+    soundness.require_grid(*recording.grid)
 
 
 def _trajectory(
@@ -212,7 +212,7 @@ def _trajectory(
     source = recording if whole is None else replace(recording, arrays=[np.asanyarray(whole.fields)], axes="tyxc")
     fields, done, way = np.empty(0, np.float32), 0, None
     for chunk in source.chunks(index if whole is None else 0, components):
-        piece = checks.single(chunk)
+        piece = soundness.single(chunk)
         if grid is not None and recording.grid != side:
             if way is None:
                 said = reading.boundary or recording.boundary
@@ -232,13 +232,13 @@ def _trajectory(
     # a copy, since a view would keep the frames that are left out
     fields = np.ascontiguousarray(strided(fields, reading.step))
     if fields.shape[-1] == 1:
-        fields = checks.with_second(fields)
-    checks.require_change(fields)
+        fields = with_second(fields)
+    soundness.require_change(fields)
     magnitude = np.maximum(-fields.min((0, 1, 2)), fields.max((0, 1, 2)))
     singles = (Moments.of(fields[each : each + 1]) for each in range(len(fields)))
     spread = fold(singles).std  # of all at once it would take as much memory as the fields
     for component, (largest, own) in enumerate(zip(magnitude.tolist(), spread.tolist(), strict=True)):
-        if sentence := checks.why_rounded(component, largest, own):
+        if sentence := soundness.why_rounded(component, largest, own):
             notes.say(sentence)
     told: dict[str, Any] = {"names": _names(recording, components)} if recording.names else {}
     distances = reading.spacing or recording.spacing or (whole.spacing if whole else (1.0, 1.0))
@@ -297,7 +297,7 @@ def _complete(
     own = None if whole is None or reading.interval is not None else np.asarray(whole.times)
     times = times_of(recording, index, reading) if own is None else own
     times = strided(times, reading.step) if reading.step > 1 else times
-    checks.require_times(times, len(fields))
+    soundness.require_times(times, len(fields))
     said = {name: getattr(reading, name) for name in ("length", "boundary")}
     known |= {name: value for name, value in said.items() if value is not None}
     if whole is None:

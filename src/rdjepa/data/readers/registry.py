@@ -10,11 +10,12 @@ import numpy as np
 
 from rdjepa.checks import usable_path
 from rdjepa.data.borders import UNKNOWN
-from rdjepa.data.fields import measured, require_axes
+from rdjepa.data.fields import measured
 from rdjepa.data.readers import hdf5, matlab, named, numpy_files, pictures, zarr_stores
 from rdjepa.data.readers.catalog import natural
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import Recording
+from rdjepa.data.soundness import require_axes
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import DataError
 
