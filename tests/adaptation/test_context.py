@@ -42,8 +42,9 @@ def test_dimensions_of_xarray_are_found_by_their_names(dims):
         ([np.ma.masked_greater(frame, 1) for frame in CONTEXT], "got masked ones"),
         (rdjepa.Trajectory(CONTEXT, np.arange(4.0)), r"got a Trajectory; give four .* trajectory\.fields\[-4:\]"),
         ([CONTEXT[0], CONTEXT[1, :3]], "equal frames, got rows of different lengths"),
-        (np.zeros(4), r"shape \(4, 6, 6, 2\), got \(4,\)"),
-        (CONTEXT[:, :5], r"got \(4, 5, 6, 2\); give four whole frames"),
+        (np.zeros(4), r"shape \(T, 6, 6, 2\), T at least 4, got \(4,\)"),
+        (CONTEXT[:3], r"T at least 4, got \(3, 6, 6, 2\)"),
+        (CONTEXT[:, :5], r"got \(4, 5, 6, 2\); give whole frames"),
         (
             np.concatenate([CONTEXT, CONTEXT[..., :1]], -1),
             r"2 components on its last axis, got 3 in shape \(4, 6, 6, 3\)",
@@ -58,7 +59,7 @@ def test_a_context_that_cannot_be_read_gets_one_sentence(given, words):
 
 def test_any_grid_needs_all_axes_too():
     assert read_context(CONTEXT[:, :5], None, 2).shape == (4, 5, 6, 2)
-    with pytest.raises(DataError, match=r"shape \(4, H, W, 2\), got \(4,\)"):
+    with pytest.raises(DataError, match=r"shape \(T, H, W, 2\), T at least 4, got \(4,\)"):
         read_context(np.zeros(4), None, 2)
 
 
@@ -74,14 +75,15 @@ def test_five_frames_of_one_component_are_a_context_and_four_are_continued():
     pair = with_second(alone)
     assert np.array_equal(read_context(alone[:5], 6, 2, alone=True), pair[1:5])
     assert np.array_equal(read_context(alone[:4], 6, 2, alone=True), pair[:4])
+    assert np.array_equal(read_context(alone[:9], 6, 2, alone=True), pair[1:9])
     batch = np.stack([alone[:5], alone[1:6]])
     assert np.array_equal(read_context(batch, 6, 2, alone=True), np.stack([pair[1:5], pair[2:6]]))
     assert np.array_equal(read_context(pair[2:6], 6, 2, alone=True), pair[2:6])
     for other in (CONTEXT, np.stack([pair[:4], CONTEXT])):
         with pytest.raises(DataError, match=r"one component that was adapted to.*as context\[\.\.\., :1\]"):
             read_context(other, 6, 2, alone=True)
-    for short in (alone[:3], alone[:6], alone[:4, :, :, 0]):
-        with pytest.raises(DataError, match=r"shape \(4, 6, 6, 1\)"):
+    for short in (alone[:3], alone[:4, :, :, 0]):
+        with pytest.raises(DataError, match=r"shape \(T, 6, 6, 1\)"):
             read_context(short, 6, 2, alone=True)
 
 

@@ -11,7 +11,10 @@ from rdjepa.adaptation.forecaster import at_once
 from rdjepa.data import readers
 from rdjepa.data.fields import with_second
 from rdjepa.errors import ArgumentError, DataError, Note
+from rdjepa.forecasters.combined import Combined
+from rdjepa.forecasters.equation import LONGEST
 from rdjepa.forecasters.fno import Config
+from rdjepa.forecasters.persistence import Persistence
 
 
 def movie(seed, frames=20, side=16):
@@ -107,6 +110,17 @@ def test_the_novelty_of_a_context_survives_the_file(tiny, tmp_path):
     again = loaded.novelty(context)
     assert again is not None and np.array_equal(again, novelty)
     assert loaded.novelty(context[1]) == pytest.approx(novelty[1], rel=1e-3)
+
+
+def test_frames_before_the_newest_are_of_use_to_what_is_fitted_to_a_context():
+    fields = np.random.default_rng(0).standard_normal((20, 8, 8, 2)).astype(np.float32).cumsum(axis=0)
+    unit, network = rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0)), Persistence()
+    alone, both = (rdjepa.Forecaster(model, unit) for model in (network, Combined(network)))
+    assert np.array_equal(alone.forecast(fields), alone.forecast(fields[-4:]))
+    assert np.array_equal(both.forecast(fields), both.forecast(fields[-LONGEST:]))
+    assert not np.allclose(both.forecast(fields), both.forecast(fields[-LONGEST + 1 :]), atol=1e-4)
+    several = np.stack([fields[:9], fields[5:14]])
+    assert np.allclose(both.forecast(several)[1], both.forecast(fields[5:14]), atol=1e-4)
 
 
 def test_a_forecast_that_is_not_finite_is_said(calibrated):

@@ -51,6 +51,18 @@ def test_a_recurrence_over_four_frames_goes_on_through_every_seam():
     assert forecaster.stable_frames(CONTEXT, made) == 17
 
 
+def test_a_longer_context_keeps_its_length():
+    lengths = []
+
+    def forecast(context):
+        lengths.append(context.shape[1])
+        return context[:, [0]].repeat(5, axis=1) + np.arange(1, 6, dtype=np.float32).reshape(-1, 1, 1, 1)
+
+    frames = np.arange(7, dtype=np.float32).reshape(-1, 1, 1, 1)
+    made = rollout(forecast, frames, 12)[:, 0, 0, 0]
+    assert lengths == [7, 7, 7] and made.tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 5, 6]
+
+
 def test_contexts_do_not_influence_each_other():
     both = rollout(powers(1.1), np.stack([CONTEXT, 2 * CONTEXT]), 12)
     assert np.array_equal(both[0], rollout(powers(1.1), CONTEXT, 12))

@@ -107,6 +107,21 @@ def test_four_frames_are_enough_to_forecast(adapted):
         assert np.array_equal(given["forecast"], same["forecast"])
 
 
+def test_frames_before_the_newest_four_are_given_where_they_are_asked_for(monkeypatch, capsys, adapted):
+    seen = []
+    forecast = rdjepa.Forecaster.forecast
+    monkeypatch.setattr(rdjepa.Forecaster, "forecast", lambda self, given: seen.append(given) or forecast(self, given))
+    assert not run("forecast", "mine.safetensors", "nine.npy", "--context", 7, "--out", "seven")
+    assert not run("forecast", "mine.safetensors", "nine.npy", "--out", "newest")
+    assert "the newest 4 of 7 frames are made use of" in capsys.readouterr().out
+    fields = np.load("nine.npy")
+    assert [len(given) for given in seen] == [7, 4] and np.array_equal(seen[0], fields[-7:])
+    with np.load("seven") as given, np.load("newest") as same:
+        assert np.array_equal(given["context"], fields[-4:]) and np.array_equal(given["forecast"], same["forecast"])
+    assert not run("evaluate", "mine.safetensors", "nine.npy", "--context", 7)
+    assert run("forecast", "mine.safetensors", "nine.npy", "--context", 3) == 2
+
+
 def test_a_rollout_is_stored_as_a_forecast_compared_and_read_again(capsys, adapted):
     command = ("forecast", "mine.safetensors", "nine.npy", "--interval", 0.5)
     assert not run(*command, "--start", 0, "--frames", 12, "--out", "long.npz")
@@ -151,6 +166,8 @@ def test_intervals_are_calibrated_kept_and_written(capsys, adapted):
         (("calibrated.safetensors", "four.npy", "--level", 0.9, "--frames", 9), "got it with 9 frames"),
         (("calibrated.safetensors", "four.npy", "--level", 0.9, "--back"), "got it with --back"),
         (("calibrated.safetensors", "four.npy", "--level", 0.9, "--all"), "expected --all alone"),
+        (("calibrated.safetensors", "four.npy", "--level", 0.9, "--context", 8), "got it with a context of 8"),
+        (("calibrated.safetensors", "four.npy", "--context", 8, "--all"), "expected --all alone"),
         (("calibrated.safetensors", "four.npy", "--frames", 2**31), "expected frames to be"),
     ):
         assert run("forecast", *arguments, "--out", "none") == 2

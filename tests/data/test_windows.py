@@ -30,6 +30,14 @@ def test_the_windows_reach_both_ends() -> None:
     assert FORECASTING.cut(FIELDS, starts[-1]).targets[-1, 0, 0, 0] == 39
 
 
+def test_frames_before_windows_come_first_in_their_contexts() -> None:
+    context, targets = FORECASTING.stack(FIELDS, [3, 31], before=3)
+    assert context[:, :, 0, 0, 0].tolist() == [[*range(7)], [*range(28, 35)]]
+    assert np.array_equal(targets, FORECASTING.stack(FIELDS, [3, 31]).targets)
+    with pytest.raises(DataError, match="got 2"):
+        FORECASTING.stack(FIELDS, [2], before=3)
+
+
 def test_nine_frames_are_one_forecasting_window() -> None:
     assert list(FORECASTING.starts(9)) == [0]
     with pytest.raises(DataError, match="expected at least 9 frames, got 8"):

@@ -53,6 +53,24 @@ def test_a_metric_that_is_named_twice_counts_once() -> None:
     )
 
 
+@pytest.mark.parametrize("batch_size", [3, 32])
+def test_a_longer_context_has_the_frames_before_and_changes_no_window(batch_size: int) -> None:
+    case, seen = trajectory(frames=20), []
+
+    def forecast(context: np.ndarray) -> np.ndarray:
+        seen.extend(context)
+        return persistence(context)
+
+    rows = evaluate(forecast, [case], context=8, batch_size=batch_size)
+    assert [len(each) for each in seen] == [4, 5, 6, 7, *[8] * 8]
+    assert all(np.array_equal(each, case.fields[max(0, end - 8) : end]) for end, each in enumerate(seen, start=4))
+    found = {(row.metric, row.horizon): row.value for row in evaluate(persistence, [case])}
+    assert {(row.metric, row.horizon): row.value for row in rows} == pytest.approx(found, rel=1e-12)
+    for unfit in (3, 4.5):
+        with pytest.raises(ArgumentError, match=r"expected (a )?context"):
+            evaluate(persistence, [case], context=unfit)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("batch_size", [1, 5, 31, 100])
 def test_the_batch_size_changes_no_error(batch_size: int) -> None:
     cases = [trajectory(0), trajectory(1, frames=11)]

@@ -6,7 +6,7 @@ from rdjepa.forecasters.base import CONTEXT
 from rdjepa.forecasters.combined import REACH, Combined, blending
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Linear
-from rdjepa.forecasters.persistence import Persistence
+from rdjepa.forecasters.persistence import Extrapolation, Persistence
 
 FIELDS = torch.randn(12, 2, 8, 8, generator=torch.Generator().manual_seed(0)).cumsum(0)
 CONTEXTS = torch.stack([FIELDS[:CONTEXT], FIELDS[3 : 3 + CONTEXT]])
@@ -58,6 +58,15 @@ def test_values_far_from_those_of_training_leave_the_network_less_weight():
     near, far = (blending(size * fields, Equation())[1] for size in (1.0, 10.0))
     # the equation's errors grow with the values, and so does what they are against
     assert (far - near).abs().max() < 0.05
+
+
+def test_a_longer_context_is_forecast_by_the_blend_and_the_network_sees_the_newest_four():
+    shares = torch.zeros(5, 5, 2)
+    shares[3] = 1  # autoregression
+    longer, made = FIELDS[None, :9], Combined(Extrapolation(), None, shares)
+    torch.testing.assert_close(made(longer[:, -CONTEXT:]), Autoregression()(longer[:, -CONTEXT:]))
+    own, g = blending(longer, made.equation)
+    torch.testing.assert_close(made(longer), torch.lerp(own, Extrapolation()(longer[:, -CONTEXT:]), g))
 
 
 def test_without_shares_it_is_the_network():

@@ -87,6 +87,26 @@ def test_four_frames_tell_the_equation_and_their_future(domain):
     assert (made - future).abs().max() < 1e-3 * (future - fields[CONTEXT - 1]).abs().max()
 
 
+def test_more_frames_tell_a_noisy_context_s_equation_better():
+    fields = solved_by(excitable, frames=16 + HORIZONS)
+    noise = torch.randn(2, *fields.shape, generator=torch.Generator().manual_seed(0))
+    noisy, future = fields + 0.01 * noise, fields[16:]
+    four, sixteen = ((Equation()(noisy[:, -count - HORIZONS : -HORIZONS]) - future).norm() for count in (CONTEXT, 16))
+    assert sixteen < 0.8 * four
+
+
+def test_it_goes_back_three_frames_whatever_the_context_to_see_what_it_misses():
+    fields = solved_by(gray_scott, frames=9)
+    model = Equation.fit([fields])
+    found = model.fitted(fields[None])
+    weights, bounds = model.coefficients(fields[None]), model._bounds(fields[None])
+    advance = cubic.Advance(weights, bounds, fields.shape[2:], PLAIN)
+    state = fields[None, -CONTEXT]
+    for _ in range(CONTEXT - 1):
+        state = advance.interval(state)
+    torch.testing.assert_close(found.missed, fields[None, -1] - state)
+
+
 def test_what_happens_between_frames_is_read(monkeypatch):
     fields = solved_by(excitable, interval=3.0, spread=(0.4, 0.1))
     errors = []

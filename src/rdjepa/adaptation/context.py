@@ -1,8 +1,9 @@
 """A context as users give it, as the array that a forecaster takes.
 
-Where one component was measured, the second is the same field one frame earlier (`rdjepa.data.fields.with_second`), so
-five frames of it are a context, the first of which only says what stood before the second. Before the first of four
-stands its linear continuation backwards, as in a file of four frames.
+Frames before the newest four are welcome: a network does not see them, what is fitted to a context does. Where one
+component was measured, the second is the same field one frame earlier (`rdjepa.data.fields.with_second`), so of five
+frames of it or more the first only says what stood before the second. Before the first of four stands its linear
+continuation backwards, as in a file of four frames.
 """
 
 from typing import Any
@@ -19,27 +20,26 @@ from rdjepa.forecasters.base import CONTEXT
 
 
 def read_context(given: Any, grid: int | None, components: int, alone: bool = False) -> np.ndarray:
-    """Return contexts (4, H, W, C) or (B, 4, H, W, C) as float32 after a look at shape and values.
+    """Return contexts (T, H, W, C) or (B, T, H, W, C), T at least 4, as float32 after a look at shape and values.
 
     Args:
         given: an array, a tensor, nested lists, or an object of xarray, whose dimensions are found by their names.
         grid: points per side; any when None.
         components: their number C.
-        alone: one component was measured: contexts (..., 4, H, W, 1) or (..., 5, H, W, 1), or with the second that this
-            package puts beside it.
+        alone: one component was measured: contexts (..., T, H, W, 1), of which the first frame is left out where there
+            are more than 4, or with the second that this package puts beside it.
 
     Raises:
         DataError: wrong shape, no finite real number at every point, or a second component where one was measured.
     """
     array = _real(given)
     one = alone and array.shape[-1:] == (1,)
-    frames = (CONTEXT, CONTEXT + 1) if one else (CONTEXT,)
     height, width = ("H", "W") if grid is None else (grid, grid)
     sides = array.shape[-3:-1] if grid is None else (grid, grid)
-    if array.ndim not in (4, 5) or not len(array) or array.shape[-4] not in frames or array.shape[-3:-1] != sides:
+    if array.ndim not in (4, 5) or not len(array) or array.shape[-4] < CONTEXT or array.shape[-3:-1] != sides:
         raise DataError(
-            f"expected a context of shape ({CONTEXT}, {height}, {width}, {1 if alone else components}), got "
-            f"{array.shape}; give four whole frames on the model's grid (--resample averages finer ones over blocks of "
+            f"expected a context of shape (T, {height}, {width}, {1 if alone else components}), T at least {CONTEXT}, "
+            f"got {array.shape}; give whole frames on the model's grid (--resample averages finer ones over blocks of "
             "points)"
         )
     if not one and array.shape[-1] != components:
@@ -51,7 +51,8 @@ def read_context(given: Any, grid: int | None, components: int, alone: bool = Fa
         raise DataError("expected a finite context, got NaN or infinite values; clean the frames first")
     array = single(array)
     if one:
-        return np.moveaxis(with_second(np.moveaxis(array, -4, 0))[-CONTEXT:], 0, -4)
+        made = with_second(np.moveaxis(array, -4, 0))
+        return np.moveaxis(made[1:] if len(made) > CONTEXT else made, 0, -4)
     if alone and any(measured(each) > 1 for each in array.reshape(-1, *array.shape[-4:])):
         raise DataError(
             "expected a context of the one component that was adapted to, beside which stands the same field one frame "

@@ -204,9 +204,11 @@ class Forecaster:
         """Forecast the five frames after the context; a warning says when numbers were too large for a finite one.
 
         Args:
-            context: (4, H, W, C), or (B, 4, H, W, C), consecutive frames in physical units, oldest first. After
-                adaptation to one measured component, five frames of it, (5, H, W, 1), or four, whose first has a
-                continuation before it; see `rdjepa.adaptation.context`.
+            context: (T, H, W, C), or (B, T, H, W, C), consecutive frames in physical units, oldest first, T at least 4.
+                The network sees the newest four. Where it is combined with simple forecasts, the equation is fitted to
+                the newest 16, and of more than four the forecast is the blend of both. After adaptation to one measured
+                component, frames of it, (T, H, W, 1); of more than four the first only says what stood before the
+                second, see `rdjepa.adaptation.context`.
 
         Returns:
             (5, H, W, C), or (B, 5, H, W, C), float32; entry h - 1 is the frame h intervals after the newest one. Where
@@ -219,7 +221,7 @@ class Forecaster:
         return self._told(given)[asked]
 
     def _told(self, context: np.ndarray) -> np.ndarray:
-        """Forecast from contexts (B, 4, H, W, C) that were checked, with a warning where that is not finite."""
+        """Forecast from contexts (B, T, H, W, C) that were checked, with a warning where that is not finite."""
         made = self._forecast(context)
         if not np.isfinite(made).all():
             warn(
@@ -232,14 +234,14 @@ class Forecaster:
     @in_float32
     @torch.no_grad()
     def _forecast(self, context: np.ndarray) -> np.ndarray:
-        """Forecast from contexts (B, 4, H, W, C) that were checked."""
-        standard = channels_first(self.normalizer.standardize(context))
+        """Forecast from contexts (B, T, H, W, C) that were checked."""
+        standard = channels_first(self.normalizer.standardize(context[:, -self.model.longest :]))
         pieces = torch.from_numpy(standard).split(at_once(self.device.type, standard.shape[-2] * standard.shape[-1]))
         parts = [self.model(piece.to(self.device)).float().cpu().numpy() for piece in pieces]
         return self.normalizer.restore(channels_last(np.concatenate(parts))).astype(np.float32)
 
     def rollout(self, context: np.ndarray, length: int) -> np.ndarray:
-        """Forecast any number of frames, feeding the last four forecast frames back; see `rdjepa.adaptation.rollout`.
+        """Forecast any number of frames, feeding those that were forecast back; see `rdjepa.adaptation.rollout`.
 
         Nothing says that it stays near the truth, or finite; if it is not stable (see `stable_frames`), a warning says
         from which frame, and the frames are returned all the same.
@@ -266,7 +268,7 @@ class Forecaster:
         return made[asked]
 
     def stable_frames(self, context: np.ndarray, made: np.ndarray) -> int:
-        """Return how many frames of a rollout (N, H, W, C) from a context (4, H, W, C) are stable, from the first.
+        """Return how many frames of a rollout (N, H, W, C) from a context (T, H, W, C) are stable, from the first.
 
         They are finite, and leave the range of support and context by at most its width. In files that do not say the
         range of the support, it is that within three standard deviations of the mean.
@@ -291,7 +293,7 @@ class Forecaster:
         What that promises, and what not, is in `rdjepa.adaptation.intervals`.
 
         Args:
-            context: as for `forecast`.
+            context: as for `forecast`; the newest four frames are made use of, as bounds are calibrated on such.
             level: between 0 and 1.
 
         Raises:
@@ -305,7 +307,7 @@ class Forecaster:
             )
         factors = self.calibration.factors(level)[:, None, None, :]
         given, asked = self._batched(context)
-        made = self._told(given)
+        made = self._told(given[:, -CONTEXT:])
         half = factors * scales(made, given[:, -1], self.normalizer)
         parts = (made, (made - half).astype(np.float32), (made + half).astype(np.float32))
         return Interval(*(part[asked] for part in parts))
@@ -330,12 +332,12 @@ class Forecaster:
         given, asked = self._batched(context)
         if self.familiar is None:
             return None
-        latents = embed(self.model, given, self.normalizer)
+        latents = embed(self.model, given[:, -CONTEXT:], self.normalizer)
         assert latents is not None  # the model that the support was described with
         return self.familiar.novelty(latents)[asked]
 
     def _batched(self, context: Any) -> tuple[np.ndarray, Any]:
-        """Return contexts (B, 4, H, W, C) after a look at shape and values, and which of the answers is asked for.
+        """Return contexts (B, T, H, W, C) after a look at shape and values, and which of the answers is asked for.
 
         Raises:
             DataError: see `read_context`.

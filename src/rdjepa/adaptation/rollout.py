@@ -1,4 +1,4 @@
-"""Forecasts beyond five frames: the last four frames that were forecast are the next context."""
+"""Forecasts beyond five frames: the newest frames, forecast ones among them, are the next context."""
 
 from collections.abc import Callable
 
@@ -6,20 +6,20 @@ import numpy as np
 
 from rdjepa.checks import Count, checked
 from rdjepa.data.readers.sizes import require_memory
-from rdjepa.forecasters.base import CONTEXT, HORIZONS
+from rdjepa.forecasters.base import HORIZONS
 
 EXCESS = 1.0  # how far a stable forecast may leave the range of the support, in widths of that range
 
 
 def rollout(forecast: Callable[[np.ndarray], np.ndarray], context: np.ndarray, length: int) -> np.ndarray:
-    """Repeat a forecast until there are enough frames, each time from the last four that were made.
+    """Repeat a forecast until there are enough frames, each time from the newest: of four, all are forecast ones.
 
     The first five frames are the forecast itself. A trajectory that is no longer finite is not continued: all frames
     after it are NaN.
 
     Args:
-        forecast: context (B, 4, H, W, C) to forecast (B, 5, H, W, C).
-        context: (4, H, W, C), or (B, 4, H, W, C), consecutive frames, oldest first.
+        forecast: context (B, T, H, W, C) to forecast (B, 5, H, W, C).
+        context: (T, H, W, C), or (B, T, H, W, C), consecutive frames, oldest first; every forecast has as many.
         length: number N of frames.
 
     Returns:
@@ -43,8 +43,9 @@ def rollout(forecast: Callable[[np.ndarray], np.ndarray], context: np.ndarray, l
         ended = np.logical_or.accumulate(~np.isfinite(block).all(axis=(2, 3, 4)), axis=1)
         block[:, 1:][ended[:, :-1]] = np.nan
         made[going, first : first + HORIZONS] = block[:, : length - first]
-        latest = np.full((len(latest), CONTEXT, *latest.shape[2:]), np.nan, dtype=np.float32)
-        latest[going] = block[:, -CONTEXT:]
+        newest = np.full((len(latest), HORIZONS, *latest.shape[2:]), np.nan, dtype=np.float32)
+        newest[going] = block
+        latest = np.concatenate([latest, newest], axis=1)[:, -latest.shape[1] :]
     return made if given.ndim == 5 else made[0]
 
 

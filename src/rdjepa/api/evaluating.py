@@ -17,6 +17,7 @@ from rdjepa.errors import ArgumentError, Note, warn
 from rdjepa.evaluation.evaluate import Forecast, Row, warn_of_vanishing
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
 from rdjepa.evaluation.metrics import DEFAULT_METRICS
+from rdjepa.forecasters.base import CONTEXT
 from rdjepa.forecasters.persistence import RULES
 from rdjepa.progress import Progress
 
@@ -26,6 +27,7 @@ def evaluate(
     trajectories: Any,
     *,
     metrics: Sequence[str] = DEFAULT_METRICS,
+    context: int = CONTEXT,
     resample: bool = False,
     reading: Reading | None = None,
     progress: Progress | None = None,
@@ -36,10 +38,12 @@ def evaluate(
     that it was adapted with, unless `reading` names one.
 
     Args:
-        forecaster: an adapted forecaster, or any function from (B, 4, H, W, C) to (B, 5, H, W, C), arrays of NumPy; it
+        forecaster: an adapted forecaster, or any function from (B, T, H, W, C) to (B, 5, H, W, C), arrays of NumPy; it
             may return tensors.
         trajectories: as for `adapt`.
         metrics: names from `rdjepa.metrics.METRICS`.
+        context: frames T that are given, those before a window too, as far as there are some; the paper gives 4. What
+            is forecast is the same for any number.
         resample: as for `adapt`; the errors are those on the grid of the forecaster.
         reading: as for `adapt`.
         progress: called with the number of trajectories done, their total and the key of the latest.
@@ -63,7 +67,7 @@ def evaluate(
     else:
         given = _told_apart(readers.load(trajectories, reading=reading))
     warn_of_vanishing(given, metrics)
-    return _evaluate(forecast, given, metrics=tuple(metrics), progress=progress)
+    return _evaluate(forecast, given, metrics=tuple(metrics), progress=progress, context=context)
 
 
 def compare(
@@ -72,6 +76,7 @@ def compare(
     rivals: Mapping[str, Forecaster | Forecast] | None = None,
     *,
     metrics: Sequence[str] = DEFAULT_METRICS,
+    context: int = CONTEXT,
     resample: bool = False,
     reading: Reading | None = None,
     progress: Progress | None = None,
@@ -88,6 +93,7 @@ def compare(
         trajectories: as for `evaluate`.
         rivals: names, and forecasters or functions as for `evaluate`, in physical units.
         metrics: as for `evaluate`.
+        context: as for `evaluate`; frames before the newest four are for what is fitted to a context, and for rivals.
         resample: as for `evaluate`.
         reading: as for `evaluate`.
         progress: as for `evaluate`.
@@ -116,7 +122,7 @@ def compare(
     for position, trajectory in enumerate(given):
         own = {name: part.forecast for name, part in forecaster.parts().items()}
         for name, forecast in (own | named | {name: each for name, each in RULES.items() if name not in own}).items():
-            found = _evaluate(forecast, [trajectory], metrics=tuple(metrics))
+            found = _evaluate(forecast, [trajectory], metrics=tuple(metrics), context=context)
             place = found[0].trajectory if trajectory.key else position
             rows.setdefault(name, []).extend(replace(row, trajectory=place) for row in found)
         if progress is not None:
@@ -146,7 +152,7 @@ def _listed(value: Any) -> str:
 
 
 def _function(given: Forecaster | Forecast) -> Forecast:
-    """Return what forecasts, from contexts (B, 4, H, W, C) in physical units: of a forecaster, or a function as it is.
+    """Return what forecasts, from contexts (B, T, H, W, C) in physical units: of a forecaster, or a function as it is.
 
     Raises:
         ArgumentError: it is neither; a network is none, as it takes standardized tensors.

@@ -10,11 +10,13 @@ import typer
 from rdjepa.cli.console import console, error_table, progress, say
 from rdjepa.cli.options import (
     BASES,
+    CONTEXT,
     DECODERS,
     ENCODERS,
     HORIZONS,
     MODEL,
     Borders,
+    Context,
     Data,
     Device,
     Force,
@@ -174,6 +176,7 @@ def evaluate(
     data: Data,
     metric: Annotated[list[str] | None, typer.Option(help=f"May be repeated. [default: {', '.join(METRICS)}]")] = None,
     out: Annotated[Path | None, typer.Option(help="Write every row as JSON lines.")] = None,
+    context: Context = CONTEXT,
     resample: Resample = False,
     reading: Any = None,
     force: Force = False,
@@ -187,10 +190,13 @@ def evaluate(
     if out is not None:
         refuse_overwriting(out, [forecaster, *data], kind="rows", same_kind=is_rows, force=force)
     adapted = load_forecaster(forecaster, device)
+    _note_of_context(adapted, context)
     metrics = list(dict.fromkeys(metric or METRICS))
     own = adapted.model.name
     with progress("evaluate") as update:
-        rows = api.compare(adapted, data, metrics=metrics, resample=resample, reading=reading, progress=update)
+        rows = api.compare(
+            adapted, data, metrics=metrics, context=context, resample=resample, reading=reading, progress=update
+        )
     if out is not None:
         lines = [json.dumps({"forecaster": name} | vars(row)) for name, part in rows.items() for row in part]
         write_bytes(out, ("\n".join(lines) + "\n").encode())
@@ -219,11 +225,13 @@ def forecast(
         int | None,
         typer.Option(
             min=0,
-            help="First context frame, of those that are taken at the forecaster's stride; the last four by default.",
+            help="First of the newest four context frames, of those that are taken at the forecaster's stride; the "
+            "last four by default.",
         ),
     ] = None,
+    context: Context = CONTEXT,
     frames: Annotated[
-        int, typer.Option(min=1, help="Frames to forecast; beyond five the last four forecast frames are fed back.")
+        int, typer.Option(min=1, help="Frames to forecast; beyond five those that were forecast are fed back.")
     ] = HORIZONS,
     level: Annotated[
         float | None,
@@ -241,15 +249,14 @@ def forecast(
     force: Force = False,
     device: Device = "auto",
 ) -> None:
-    """Forecast the next five frames, or more, from four of one trajectory, or five from all windows of many."""
+    """Forecast the next five frames, or more, from four or more of one trajectory, or from all windows of many."""
     import numpy as np
 
     from rdjepa.adaptation.saving import load_forecaster
     from rdjepa.data import readers
     from rdjepa.data.regrid import Regridding, has_walls
-    from rdjepa.forecasters.base import CONTEXT
 
-    _require_together(every=every, start=start, frames=frames, level=level, back=back)
+    _require_together(every=every, start=start, frames=frames, level=level, back=back, context=context)
     out = out or Path("forecasts.h5" if every else "forecast.npz")
     kind, same_kind = ("forecasts", is_forecasts) if every else ("forecast", is_forecast)
     refuse_overwriting(out, [forecaster, *data], kind=kind, same_kind=same_kind, force=force)
@@ -272,23 +279,25 @@ def forecast(
             f"expected a start up to {len(fields) - CONTEXT}, got {first}; the trajectory of {len(fields)} frames"
             f"{taken} ends there"
         )
-    context, times = fields[first : first + CONTEXT], trajectories[0].times
+    end, times = first + CONTEXT, trajectories[0].times
+    known = fields[max(0, end - context) : end]
+    _note_of_context(adapted, context)
     bounds: dict[str, Any] = {}
     if level is None:
-        future = adapted.rollout(context, frames) if frames > HORIZONS else adapted.forecast(context)[:frames]
+        future = adapted.rollout(known, frames) if frames > HORIZONS else adapted.forecast(known)[:frames]
     else:
-        future, *edges = (part[:frames] for part in adapted.interval(context, level))
+        future, *edges = (part[:frames] for part in adapted.interval(known, level))
         bounds = dict(zip(("lower", "upper"), edges, strict=True)) | {"level": level}
-    warn_of_novelty(adapted, context)
-    known, reference, made = context, fields[first + CONTEXT :], future
+    warn_of_novelty(adapted, known)
+    newest, reference, made = fields[first:end], fields[end:], future
     if back and grid is not None:
         shape = next(readers.recordings(data, reading)).grid
         way = Regridding(shape, grid, has_walls(trajectories[0], reading.boundary))
-        context, future = way.back(context), way.back(future)
-    later = times[first + CONTEXT - 1] + (times[1] - times[0]) * np.arange(1, frames + 1)
-    write_arrays(out, context=context, forecast=future, times=later, **bounds)
-    last = first + CONTEXT + len(future) - 1
-    say(f"frames {first + CONTEXT} to {last}{taken} in {out}, shape {future.shape}")
+        newest, future = way.back(newest), way.back(future)
+    later = times[end - 1] + (times[1] - times[0]) * np.arange(1, frames + 1)
+    write_arrays(out, context=newest, forecast=future, times=later, **bounds)
+    last = end + len(future) - 1
+    say(f"frames {end} to {last}{taken} in {out}, shape {future.shape}")
     say_measured(adapted)
     if frames > HORIZONS:
         say_growth(adapted, made, reference, known[-1])
@@ -302,7 +311,6 @@ def _forecast_all(
     """Forecast all windows of trajectories, one trajectory at a time, into a file."""
     from rdjepa.adaptation.stream import forecast_all
     from rdjepa.data import readers
-    from rdjepa.forecasters.base import CONTEXT
 
     total = sum(recording.count for recording in readers.recordings(data, reading))
     trajectories = readers.trajectories(data, minimum_frames=CONTEXT, grid=grid, reading=reading)
@@ -315,16 +323,27 @@ def _forecast_all(
     say(f"{done.forecasts} forecasts of {done.trajectories} trajectories in {out}")
 
 
-def _require_together(*, every: bool, start: int | None, frames: int, level: float | None, back: bool) -> None:
+def _note_of_context(adapted: "Forecaster", context: int) -> None:
+    """Say where frames beyond those that a forecaster makes use of are given."""
+    if context > adapted.model.longest:
+        say(f"the newest {adapted.model.longest} of {context} frames are made use of")
+
+
+def _require_together(
+    *, every: bool, start: int | None, frames: int, level: float | None, back: bool, context: int
+) -> None:
     """Refuse options of a forecast that exclude each other.
 
     Raises:
         ArgumentError: they do.
     """
-    if every and (start is not None or back or frames != HORIZONS or level is not None):
-        raise ArgumentError("expected --all alone, got it with --start, --back, --frames or --level; leave one out")
-    if level is not None and (frames > HORIZONS or back):
+    if every and (start is not None or back or frames != HORIZONS or level is not None or context != CONTEXT):
         raise ArgumentError(
-            f"expected --level with up to {HORIZONS} frames on the grid of the model, which are calibrated, got it "
-            f"with {'--back' if back else f'{frames} frames'}; leave one out"
+            "expected --all alone, got it with --start, --context, --back, --frames or --level; leave one out"
+        )
+    if level is not None and (frames > HORIZONS or back or context > CONTEXT):
+        got = "--back" if back else f"{frames} frames" if frames > HORIZONS else f"a context of {context}"
+        raise ArgumentError(
+            f"expected --level with up to {HORIZONS} frames from {CONTEXT} on the grid of the model, which are "
+            f"calibrated, got it with {got}; leave one out"
         )

@@ -19,6 +19,7 @@ REGIMES = ("id", "coeff-ood", "ic-ood")
 PRESETS = ("paper", "small", "nano")
 BASES = ("auto", "none", "anchored", "linear")
 CURVE_UPDATES, CURVE_DRAWS = 40, 2
+CONTEXT = 4
 LOOK_UPDATES, LOOK_SHARE, LOOK_LEVEL = 100, 0.4, 0.9
 HORIZONS = 5
 COMPILE_MODES = ("no", "yes", "graphs")
@@ -54,6 +55,14 @@ STUDIES = (
 PROFILES = ("paper", "small", "nano", "ablation", "ablation-long")
 PHASES = ("choice", "final")
 
+Context = Annotated[
+    int,
+    typer.Option(
+        min=CONTEXT,
+        help="Frames that are given, as far as there are some: the network sees the newest 4, the equation of a "
+        "context is fitted to the newest 16.",
+    ),
+]
 Device = Annotated[str, typer.Option(help="Where to compute: auto (a GPU when there is one), cpu or cuda.")]
 LAST_INDEX = 2**53
 LAST_SEED = 2**32 - 1  # NumPy's generators take no other seeds

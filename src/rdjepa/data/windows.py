@@ -82,9 +82,11 @@ class WindowSpec:
         """
         return start + self.stride * (self.context - 1 + offset)
 
-    def given(self, starts: Sequence[int] | np.ndarray) -> np.ndarray:
-        """Return the indices (n, context) of the context frames of the windows that begin at n starts."""
-        return np.asarray(starts)[:, None] + self.stride * np.arange(self.context)
+    def given(self, starts: Sequence[int] | np.ndarray, before: int = 0) -> np.ndarray:
+        """Return the indices (n, before + context) of the frames before windows that begin at n starts, and of those
+        of their context.
+        """
+        return np.asarray(starts)[:, None] + self.stride * np.arange(-before, self.context)
 
     def cut(self, fields: Any, start: int) -> Window:
         """Cut the window that begins at frame `start` out of (T, ...) fields, as views.
@@ -101,21 +103,25 @@ class WindowSpec:
         """Cut the middle one of all windows of the fields, as views."""
         return self.cut(fields, self.count(len(fields)) // 2)
 
-    def stack(self, fields: Any, starts: Sequence[int] | np.ndarray | None = None) -> Window:
+    def stack(self, fields: Any, starts: Sequence[int] | np.ndarray | None = None, before: int = 0) -> Window:
         """Copy several windows out of (T, ...) fields: context (n, context, ...) and targets (n, max_offset, ...).
 
         Args:
             fields: of one trajectory.
             starts: first context frames of the windows; all windows when None.
+            before: number of frames before each window that come first in its context.
 
         Raises:
-            DataError: the trajectory is shorter than one window, or no whole window begins at a start.
+            DataError: the trajectory is shorter than one window, or no whole window, with the frames before it, begins
+                at a start.
         """
         where = np.asarray(self.starts(len(fields)) if starts is None else starts)
-        outside = where[(where < 0) | (where >= self.count(len(fields)))]
+        outside = where[(where < before * self.stride) | (where >= self.count(len(fields)))]
         if len(outside):
             raise self._unfit(len(fields), outside[0])
-        return Window(fields[self.given(where)], fields[self.at(where[:, None], np.arange(1, self.max_offset + 1))])
+        return Window(
+            fields[self.given(where, before)], fields[self.at(where[:, None], np.arange(1, self.max_offset + 1))]
+        )
 
     def _unfit(self, frames: int, start: int) -> DataError:
         return DataError(

@@ -1,6 +1,6 @@
 """Evaluation of a forecast on every window of test trajectories (S3.1, S3.4)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -50,25 +50,29 @@ def evaluate(
     progress: Progress | None = None,
     observe: Observer | None = None,
     stride: int = 1,
+    context: int = FORECASTING.context,
 ) -> list[Row]:
     """Forecast the windows of every trajectory and average the errors within each trajectory.
 
     Args:
-        forecast: context (B, 4, H, W, C) to forecasts (B, 5, H, W, C), both in physical units.
+        forecast: context (B, T, H, W, C) to forecasts (B, 5, H, W, C), both in physical units.
         trajectories: what to forecast; taken one at a time, so `store.Stored` keeps only one in memory.
         batch_size: windows per call of `forecast`; a batch never spans two trajectories.
         metrics: names in `METRICS`.
         progress: called with the number of trajectories done, their total and the key of the latest.
         observe: called with the regime and with every batch of forecasts and references (B, 5, H, W, C).
         stride: take every `stride`-th window, from the first; all by default.
+        context: frames T that are given, from 4 on: those before a window too, as far as there are some. The windows
+            and what is forecast of them are the same for any number.
 
     Returns:
         One row per metric, horizon and trajectory.
 
     Raises:
         ArgumentError: an unknown metric, no trajectory, or forecasts of a wrong shape or that are masked, not
-            real or not finite, or a metric that gives no usable errors.
+            real or not finite, or a metric that gives no usable errors; or a context of fewer than four frames.
     """
+    before = require_context(context) - FORECASTING.context
     metrics = checked(list(metrics), tuple[str, ...], "metrics")
     unknown = [name for name in metrics if name not in METRICS]
     if unknown or not metrics:
@@ -84,7 +88,7 @@ def evaluate(
         key = trajectory.key
         regime, index = (key.regime, key.index) if key else ("", position)
         see = None if observe is None else partial(observe, regime)
-        errors = _errors(forecast, trajectory, batch_size, metrics, see, stride)
+        errors = _errors(forecast, trajectory, batch_size, metrics, see, stride, before)
         for name, by_horizon in errors.items():
             rows.extend(Row(name, h, regime, index, float(value)) for h, value in enumerate(by_horizon, start=1))
         if progress is not None:
@@ -123,6 +127,25 @@ def warn_of_vanishing(
             break
 
 
+def require_context(context: int) -> int:
+    """Return a number of context frames.
+
+    Raises:
+        ArgumentError: it is no whole number from 4 on.
+    """
+    if checked(context, int, "context") < FORECASTING.context:
+        raise ArgumentError(f"expected a context of at least {FORECASTING.context} frames, got {context}; give more")
+    return context
+
+
+def _batches(starts: Sequence[int], before: int, size: int) -> Iterator[tuple[Sequence[int], int]]:
+    """Yield starts of windows that have equally many frames before them, at most `before`, and this number."""
+    early = [start for start in starts if start < before]
+    yield from (([start], start) for start in early)
+    for begin in range(len(early), len(starts), size):
+        yield starts[begin : begin + size], before
+
+
 def norms_of(fields: np.ndarray) -> np.ndarray:
     """Return the Euclidean norm of every frame of (T, H, W, C), (T,)."""
     return np.array([np.linalg.norm(frame.astype(np.float64)) for frame in fields])
@@ -135,13 +158,14 @@ def _errors(
     metrics: Sequence[str],
     see: Callable[[np.ndarray, np.ndarray], None] | None,
     stride: int,
+    before: int,
 ) -> dict[str, np.ndarray]:
     """Return metric -> (horizons,) means of the errors over every `stride`-th window of one trajectory."""
     fields = trajectory.fields
     starts = FORECASTING.starts(len(fields))[::stride]
     totals = {name: np.zeros(FORECASTING.max_offset) for name in metrics}
-    for begin in range(0, len(starts), batch_size):
-        context, targets = FORECASTING.stack(fields, starts[begin : begin + batch_size])
+    for some, earlier in _batches(starts, before, batch_size):
+        context, targets = FORECASTING.stack(fields, some, earlier)
         made = array_of(forecast(context))
         predicted = np.asarray(made)
         if predicted.shape != targets.shape:
@@ -158,7 +182,7 @@ def _errors(
         if not np.isfinite(predicted).all():
             raise ArgumentError(
                 f"expected finite forecasts, got NaN or infinity for {trajectory.key or 'a trajectory'} in the "
-                f"windows from frame {starts[begin]}; check how the model was trained"
+                f"windows from frame {some[0]}; check how the model was trained"
             )
         if see is not None:
             see(predicted, targets)

@@ -30,6 +30,7 @@ class ForecastModel(nn.Module, ABC):
         name: as in `rdjepa.forecasters.names()`.
         preset: name of its sizes; adaptation takes the settings of that name.
         pretrained: names of the networks in it that were pretrained.
+        longest: frames of a context that it makes use of, the newest; the network of none sees more than four.
         constants: numbers besides settings and weights that decide its forecasts, where a later release may change
             them; a cell of a study keeps them.
     """
@@ -39,6 +40,7 @@ class ForecastModel(nn.Module, ABC):
     name: str = "custom"
     preset: str = "custom"
     pretrained: Collection[str] = ()
+    longest: int = CONTEXT
     constants: Mapping[str, Any] = MappingProxyType({})
 
     @classmethod

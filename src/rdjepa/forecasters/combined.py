@@ -17,9 +17,9 @@ from torch import Tensor
 
 from rdjepa.forecasters.around import Beside
 from rdjepa.forecasters.autoregression import Autoregression
-from rdjepa.forecasters.base import HORIZONS, ForecastModel
+from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 from rdjepa.forecasters.cubic import BANDS
-from rdjepa.forecasters.equation import Equation
+from rdjepa.forecasters.equation import LONGEST, Equation
 from rdjepa.forecasters.linear import Linear
 
 COMBINED = 5  # forecasts
@@ -48,6 +48,7 @@ class Combined(Beside):
     """
 
     own = 2
+    longest = LONGEST
     shares: Tensor
 
     def __init__(
@@ -67,12 +68,19 @@ class Combined(Beside):
         self.register_buffer("shares", shares)
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
-        """Return the others' part of the forecast, the network's weight, both (B, 5, C, H, W), and its features."""
+        """Return the others' part of the forecast, the network's weight, both (B, 5, C, H, W), and its features.
+
+        A context of more than four frames is forecast by the blend: the shares are those of four, but the blend finds
+        its weights in the context. The equation alone sees the earlier frames.
+        """
         alone, blended, own, map, linear = self.shares[:, :, :, None, None]
         equation, g = blending(context, self.equation)
+        newest = context[:, -CONTEXT:]
+        if context.shape[1] > CONTEXT:
+            return ((1 - g) * equation, g, *self.network.features(newest))
         rest = (blended * (1 - g) + own) * equation
-        rest = rest + map * self.autoregression(context) + linear * self.linear(context)
-        return (rest, alone + blended * g, *self.network.features(context))
+        rest = rest + map * self.autoregression(newest) + linear * self.linear(newest)
+        return (rest, alone + blended * g, *self.network.features(newest))
 
     def predict(self, *features: Tensor) -> Tensor:
         """Forecast (B, 5, C, H, W)."""
@@ -83,7 +91,7 @@ class Combined(Beside):
 def blending(context: Tensor, equation: Equation) -> tuple[Tensor, Tensor]:
     """Return the forecast of the equation (B, 5, C, H, W), and the blend's weight g of a network, the same shape."""
     forecast, variance, missed = equation.fitted(context)
-    square, last = missed.square(), context.shape[1] - 1
+    square, last = missed.square(), min(context.shape[1], CONTEXT) - 1
     errors = [
         _around(variance[:, lead - 1], REACH) + (lead / last) ** 2 * _around(square, REACH * lead)
         for lead in range(1, HORIZONS + 1)

@@ -29,7 +29,7 @@ from torch import Tensor
 
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.autoregression import solved
-from rdjepa.forecasters.base import HORIZONS
+from rdjepa.forecasters.base import CONTEXT, HORIZONS
 from rdjepa.forecasters.cubic import ORDER, STEPS, Advance, Squares, monomials_of, squares, terms
 from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.simple import Simple
@@ -42,7 +42,8 @@ LEAST = 0.0  # of a diffusivity
 ENOUGH = 1e-3  # of the squares: a context that an iteration improves by less is left
 MARGIN = 0.1  # of the range of a component in support and context, on either side of it
 STRETCHES = 16  # of three frames, at most, in which the support is read, evenly spread
-TOGETHER = 3  # stretches, and contexts on a CPU, that are fitted at a time: their derivatives stay in its cache
+TOGETHER = 3  # stretches, and contexts of four frames on a CPU, fitted at a time: their derivatives stay in its cache
+LONGEST = 16  # frames of a context: the time that a fit takes grows with them
 REMEMBERED = 208 * 2**20  # bytes, of contexts and what was found for them: 256 of 64 x 64 points
 CONSTANTS = {
     "order": ORDER, "weight": WEIGHT, "iterations": ITERATIONS, "damping": DAMPING, "ridge": RIDGE, "enough": ENOUGH,
@@ -56,7 +57,7 @@ class Fitted(NamedTuple):
     Attributes:
         forecast: (B, 5, C, H, W), integrated from the newest frame.
         variance: (B, 5, C, H, W), of the forecast, as far as its coefficients are uncertain.
-        missed: (B, C, H, W), the newest frame less what is integrated from the oldest.
+        missed: (B, C, H, W), the newest frame less what is integrated from the oldest of the newest four.
     """
 
     forecast: Tensor
@@ -78,6 +79,7 @@ class Equation(Simple):
     """
 
     name = "equation"
+    longest = LONGEST
     constants = CONSTANTS
     gram: Tensor
     center: Tensor
@@ -138,7 +140,7 @@ class Equation(Simple):
         return self.fit(support, domain)
 
     def predict(self, *features: Tensor) -> Tensor:
-        """Forecast (B, 5, C, H, W) from context (B, 4, C, H, W), in float64 within."""
+        """Forecast (B, 5, C, H, W) from context (B, T, C, H, W), T at least 3, in float64 within."""
         (context,) = features
         frames = context.double()
         bounds = self._bounds(frames)
@@ -151,7 +153,9 @@ class Equation(Simple):
         return self._fit(frames, self._bounds(frames))[0]
 
     def fitted(self, context: Float[Tensor, "B T C H W"]) -> Fitted:
-        """Fit the equation of every context, T at least 3; integrate its newest frame, and its oldest up to there.
+        """Fit the equation of every context, T at least 3; integrate its newest frame, and one before up to there.
+
+        That is the oldest of the newest four.
 
         The variance is that of the jackknife (Quenouille, 1956; Tukey, 1958): the newest frame is integrated also by
         the equations that are left when half of the rows of one interval at a time has no say, in single precision.
@@ -160,7 +164,8 @@ class Equation(Simple):
         bounds = self._bounds(frames)
         weights, parts = self._fit(frames, bounds)
         forecast = self._integrated(frames[:, -1], weights, bounds, HORIZONS)
-        again = self._integrated(frames[:, 0], weights, bounds, frames.shape[1] - 1)[:, -1]
+        back = min(frames.shape[1], CONTEXT) - 1
+        again = self._integrated(frames[:, -1 - back], weights, bounds, back)[:, -1]
         others = _without_part(weights, parts)
         count = others.shape[1]
         newest, low, high = (each.float().repeat_interleave(count, 0) for each in (frames[:, -1], *bounds))
@@ -182,7 +187,8 @@ class Equation(Simple):
         """Return coefficients (B, C, n) of contexts in bounds (B, C, 1, 1), and their squares, last the support's."""
         if frames.device.type != "cpu" or torch.compiler.is_compiling():
             return self._fit_together(frames, bounds)
-        each = zip(frames.split(TOGETHER), *(bound.split(TOGETHER) for bound in bounds), strict=True)
+        few = max(1, TOGETHER * (CONTEXT - 1) // (frames.shape[1] - 1))
+        each = zip(frames.split(few), *(bound.split(few) for bound in bounds), strict=True)
         weights, parts = zip(*(self._fit_together(part, (low, high)) for part, low, high in each), strict=True)
         return torch.cat(weights), Squares(*map(torch.cat, zip(*parts, strict=True)))
 
@@ -220,7 +226,7 @@ class Remembering(Equation):
         return found
 
     def predict(self, *features: Tensor) -> Tensor:
-        """Forecast (B, 5, C, H, W) from context (B, 4, C, H, W)."""
+        """Forecast (B, 5, C, H, W) from context (B, T, C, H, W)."""
         (context,) = features
         return self.fitted(context).forecast.to(context.dtype)
 
