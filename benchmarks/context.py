@@ -2,6 +2,7 @@
 
     python benchmarks/context.py run --left-out family/validation/id/00020 --model nano-wide --data datasets
     python benchmarks/context.py run --left-out family/validation/id/00020 --points 16 --stride 2 --noise 0
+    python benchmarks/context.py run --left-out family/validation/id/00020 --frames 16
     python benchmarks/context.py table benchmarks/results/context.csv
 
 Nothing is trained: the pretrained network forecasts as it is, beside the autoregression and the equation of each
@@ -9,9 +10,10 @@ context (`rdjepa.forecasters`), all of them combined in the shares that the supp
 blended (`rdjepa.adaptation.combination`). Equations, supports and validation trajectories are those of `rates.py`. To
 every value of the supports and of the contexts noise is added, independent and normal, with so many times the standard
 deviation of its component over the pool; errors are against frames without it. `--stride` takes every so many frames,
-`--points` block means of so many points a side, which the network sees repeated until its grid is filled. No held-out
-system and no test trajectory is used. `run` appends a line per forecast and level of noise, and skips what the file
-has.
+`--points` block means of so many points a side, which the network sees repeated until its grid is filled. With
+`--frames` contexts are longer than four frames where there are frames before a window; the network sees the newest
+four, and the combination is the blend. No held-out system and no test trajectory is used. `run` appends a line per
+forecast and level of noise, and skips what the file has.
 """
 
 import argparse
@@ -30,13 +32,18 @@ from rdjepa.evaluation.aggregate import horizon_average
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.autoregression import Autoregression
-from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.base import CONTEXT, ForecastModel
 from rdjepa.forecasters.equation import Remembering
-from rows import append, call, commands, done, read
+from rows import Row, append, call, commands, done, read
 
 METRIC = "relative_l2"
-PLACE = ("left_out", "k", "stride", "points", "noise")
+PLACE = ("left_out", "k", "stride", "points", "frames", "noise")
 FIELDS = (*PLACE, "forecaster", METRIC, "validation", "fingerprint")
+
+
+def earlier(row: Row) -> Row:
+    """Return what rows did not say before there was a choice."""
+    return {"frames": "4"}
 
 
 class Repeated(Around):
@@ -59,13 +66,14 @@ class Repeated(Around):
 def run(arguments: argparse.Namespace) -> None:
     """Measure the levels of noise that the file lacks."""
     torch.set_num_threads(arguments.threads)
-    known = done(arguments.out, (*PLACE, "fingerprint"))
+    known = done(arguments.out, (*PLACE, "fingerprint"), earlier)
     learning, unseen, normalizer = material(arguments, arguments.k)
     learning, unseen = ([each.coarsened(arguments.points) for each in given] for given in (learning, unseen))
     pretrained, fingerprint = start("rd-jepa-decoder", learning, normalizer, arguments)
     network = Repeated(pretrained, arguments.points)
     for level in arguments.noise.split(","):
-        place = (arguments.left_out, str(arguments.k), str(arguments.stride), str(arguments.points), level)
+        own = (arguments.k, arguments.stride, arguments.points, arguments.frames)
+        place = (arguments.left_out, *map(str, own), level)
         if (*place, fingerprint) in known:
             continue
         rng = np.random.default_rng(arguments.seed)
@@ -83,13 +91,16 @@ def run(arguments: argparse.Namespace) -> None:
             "combined": made,
             "blended": combination.blended(network, equation),
         }
+        if arguments.frames > CONTEXT:  # of these the others see nothing, and combined is blended
+            models = {name: models[name] for name in ("equation", "blended")}
         rows = []
         for name, model in models.items():
             forecast = seeing(rdjepa.Forecaster(model, normalizer).forecast, noisy)
             every = max(1, 4 // arguments.stride)
-            error = horizon_average(evaluate(forecast, unseen, metrics=(METRIC,), stride=every), METRIC)
+            found = evaluate(forecast, unseen, metrics=(METRIC,), stride=every, context=arguments.frames)
+            error = horizon_average(found, METRIC)
             rows.append((*place, name, f"{error:.6g}", len(unseen), fingerprint))
-        append(arguments.out, FIELDS, rows)
+        append(arguments.out, FIELDS, rows, earlier)
         print(*place, *(f"{row[len(PLACE)]} {float(row[len(PLACE) + 1]):.4f}" for row in rows), flush=True)
 
 
@@ -101,15 +112,16 @@ def seeing(forecast: Callable[[np.ndarray], np.ndarray], noisy: Callable[[np.nda
 def table(arguments: argparse.Namespace) -> None:
     """Print the errors in Markdown: a row per equation, stride and noise, then the geometric means over equations."""
     found: dict[tuple[str, ...], dict[str, float]] = {}
-    for row in read(arguments.rows):
+    for row in read(arguments.rows, earlier):
         found.setdefault(tuple(row[name] for name in PLACE), {})[row["forecaster"]] = float(row[METRIC])
     names = list(dict.fromkeys(name for errors in found.values() for name in errors))
+    nan = float("nan")
     print(f"| {' | '.join((*PLACE, *names))} |\n|" + "---|" * (len(PLACE) + len(names)))
     for place in dict.fromkeys(place[1:] for place in found):
         of = [errors for each, errors in found.items() if each[1:] == place]
-        found["geometric mean of " + str(len(of)), *place] = {n: geometric_mean(e[n] for e in of) for n in names}
+        found["geometric mean of " + str(len(of)), *place] = {n: geometric_mean(e[n] for e in of) for n in of[0]}
     for place, errors in found.items():
-        print(f"| {' | '.join((*place, *(f'{errors[name]:.4f}' for name in names)))} |")
+        print(f"| {' | '.join((*place, *(f'{errors.get(name, nan):.4f}' for name in names)))} |")
 
 
 def main() -> None:
@@ -119,6 +131,7 @@ def main() -> None:
     go.add_argument("--model", default="nano-wide", help="directory of a model that has not seen it")
     go.add_argument("--k", type=int, default=1)
     go.add_argument("--points", type=int, default=64, help="of the frames along each side")
+    go.add_argument("--frames", type=int, default=4, help="of contexts")
     go.add_argument("--noise", default="0,0.003,0.01,0.03,0.1", help="shares of the standard deviation")
     go.add_argument("--seed", type=int, default=SUPPORT_SEED, help="of the noise")
     call(parser)
