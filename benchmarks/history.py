@@ -45,7 +45,9 @@ def run(arguments: argparse.Namespace) -> None:
             for name, part in forecaster.parts().items():
                 for frames in (int(n) for n in arguments.frames.split(",") if name in NAMES):
                     if frames == 4 or part.model.longest > 4:
-                        found = evaluate(part.forecast, [unseen], (METRIC,), stride=arguments.every, context=frames)
+                        found = evaluate(
+                            part.forecast, [unseen], metrics=(METRIC,), stride=arguments.every, context=frames
+                        )
                         error = f"{horizon_average(found, METRIC):.6g}"
                         rows.append((*place, len(forecaster.losses), name, frames, index, error))
             print(system, index, *(f"{row[4]}, {row[5]}: {float(row[7]):.4f};" for row in rows[-9:]), flush=True)

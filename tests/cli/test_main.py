@@ -110,7 +110,12 @@ def test_four_frames_are_enough_to_forecast(adapted):
 def test_frames_before_the_newest_four_are_given_where_they_are_asked_for(monkeypatch, capsys, adapted):
     seen = []
     forecast = rdjepa.Forecaster.forecast
-    monkeypatch.setattr(rdjepa.Forecaster, "forecast", lambda self, given: seen.append(given) or forecast(self, given))
+
+    def watched(self, given):
+        seen.append(given)
+        return forecast(self, given)
+
+    monkeypatch.setattr(rdjepa.Forecaster, "forecast", watched)
     assert not run("forecast", "mine.safetensors", "nine.npy", "--context", 7, "--out", "seven")
     assert not run("forecast", "mine.safetensors", "nine.npy", "--out", "newest")
     assert "the newest 4 of 7 frames are made use of" in capsys.readouterr().out
