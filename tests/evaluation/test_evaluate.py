@@ -55,7 +55,8 @@ def test_a_metric_that_is_named_twice_counts_once() -> None:
 
 @pytest.mark.parametrize("batch_size", [3, 32])
 def test_a_longer_context_has_the_frames_before_and_changes_no_window(batch_size: int) -> None:
-    case, seen = trajectory(frames=20), []
+    case = trajectory(frames=20)
+    seen: list[np.ndarray] = []
 
     def forecast(context: np.ndarray) -> np.ndarray:
         seen.extend(context)
