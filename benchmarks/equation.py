@@ -4,8 +4,8 @@
 
 The contexts are windows of simulated trajectories, the first of the pool; the equation has that trajectory behind it.
 `network` is the forecast of `nano-wide` in float32, `equation` what `adapt` combines it with: fitted, integrated, and
-how sure it is. `all at a time` is the same with the derivatives of all contexts in memory at once. Rounds of all
-variants take turns; printed are processor seconds of the fastest round, for one context, and the ratio to `network`.
+how sure it is. `all at a time` is the same with the derivatives of all contexts in memory at once, `16 frames` that of
+contexts of so many. Rounds of all variants take turns; printed are processor seconds of the fastest round, for one context, and the ratio to `network`.
 """
 
 import argparse
@@ -21,7 +21,8 @@ from rdjepa.adaptation.adapt import standardized
 from rdjepa.api.start import FROZEN, PRETRAINED, forecaster_of
 from rdjepa.data.windows import FORECASTING
 from rdjepa.forecasters import equation
-from rdjepa.forecasters.equation import Equation
+from rdjepa.forecasters.base import CONTEXT
+from rdjepa.forecasters.equation import LONGEST, Equation
 
 
 def main() -> None:
@@ -39,12 +40,15 @@ def main() -> None:
     for system in arguments.systems:
         trajectory = rdjepa.simulate(system, seed=0).coarsened(64)
         support = standardized([trajectory.fields], rdjepa.Normalizer.fit([trajectory.fields]))
-        context = FORECASTING.stack(support[0]).context[: arguments.contexts]
+        starts = range(LONGEST - CONTEXT, LONGEST - CONTEXT + arguments.contexts)
+        context = FORECASTING.stack(support[0], starts).context
+        longer = FORECASTING.stack(support[0], starts, before=LONGEST - CONTEXT).context
         fitted = Equation.fit(support)
         variants: dict[str, Callable[[], object]] = {
             "network": partial(torch.no_grad()(network.eval()), context),
             "equation": partial(fitted.fitted, context),
             "all at a time": partial(at_a_time, fitted, context),
+            f"{LONGEST} frames": partial(fitted.fitted, longer),
         }
         taken = fastest(variants, arguments.rounds)
         for name, seconds in taken.items():
