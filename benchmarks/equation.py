@@ -5,7 +5,8 @@
 The contexts are windows of simulated trajectories, the first of the pool; the equation has that trajectory behind it.
 `network` is the forecast of `nano-wide` in float32, `equation` what `adapt` combines it with: fitted, integrated, and
 how sure it is. `all at a time` is the same with the derivatives of all contexts in memory at once, `16 frames` that of
-contexts of so many. Rounds of all variants take turns; printed are processor seconds of the fastest round, for one context, and the ratio to `network`.
+contexts of so many. Rounds of all variants take turns; printed are processor seconds of the fastest round, for one
+context, and the ratio to `network`.
 """
 
 import argparse
