@@ -356,7 +356,7 @@ def test_a_normalizer_without_a_spread_is_refused(tiny):
 
 
 def test_unfit_contexts_are_refused(forecaster):
-    with pytest.raises(DataError, match="four whole frames"):
+    with pytest.raises(DataError, match="T at least 4"):
         forecaster.forecast(trajectory(3))
     with pytest.raises(DataError, match="finite context"):
         forecaster.forecast(np.inf * trajectory(4))
