@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
                         )
                         error = f"{horizon_average(found, METRIC):.6g}"
                         rows.append((*place, len(forecaster.losses), name, frames, index, error))
-            print(system, index, *(f"{row[4]}, {row[5]}: {float(row[7]):.4f};" for row in rows[-9:]), flush=True)
+            print(system, index, *(f"{row[4]}, {row[5]}: {row[7]};" for row in rows if row[6] == index), flush=True)
         append(arguments.out, FIELDS, rows)
 
 
