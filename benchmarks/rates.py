@@ -54,6 +54,7 @@ from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.anchored import Anchored, missed_by_continuations
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
+from rdjepa.forecasters.equation import Remembering
 from rdjepa.forecasters.rd_jepa import EncoderTuned
 from rdjepa.io import checkpoint
 from rdjepa.models.decoder import Decoder, normalization
@@ -223,12 +224,13 @@ def trial(
     if arguments.combined and groups:
         beside_it["combined"], _ = combination.combined(model.eval(), support)
         beside_it["blended"] = combination.blended(model, beside_it["combined"].equation)
+        memory = Remembering.of(beside_it["combined"].equation)  # the same contexts are forecast after all updates
 
     def measure(updates: int, weights: str, snapshot: ForecastModel) -> None:
         on_supports = "" if updates else f"{retention.relative_error(snapshot, data):.6g}"
         kinds: dict[str, ForecastModel] = {weights: snapshot}
         for how, made in beside_it.items():
-            kinds[f"{weights}, {how}"] = Combined(snapshot, made.linear, made.shares, made.equation)
+            kinds[f"{weights}, {how}"] = Combined(snapshot, made.linear, made.shares, memory)
         if arguments.anchored:
             kinds[f"{weights}, anchored"] = Anchored(snapshot, missed_by_continuations(support))
         for kind, forecaster in kinds.items():
