@@ -8,11 +8,11 @@ import torch
 import rdjepa
 from rdjepa import forecasters, systems
 from rdjepa.adaptation import adapt
-from rdjepa.adaptation.augmentation import images
 from rdjepa.api import adapting
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.forecasters.domain import Domain
 from rdjepa.forecasters.fno import Config
+from rdjepa.forecasters.symmetric import images
 from rdjepa.models.rdjepa import build
 from rdjepa.pde.rollout import rollout
 

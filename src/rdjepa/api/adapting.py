@@ -12,7 +12,6 @@ from torch import Tensor
 
 from rdjepa.adaptation import combination, intervals, retention
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, standardized, tensors, train, windows
-from rdjepa.adaptation.augmentation import images
 from rdjepa.adaptation.decision import Decision, blending, decide, settle
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.novelty import described, embed, familiar, last_contexts, summarize
@@ -39,6 +38,7 @@ from rdjepa.errors import ArgumentError, Note, warn
 from rdjepa.forecasters.anchored import missed_by_continuations
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.equation import Equation, Remembering
+from rdjepa.forecasters.symmetric import images
 from rdjepa.io.provenance import software
 from rdjepa.models.device import device_named, in_float32
 from rdjepa.models.rdjepa import RDJEPA
@@ -136,7 +136,7 @@ def adapt(
             The record holds these errors, in standardized units, as "unadapted" and "together".
         augment: learn the turned and mirrored images of the trajectories too, eight of square fields of square cells:
             for systems that are the same in all directions. It helps networks that start from random weights
-            (`rdjepa.adaptation.augmentation`).
+            (`rdjepa.forecasters.symmetric`).
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text; once
             with 0 where errors before any update are measured.
