@@ -71,6 +71,7 @@ def adapt(
     rehearse: Sequence[np.ndarray] | Callable[[], Sequence[np.ndarray]] = (),
     retain: float | str = AUTO,
     augment: bool = False,
+    symmetric: bool = False,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
     observe: Callable[[int, str, Forecaster], None] | None = None,
@@ -135,8 +136,9 @@ def adapt(
             weights or a linear base, or where others are rehearsed.
             The record holds these errors, in standardized units, as "unadapted" and "together".
         augment: learn the turned and mirrored images of the trajectories too, eight of square fields of square cells:
-            for systems that are the same in all directions. It helps networks that start from random weights
-            (`rdjepa.forecasters.symmetric`).
+            for systems that are the same in all directions (`rdjepa.forecasters.symmetric`).
+        symmetric: forecast from all images of a context and take the mean, for the same systems: eight times the
+            network's work, and forecasts that turn with the context.
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text; once
             with 0 where errors before any update are measured.
@@ -248,6 +250,8 @@ def adapt(
     elif continues and base == AUTO:
         why = "others are rehearsed" if rehearses else "no update is made"
         warn(f"the network forecasts alone, since {why}; nothing stands beside it", Note)
+    if symmetric:
+        decision = dataclasses.replace(decision, symmetric=support.domain)
     if base == ANCHORED:
         decision = dataclasses.replace(decision, missed=missed_by_continuations(standard(support.fields)))
     times.append(time.perf_counter())
@@ -284,6 +288,7 @@ def adapt(
         "rehearsed": len(others),
         "retained": decision.share,
         "augmented": bool(augment),
+        "symmetric": bool(symmetric),
         **decision.told,
         "seconds": dict(zip(STAGES, np.diff(times).round(3).tolist(), strict=True)),
         "software": software(torch_device),
