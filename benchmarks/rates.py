@@ -17,8 +17,7 @@ Rows have the learning rates themselves, in the order of the parameter groups, t
 (or all weights) and the order of windows anew, which shows how far two rows differ by chance. With `--stride` all
 frames are further apart. With `--combined` there are two more rows of each, for the same network combined with simple
 forecasts in the shares that the supports tell, and blended with one of them without any
-(`rdjepa.adaptation.combination`). With `--symmetric` there is one more of each but the last weights, and of these: the
-forecasts of all images of a context, averaged (`rdjepa.forecasters.symmetric`).
+(`rdjepa.adaptation.combination`).
 `support` is the error on the supports before any update, standardized (`rdjepa.adaptation.retention.relative_error`).
 Forecasters that nothing trains have a row after 0 updates; so has `rd-jepa-decoder` with 0 among `--updates`, whose
 `--model` needs a pretrained decoder. Those that rehearse take trajectories that `--model` was pretrained on, those that
@@ -30,7 +29,6 @@ import argparse
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
@@ -42,6 +40,7 @@ import rdjepa
 from rdjepa import extensions, forecasters, systems
 from rdjepa.adaptation import combination, retention
 from rdjepa.adaptation.adapt import AVERAGED, PROFILES, fitted, standardized, tensors, train, windows
+from rdjepa.adaptation.augmentation import images
 from rdjepa.api import rehearsing
 from rdjepa.api.start import FRESH, FROZEN, PRETRAINED, TUNED, forecaster_of
 from rdjepa.data import manifest
@@ -57,7 +56,6 @@ from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Remembering
 from rdjepa.forecasters.rd_jepa import EncoderTuned
-from rdjepa.forecasters.symmetric import Symmetric, images
 from rdjepa.io import checkpoint
 from rdjepa.models.decoder import Decoder, normalization
 from rdjepa.models.rdjepa import PRESETS
@@ -231,10 +229,8 @@ def trial(
     def measure(updates: int, weights: str, snapshot: ForecastModel) -> None:
         on_supports = "" if updates else f"{retention.relative_error(snapshot, data):.6g}"
         kinds: dict[str, ForecastModel] = {weights: snapshot}
-        if arguments.symmetric and weights != "last":
-            kinds[f"{weights}, symmetric"] = Symmetric(snapshot)
-        for (kind, network), (how, made) in product(list(kinds.items()), beside_it.items()):
-            kinds[f"{kind}, {how}"] = Combined(network, made.linear, made.shares, memory)
+        for how, made in beside_it.items():
+            kinds[f"{weights}, {how}"] = Combined(snapshot, made.linear, made.shares, memory)
         if arguments.anchored:
             kinds[f"{weights}, anchored"] = Anchored(snapshot, missed_by_continuations(support))
         for kind, forecaster in kinds.items():
@@ -300,7 +296,6 @@ def common(go: argparse.ArgumentParser, **left_out: Any) -> None:
     go.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES[PRESET].precision)
     go.add_argument("--retained", default="", help="shares of the first weights, mixed with the averaged ones")
     go.add_argument("--combined", action="store_true", help="each forecast beside simple ones too")
-    go.add_argument("--symmetric", action="store_true", help="each forecast averaged over images of its context too")
     go.add_argument("--anchored", action="store_true", help="each forecast anchored in its context too")
     go.add_argument("--seed", type=int, default=SUPPORT_SEED, help="of fresh weights and the order of windows")
 

@@ -96,14 +96,6 @@ def test_an_anchored_forecaster_is_exported_with_its_anchor(tmp_path):
     assert np.abs(module(torch.from_numpy(given)).numpy() - anchored.forecast(given)).max() < 1e-3
 
 
-def test_a_symmetric_forecaster_is_exported_with_all_images(tmp_path):
-    symmetric = rdjepa.adapt(forecasters.build("fno", SMALL), FIELDS, steps=1, symmetric=True, device="cpu")
-    with export(symmetric, tmp_path / "f.pt2").path.open("rb") as file:
-        module = torch.export.load(file).module()
-    given = contexts(2)
-    assert np.abs(module(torch.from_numpy(given)).numpy() - symmetric.forecast(given)).max() < 1e-3
-
-
 class Branching(Linear):
     def predict(self, *features):
         (context,) = features

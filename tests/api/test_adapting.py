@@ -12,9 +12,7 @@ from torch import nn
 import rdjepa
 from rdjepa import forecasters
 from rdjepa.adaptation import combination, retention
-from rdjepa.adaptation.adapt import AdaptConfig, standardized, train
-from rdjepa.adaptation.forecaster import ALONE
-from rdjepa.api import adapting
+from rdjepa.adaptation.adapt import AdaptConfig, standardized
 from rdjepa.api.start import loaded
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.well import checksum
@@ -202,74 +200,6 @@ def test_that_nothing_stands_beside_a_network_is_said(tiny, options, why):
 def test_what_only_updates_make_something_of_is_said_where_there_are_none(tiny, options, idle):
     with pytest.warns(Note, match=f"no update is made, so nothing comes of {idle}"):
         rdjepa.adapt(pretrained(), trajectory(), steps=0, device="cpu", **options)
-
-
-def test_the_windows_of_all_images_are_learned_and_nothing_else_is_decided_by_them(tiny, monkeypatch):
-    learned = []
-
-    def trained(model, data, *rest):
-        learned.append(data)
-        return train(model, data, *rest)
-
-    monkeypatch.setattr(adapting, "train", trained)
-    plain, augmented = (
-        rdjepa.adapt(rdjepa.build("tiny", seed=0), trajectory(), steps=1, device="cpu", augment=augment)
-        for augment in (False, True)
-    )
-    few, many = learned
-    assert (few.own, many.own) == (2, 16) and torch.equal(many.targets[:2], few.targets)
-    turned = torch.rot90(few.targets, 1, (-2, -1))
-    assert any(torch.equal(many.targets[at : at + 2], turned) for at in range(0, 16, 2))
-    assert [made.record["augmented"] for made in (plain, augmented)] == [False, True]
-    assert plain.familiar and augmented.familiar
-    np.testing.assert_array_equal(plain.familiar.latents, augmented.familiar.latents)
-    context = trajectory()[:4]
-    assert not np.array_equal(plain.forecast(context), augmented.forecast(context))
-
-
-@pytest.mark.parametrize("spacing", [(1.0, 1.0), (1.0, 2.0)])
-def test_quarter_turns_are_learned_of_square_cells_alone(monkeypatch, spacing):
-    learned = []
-
-    def trained(model, data, *rest):
-        learned.append(data)
-        return []
-
-    monkeypatch.setattr(adapting, "train", trained)
-    wide = rdjepa.Trajectory(trajectory(side=16), np.arange(10.0), spacing=spacing)
-    rdjepa.adapt(small(), wide, steps=1, device="cpu", augment=True)
-    assert learned[0].own == 2 * (8 if spacing[0] == spacing[1] else 4)
-
-
-@pytest.mark.parametrize(
-    ("given", "options"),
-    [
-        (pretrained, {}),
-        (pretrained, {"base": "anchored"}),
-        (pretrained, {"base": "none", "augment": True}),
-        (pretrained, {"tile": True}),
-        (small, {"base": "linear"}),
-    ],
-)
-def test_symmetric_forecasts_turn_with_their_context_and_are_read_again(tiny, tmp_path, given, options):
-    side = WIDE if "tile" in options else SIDE if given is pretrained else 16
-    plain, made = (
-        rdjepa.adapt(given(), trajectory(side=side), steps=2, device="cpu", symmetric=symmetric, **options)
-        for symmetric in (False, True)
-    )
-    assert made.losses == plain.losses and made.record["symmetric"] and made.base == plain.base
-    read = rdjepa.load_forecaster(made.save(tmp_path / "a.safetensors"))
-    context = trajectory(frames=4, seed=1, side=side)
-    turned = np.ascontiguousarray(np.rot90(context, axes=(1, 2)))
-
-    def turning(forecaster):
-        """How far a network's forecast of the turned context is from the turned forecast."""
-        alone = forecaster.parts().get(ALONE, forecaster)  # an equation of noise is another after rounding
-        forecast = alone.forecast(context)
-        return np.abs(alone.forecast(turned) - np.rot90(forecast, axes=(1, 2))).max() / np.abs(forecast).max()
-
-    assert max(turning(made), turning(read)) < 1e-4 < 1e-3 < turning(plain)
-    np.testing.assert_array_equal(read.forecast(context), made.forecast(context))
 
 
 @pytest.mark.parametrize(

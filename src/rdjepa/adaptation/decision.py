@@ -23,7 +23,6 @@ from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.equation import Equation
-from rdjepa.forecasters.symmetric import Symmetric
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,6 @@ class Decision:
         share: of the weights before adaptation, which is mixed into those after it.
         combined: what stands beside the network, and in which shares; None where it forecasts alone.
         missed: what anchors the network (`rdjepa.forecasters.anchored`); None where nothing does.
-        symmetric: the domain whose symmetries the network's forecast is given (`rdjepa.forecasters.symmetric`); None
-            where it is taken as it is.
         told: what decided, for the record.
     """
 
@@ -44,13 +41,10 @@ class Decision:
     share: float = 0.0
     combined: Combined | None = None
     missed: Tensor | None = None
-    symmetric: Domain | None = None
     told: Mapping[str, Any] = field(default_factory=dict)
 
     def around(self, network: ForecastModel, equation: Equation | None = None) -> ForecastModel:
         """Return what forecasts with a network, or with one that has other weights; the equation as given, if it is."""
-        if self.symmetric is not None:
-            network = Symmetric(network, self.symmetric)
         if self.missed is not None:
             return Anchored(network, self.missed)
         if self.combined is None:
@@ -110,7 +104,7 @@ def _with(decision: Decision, made: Combined) -> Decision:
 def settle(
     decision: Decision, network: ForecastModel, others: Sequence[Tensor], equation: Equation | None = None
 ) -> Decision:
-    """Leave the network without what it is combined with unless that helps on trajectories it was not adapted to.
+    """Leave the network alone unless it is better combined on trajectories that it was not adapted to.
 
     Args:
         decision: with a combination.
@@ -118,8 +112,7 @@ def settle(
         others: standardized trajectories (T, C, H, W), on its device.
         equation: that of the combination, with a memory for those who forecast the same contexts afterwards.
     """
-    alone = replace(decision, combined=None)
-    tried = {"network": alone.around(network).eval(), "combined": decision.around(network, equation).eval()}
+    tried = {"network": network.eval(), "combined": decision.around(network, equation).eval()}
     missed, squares = dict.fromkeys(tried, 0.0), 0.0
     for fields in others:
         cut = FORECASTING.stack(fields)
@@ -131,4 +124,4 @@ def settle(
     told = {**decision.told, **({"on_others": errors} if all(map(math.isfinite, errors.values())) else {})}
     if errors["combined"] <= errors["network"]:
         return replace(decision, told=told)
-    return replace(alone, told={name: value for name, value in told.items() if name != "combined"})
+    return replace(decision, combined=None, told={name: value for name, value in told.items() if name != "combined"})

@@ -21,11 +21,11 @@ from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, warn
 from rdjepa.forecasters.anchored import Anchored
-from rdjepa.forecasters.around import within
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Remembering
 from rdjepa.forecasters.linear import Corrected
+from rdjepa.forecasters.tiled import Tiled
 from rdjepa.models.device import device_named, device_of, in_float32
 
 if TYPE_CHECKING:
@@ -90,7 +90,8 @@ class Forecaster:
             return "combined"
         if isinstance(self.model, Anchored):
             return "anchored"
-        return "linear" if any(isinstance(each, Corrected) for each in within(self.model)) else "none"
+        network = self.model.network if isinstance(self.model, Tiled) else self.model
+        return "linear" if isinstance(network, Corrected) else "none"
 
     @property
     def stride(self) -> int:

@@ -16,12 +16,11 @@ from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, CheckpointError
 from rdjepa.forecasters import anchored, combined
 from rdjepa.forecasters.anchored import Anchored
-from rdjepa.forecasters.around import within
+from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.domain import Domain
 from rdjepa.forecasters.linear import Corrected
-from rdjepa.forecasters.symmetric import Symmetric
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io import sealed
 from rdjepa.io.kinds import is_forecaster, refuse_replacing
@@ -52,8 +51,8 @@ def save(forecaster: Forecaster, path: str | Path, force: bool = False) -> Path:
     refusal = why_unsavable(model)
     if refusal:
         raise ArgumentError(refusal)
-    tiled = next((each for each in within(model) if isinstance(each, Tiled)), None)
-    symmetric = next((each for each in within(model) if isinstance(each, Symmetric)), None)
+    inner = model.network if isinstance(model, Combined | Anchored) else model
+    tiled = inner if isinstance(inner, Tiled) else None
     record: dict[str, Any] = {
         "kind": "forecaster",
         "forecaster": model.name,
@@ -64,7 +63,6 @@ def save(forecaster: Forecaster, path: str | Path, force: bool = False) -> Path:
         **({"rule": RULES[forecaster.base]} if forecaster.base in RULES else {}),
         **(model.equation.domain.settings() if isinstance(model, Combined) else {}),
         **({"tiles": {"grid": tiled.grid, "walls": tiled.walls}} if tiled else {}),
-        **({"symmetric": symmetric.domain.settings()} if symmetric else {}),
         "normalizer": forecaster.normalizer.to_dict(),
         "record": forecaster.record,
         "losses": forecaster.losses,
@@ -82,7 +80,7 @@ def save(forecaster: Forecaster, path: str | Path, force: bool = False) -> Path:
 
 def why_unsavable(model: ForecastModel) -> str:
     """Return why a forecaster cannot be written for another process, in one sentence; "" where it can."""
-    kind = _kind(model)
+    kind = type(_network(model))
     if kind.__module__ in ("__main__", "__mp_main__", "builtins") or "<locals>" in kind.__qualname__:
         return (
             f"expected a forecaster whose class can be imported, got {kind.__module__}:{kind.__qualname__}, which no "
@@ -153,8 +151,6 @@ def _rebuilt(kind: type[ForecastModel], header: Mapping[str, Any], tensors: Mapp
         model = Corrected(model)
     if "tiles" in header:
         model = Tiled(model, checked(header["tiles"]["grid"], Count, "grid"), bool(header["tiles"]["walls"]))
-    if "symmetric" in header:
-        model = Symmetric(model, Domain.of(header["symmetric"]))
     if base == "combined":
         model = Combined(model)
         model.equation.domain = Domain.of(header)
@@ -165,15 +161,16 @@ def _rebuilt(kind: type[ForecastModel], header: Mapping[str, Any], tensors: Mapp
     return model
 
 
-def _kind(model: ForecastModel) -> type[ForecastModel]:
-    """Return the class of the network itself, without what stands around it."""
-    *_, network = within(model)
-    return type(network)
+def _network(model: ForecastModel) -> ForecastModel:
+    """Return the network itself, without tiles and what stands beside it."""
+    while isinstance(model, Around):
+        model = model.network
+    return model
 
 
 def _class_of(model: ForecastModel) -> dict[str, str]:
     """Return the entry "class" of a file, "module:Class"; none for a registered one of this package, found by name."""
-    kind = _kind(model)
+    kind = type(_network(model))
     path = f"{kind.__module__}:{kind.__qualname__}"
     known = model.name in forecasters.names() and forecasters.get(model.name).path == path
     return {} if known and path.startswith("rdjepa.") else {"class": path}

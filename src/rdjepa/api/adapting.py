@@ -12,6 +12,7 @@ from torch import Tensor
 
 from rdjepa.adaptation import combination, intervals, retention
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, standardized, tensors, train, windows
+from rdjepa.adaptation.augmentation import images
 from rdjepa.adaptation.decision import Decision, blending, decide, settle
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.novelty import described, embed, familiar, last_contexts, summarize
@@ -38,7 +39,6 @@ from rdjepa.errors import ArgumentError, Note, warn
 from rdjepa.forecasters.anchored import missed_by_continuations
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.equation import Equation, Remembering
-from rdjepa.forecasters.symmetric import images
 from rdjepa.io.provenance import software
 from rdjepa.models.device import device_named, in_float32
 from rdjepa.models.rdjepa import RDJEPA
@@ -71,7 +71,6 @@ def adapt(
     rehearse: Sequence[np.ndarray] | Callable[[], Sequence[np.ndarray]] = (),
     retain: float | str = AUTO,
     augment: bool = False,
-    symmetric: bool = False,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
     observe: Callable[[int, str, Forecaster], None] | None = None,
@@ -136,9 +135,8 @@ def adapt(
             weights or a linear base, or where others are rehearsed.
             The record holds these errors, in standardized units, as "unadapted" and "together".
         augment: learn the turned and mirrored images of the trajectories too, eight of square fields of square cells:
-            for systems that are the same in all directions (`rdjepa.forecasters.symmetric`).
-        symmetric: forecast from all images of a context and take the mean, for the same systems: eight times the
-            network's work, and forecasts that turn with the context.
+            for systems that are the same in all directions. It helps networks that start from random weights
+            (`rdjepa.adaptation.augmentation`).
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text; once
             with 0 where errors before any update are measured.
@@ -250,8 +248,6 @@ def adapt(
     elif continues and base == AUTO:
         why = "others are rehearsed" if rehearses else "no update is made"
         warn(f"the network forecasts alone, since {why}; nothing stands beside it", Note)
-    if symmetric:
-        decision = dataclasses.replace(decision, symmetric=support.domain)
     if base == ANCHORED:
         decision = dataclasses.replace(decision, missed=missed_by_continuations(standard(support.fields)))
     times.append(time.perf_counter())
@@ -288,7 +284,6 @@ def adapt(
         "rehearsed": len(others),
         "retained": decision.share,
         "augmented": bool(augment),
-        "symmetric": bool(symmetric),
         **decision.told,
         "seconds": dict(zip(STAGES, np.diff(times).round(3).tolist(), strict=True)),
         "software": software(torch_device),

@@ -119,10 +119,6 @@ def adapt(
         bool,
         typer.Option("--augment", help="Learn turned and mirrored images too (a system alike in all directions)."),
     ] = False,
-    symmetric: Annotated[
-        bool,
-        typer.Option("--symmetric", help="Forecast from all images of a context and take the mean (such a system)."),
-    ] = False,
     resample: Resample = False,
     tile: Tile = False,
     stride: Stride = "1",
@@ -159,7 +155,6 @@ def adapt(
             rehearse=partial(api.rehearsal, model, rehearse, rehearse_data, progress=update) if rehearse else (),
             retain=share,
             augment=augment,
-            symmetric=symmetric,
             device=device,
             progress=update,
         )

@@ -1,6 +1,6 @@
-"""What stands around a network and makes another forecaster of it: tiles, images, a linear forecast, a combination."""
+"""What stands around a network and makes another forecaster of it: tiles, a linear forecast, a combination."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from torch import Tensor
@@ -47,14 +47,6 @@ class Around(ForecastModel):
     def parameter_groups(self) -> list[dict]:
         """Return the groups of the network."""
         return self.network.parameter_groups()
-
-
-def within(model: ForecastModel) -> Iterator[ForecastModel]:
-    """Yield a forecaster, then the network that it is built around, and so on to the one that is built around none."""
-    yield model
-    while isinstance(model, Around):
-        model = model.network
-        yield model
 
 
 class Beside(Around):
