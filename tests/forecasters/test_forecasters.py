@@ -57,8 +57,8 @@ def test_the_names_are_those_of_the_benchmark():
     assert forecasters.names() == [
         "rd-jepa", "rd-jepa-decoder", "scratch", "no-latent", "rd-jepa-rehearsal", "scratch-rehearsal",
         "no-latent-rehearsal", "rd-jepa-retained", "rd-jepa-auto", "rd-jepa-alone", "rd-jepa-augmented",
-        "scratch-augmented", "rd-jepa-anchored", "scratch-anchored", "rd-jepa-tuned", "rd-jepa-zero-shot",
-        "fno", "lno", "riesz-no", "revit", "cnext-unet", "persistence", "extrapolation",
+        "rd-jepa-auto-augmented", "scratch-augmented", "rd-jepa-anchored", "scratch-anchored", "rd-jepa-tuned",
+        "rd-jepa-zero-shot", "fno", "lno", "riesz-no", "revit", "cnext-unet", "persistence", "extrapolation",
         "linear", "autoregression", "equation",
     ]  # fmt: skip
     assert set(SMALL) == set(NAMES)
@@ -72,7 +72,8 @@ def test_the_names_are_those_of_the_benchmark():
 def test_tables_have_the_order_of_the_paper_and_users_stand_before_what_nothing_trains(registrations):
     assert registry.in_print() == [
         "rd-jepa", "rd-jepa-decoder", "rd-jepa-rehearsal", "rd-jepa-retained", "rd-jepa-auto", "rd-jepa-alone",
-        "rd-jepa-augmented", "rd-jepa-anchored", "rd-jepa-tuned", "no-latent", "no-latent-rehearsal", "scratch",
+        "rd-jepa-augmented", "rd-jepa-auto-augmented", "rd-jepa-anchored", "rd-jepa-tuned", "no-latent",
+        "no-latent-rehearsal", "scratch",
         "scratch-rehearsal", "scratch-augmented", "scratch-anchored", "fno", "lno", "revit",
         "riesz-no", "cnext-unet", "rd-jepa-zero-shot", "persistence", "extrapolation", "linear",
         "autoregression", "equation",

@@ -226,6 +226,17 @@ for _entry in (
         marker="H",
         line="--",
     ),
+    _kept(
+        "rd-jepa-auto-augmented",
+        "RD-JEPA, as adapt decides, turned and mirrored images too",
+        short="RD-JEPA, auto, augmented",
+        retains="auto",
+        base="auto",
+        augments=True,
+        color="#CC6611",
+        marker="P",
+        line="-",
+    ),
     _scratch(
         "scratch-augmented",
         "Architecture-matched scratch, turned and mirrored images too",

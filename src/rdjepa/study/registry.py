@@ -243,11 +243,12 @@ register(
         "augmented",
         "Turned and mirrored images of the support",
         protocol.HELD_OUT,
-        ("rd-jepa-augmented", "rd-jepa-alone", "scratch-augmented", "scratch", "revit"),
+        ("rd-jepa-augmented", "rd-jepa-auto-augmented", "rd-jepa-alone", "rd-jepa-auto", "scratch-augmented", "scratch",
+         "revit"),
         cells="heldout",
         subject="rd-jepa-augmented",
     )
-)
+)  # fmt: skip
 register(
     # Nor does it correct a forecast by what its first frame misses of the continued context.
     Study(
