@@ -234,7 +234,7 @@ for _entry in (
         base="auto",
         augments=True,
         color="#CC6611",
-        marker="P",
+        marker="$I$",
         line="-",
     ),
     _scratch(
