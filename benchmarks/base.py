@@ -65,7 +65,9 @@ def forecaster(name: str, learning: Trajectory, arguments: argparse.Namespace) -
     network, _, base = name.partition("+")
     preset = rdjepa.load(arguments.model).name
     model = arguments.model if network == "rd-jepa" else rdjepa.forecasters.build(network, preset)
-    adapted = rdjepa.adapt(model, [learning], steps=arguments.updates, base=base or "none", decoder="fresh", retain=0)
+    adapted = rdjepa.adapt(
+        model, [learning], steps=arguments.updates, base=base or "none", decoder="fresh", retain=0, augment=False
+    )
     return adapted.forecast, arguments.updates
 
 

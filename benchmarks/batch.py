@@ -94,7 +94,9 @@ def run(arguments: argparse.Namespace) -> None:
             stop_at=arguments.seen // each["batch"],
         )
         last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
-        adapted = rdjepa.adapt(model, learning, steps=arguments.updates, decoder="fresh", retain=0, device="cpu")
+        adapted = rdjepa.adapt(
+            model, learning, steps=arguments.updates, decoder="fresh", retain=0, augment=False, device="cpu"
+        )
         row = {name: last[name] for name in FIELDS if name in last} | each
         row |= {
             "relative_l2": horizon_average(rdjepa.evaluate(adapted, unseen, metrics=("relative_l2",)), "relative_l2"),

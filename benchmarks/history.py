@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
             continue
         (key,) = protocol.support(system, 1, arguments.seed)
         learning = rdjepa.simulate(system, seed=key.index).coarsened(grid)
-        forecaster = rdjepa.adapt(arguments.model, learning, steps=arguments.updates)
+        forecaster = rdjepa.adapt(arguments.model, learning, steps=arguments.updates, augment=False)
         rows = []
         for index in range(arguments.test):
             unseen = rdjepa.simulate(system, seed=index, split="test").coarsened(grid)

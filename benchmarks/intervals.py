@@ -83,6 +83,7 @@ def calibrated(
             support,
             steps=arguments.updates,
             base=arguments.base,
+            augment=False,
             calibrate=others or None,
             hold_out=None if others else arguments.hold_out,
         )

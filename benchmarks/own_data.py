@@ -89,7 +89,9 @@ def adapted(
         options = {"tile": True} if choice == "tiles" else {"resample": True}
     if question != "whole":
         options |= {"decoder": "fresh", "retain": 0}
-    forecaster = rdjepa.adapt(arguments.model, [learning], steps="auto", config=config, device="cpu", **options)
+    forecaster = rdjepa.adapt(
+        arguments.model, [learning], steps="auto", config=config, device="cpu", augment=False, **options
+    )
     way = Regridding(learning.fields.shape[1:3], grid, has_walls(learning))
 
     def part(name: str) -> Forecast:

@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
                 continue
             (key,) = protocol.support(system, 1, seed)
             learning = rdjepa.simulate(system, seed=key.index).coarsened(grid)
-            forecaster = rdjepa.adapt(arguments.model, learning, steps=arguments.updates)
+            forecaster = rdjepa.adapt(arguments.model, learning, steps=arguments.updates, augment=False)
             test = [rdjepa.simulate(system, seed=i, split="test").coarsened(grid) for i in range(arguments.test)]
             found = rdjepa.compare(forecaster, test, metrics=("relative_l2",))
             own = Normalizer.fit([learning.fields], "support")

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
                     continue
                 learning = [get("pool", support)]
                 forecaster = rdjepa.adapt(
-                    model, learning, steps=arguments.updates, config=config, base=base, device="cpu"
+                    model, learning, steps=arguments.updates, config=config, base=base, augment=False, device="cpu"
                 )
                 rows: list[tuple] = []
                 for index in range(arguments.tests):

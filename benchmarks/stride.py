@@ -63,7 +63,9 @@ def measure(learning: Trajectory, unseen: Trajectory, interval: float, arguments
     """Return the rows of one system at one interval."""
     change = inspect([learning]).change
     suggested = pace.stride(change, len(learning.fields))
-    adapted = rdjepa.adapt(arguments.model, [learning], steps=arguments.updates, decoder="fresh", retain=0)
+    adapted = rdjepa.adapt(
+        arguments.model, [learning], steps=arguments.updates, decoder="fresh", retain=0, augment=False
+    )
     rows = []
     for name, forecast in (
         ("rd-jepa", adapted.forecast),

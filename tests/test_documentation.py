@@ -82,7 +82,8 @@ def test_commands_have_verbs_and_options_that_exist(page):
         while rest and rest[0] in getattr(command, "commands", {}):
             command = command.commands[rest.pop(0)]
         assert not hasattr(command, "commands") or rest in ([], ["--help"], ["VERB", "--help"]), line
-        known = {name for parameter in command.params for name in parameter.opts} | {"--help"}
+        options = (name for each in command.params for name in (*each.opts, *each.secondary_opts))
+        known = {*options, "--help"}
         assert {word for word in rest if word.startswith("--")} <= known, line
 
 

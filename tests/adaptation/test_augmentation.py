@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
 
 import rdjepa
 from rdjepa import forecasters, systems
 from rdjepa.adaptation import adapt
-from rdjepa.adaptation.augmentation import images
+from rdjepa.adaptation.augmentation import MOST, images, number_of_images
 from rdjepa.api import adapting
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.forecasters.domain import Domain
@@ -84,3 +85,29 @@ def test_squares_of_cells_that_are_none_have_no_quarter_turns():
     }
     assert losses[(1.0, 1.0), False] == losses[(1.0, 2.0), False]
     assert losses[(1.0, 1.0), True] != losses[(1.0, 2.0), True]
+
+
+def test_by_default_few_trajectories_have_images_as_far_as_their_windows_stay_few(tiny):
+    model = forecasters.build("fno", Config(width=4, layers=1, modes=4, readout=4, grid=16), seed=0)
+    fields = np.random.default_rng(0).standard_normal((5, 9, 16, 16, 2)).astype(np.float32)
+
+    def losses(count, **options):
+        made = rdjepa.adapt(model, fields[:count], steps=4, device="cpu", **options)
+        return made.losses, made.record["augmented"]
+
+    assert losses(4) == losses(4, augment=True) != losses(4, augment=False)
+    assert losses(5) == losses(5, augment=False) != losses(5, augment=True)
+    assert not rdjepa.adapt("equation", fields[0], device="cpu").record["augmented"]  # nothing is trained
+
+
+@pytest.mark.parametrize("trajectories", range(1, 5))
+@pytest.mark.parametrize("windows", [1, 56, 125, 126, 334, 500, 501, MOST, MOST + 1, 10 * MOST])
+def test_images_are_as_many_as_keep_to_a_number_of_windows(trajectories, windows):
+    count = number_of_images(trajectories, windows)
+    assert 1 <= count <= 8 and (count == 1 or count * windows <= MOST)
+    assert count == 8 or (count + 1) * windows > MOST
+
+
+def test_anything_else_that_is_asked_of_images_is_refused(tiny):
+    with pytest.raises(ValueError, match=r'expected augment to be True, False or "auto", got .all.'):
+        rdjepa.adapt(build("tiny", seed=0), np.zeros((10, tiny.grid, tiny.grid, 2)), augment="all")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from rdjepa.adaptation import combination, intervals, retention
 from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, standardized, tensors, train, windows
-from rdjepa.adaptation.augmentation import images
+from rdjepa.adaptation.augmentation import ALL, images, number_of_images
 from rdjepa.adaptation.decision import Decision, blending, decide, settle
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.novelty import described, embed, familiar, last_contexts, summarize
@@ -70,7 +70,7 @@ def adapt(
     decoder: str = AUTO,
     rehearse: Sequence[np.ndarray] | Callable[[], Sequence[np.ndarray]] = (),
     retain: float | str = AUTO,
-    augment: bool = False,
+    augment: bool | str = AUTO,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
     observe: Callable[[int, str, Forecaster], None] | None = None,
@@ -135,8 +135,8 @@ def adapt(
             weights or a linear base, or where others are rehearsed.
             The record holds these errors, in standardized units, as "unadapted" and "together".
         augment: learn the turned and mirrored images of the trajectories too, eight of square fields of square cells:
-            for systems that are the same in all directions. It helps networks that start from random weights
-            (`rdjepa.adaptation.augmentation`).
+            for systems that are the same in all directions (`rdjepa.adaptation.augmentation`). "auto": of fewer than
+            five trajectories, as many as keep to a thousand windows. False, as in the paper, learns none.
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text; once
             with 0 where errors before any update are measured.
@@ -160,7 +160,7 @@ def adapt(
         DivergenceError: the loss is not finite.
     """
     rehearses = callable(rehearse) or len(of_class(rehearse, Sequence | np.ndarray, "trajectories to rehearse")) > 0
-    _require_arguments(config, normalizer, reading, base, retain)
+    _require_arguments(config, normalizer, reading, base, retain, augment)
     _require_one_of_two(
         {
             "trajectories to calibrate on or a share to hold out": (calibrate is not None, hold_out is not None),
@@ -179,7 +179,7 @@ def adapt(
     settings = dataclasses.replace(config or PROFILES.get(start.preset, AdaptConfig()), **given)
     if not continues:
         _require_training(start, settings, retain)
-    idle = {"augment": augment, "rehearse": rehearses, "retain": retain not in (0, AUTO)}
+    idle = {"augment": augment not in (False, AUTO), "rehearse": rehearses, "retain": retain not in (0, AUTO)}
     if not settings.steps and any(idle.values()):
         named = " and ".join(name for name, given in idle.items() if given)
         warn(f"no update is made, so nothing comes of {named}", Note)
@@ -223,7 +223,11 @@ def adapt(
         rehearse() if callable(rehearse) else rehearse, (learned[0].shape[-2], learned[0].shape[-1])
     )
     times = [time.perf_counter()]
-    data = windows(forecaster, learned, tensors(others, torch_device))
+    taught = data = windows(forecaster, learned, tensors(others, torch_device))
+    count = number_of_images(len(support.fields), data.own) if augment == AUTO else ALL if augment else 1
+    if count > 1 and settings.steps and forecaster.parameter_groups():
+        every = [image for own in learned for image in images(own, support.domain)[:count]]
+        taught = windows(forecaster, every, tensors(others, torch_device))
     times.append(time.perf_counter())
 
     decision = Decision(settings.steps, 0.0 if retain == AUTO else float(retain))
@@ -262,10 +266,6 @@ def adapt(
             with retention.retaining(model, first, decision.share):
                 observe(updates, weights, forecasting(model, memory))
 
-    taught = data
-    if augment and settings.steps:
-        every = [image for own in learned for image in images(own, support.domain)]
-        taught = windows(forecaster, every, tensors(others, torch_device))
     losses = train(forecaster, taught, settings, progress, observed, at)
     retention.retain(forecaster, first, decision.share)
     times.append(time.perf_counter())
@@ -283,7 +283,7 @@ def adapt(
         **support.record(),
         "rehearsed": len(others),
         "retained": decision.share,
-        "augmented": bool(augment),
+        "augmented": taught is not data,
         **decision.told,
         "seconds": dict(zip(STAGES, np.diff(times).round(3).tolist(), strict=True)),
         "software": software(torch_device),
@@ -312,7 +312,9 @@ def _say_settings(start: RDJEPA | ForecastModel) -> None:
     )
 
 
-def _require_arguments(config: Any, normalizer: Any, reading: Any, base: str, retain: float | str) -> None:
+def _require_arguments(
+    config: Any, normalizer: Any, reading: Any, base: str, retain: float | str, augment: bool | str
+) -> None:
     """Refuse arguments that no adaptation could be made with, before anything is read.
 
     Raises:
@@ -321,6 +323,8 @@ def _require_arguments(config: Any, normalizer: Any, reading: Any, base: str, re
     if torch.is_inference_mode_enabled():
         raise ArgumentError("expected gradients to adapt with, got torch.inference_mode; call adapt outside of it")
     among(base, BASES, "a base")
+    if not isinstance(augment, bool | np.bool_) and augment != AUTO:
+        raise ArgumentError(f'expected augment to be True, False or "auto", got {augment!r}; give one of these')
     of_class(config, AdaptConfig | None, "config")
     of_class(normalizer, Normalizer | None, "normalizer")
     of_class(reading, Reading | None, "reading")

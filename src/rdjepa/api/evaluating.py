@@ -86,7 +86,7 @@ def compare(
     Beside it stand what it is made of, where it is combined with simple forecasts (its network alone,
     "rd-jepa-alone", the "equation" of each context, and "autoregression" and "linear" where they have a share) or
     anchored in its context (its network alone), and "persistence" and "extrapolation". It has the name of its network:
-    "rd-jepa" is here what studies call "rd-jepa-auto" where nothing else was asked of `adapt`.
+    "rd-jepa" is here what studies call "rd-jepa-auto-augmented" where nothing else was asked of `adapt`.
 
     Args:
         forecaster: an adapted forecaster.

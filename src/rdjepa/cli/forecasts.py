@@ -116,9 +116,12 @@ def adapt(
         ),
     ] = "auto",
     augment: Annotated[
-        bool,
-        typer.Option("--augment", help="Learn turned and mirrored images too (a system alike in all directions)."),
-    ] = False,
+        bool | None,
+        typer.Option(
+            help="Learn turned and mirrored images too (a system alike in all directions); by default those of fewer "
+            "than five trajectories.",
+        ),
+    ] = None,
     resample: Resample = False,
     tile: Tile = False,
     stride: Stride = "1",
@@ -154,7 +157,7 @@ def adapt(
             decoder=decoder,
             rehearse=partial(api.rehearsal, model, rehearse, rehearse_data, progress=update) if rehearse else (),
             retain=share,
-            augment=augment,
+            augment="auto" if augment is None else augment,
             device=device,
             progress=update,
         )

@@ -43,6 +43,8 @@ def say_retention(forecaster: "Forecaster") -> None:
     done = f"{len(forecaster.losses)} updates"
     if record.get("encoder") == "tuned":
         done += ", encoder included"
+    if record.get("augmented"):
+        done += ", turned and mirrored images too"
     if record["retained"]:
         done += f", then {100 * record['retained']:.0f} % of the pretrained weights mixed in"
     if "combined" in record:
@@ -131,7 +133,8 @@ def title_of(name: str, forecaster: "Forecaster") -> str:
 
     if name == forecaster.model.name and forecaster.base == "anchored":
         return f"{registry.title(name)}, anchored in its context"
-    return registry.title("rd-jepa-auto" if name == forecaster.model.name and forecaster.base == "combined" else name)
+    decided = name == forecaster.model.name and forecaster.base == "combined"
+    return registry.title("rd-jepa-auto-augmented" if decided else name)
 
 
 def warn_of_novelty(forecaster: "Forecaster", context: "np.ndarray") -> None:

@@ -199,8 +199,8 @@ for _entry in (
     ),
     _kept(
         "rd-jepa-auto",
-        "RD-JEPA, as adapt decides",
-        short="RD-JEPA, auto",
+        "RD-JEPA, as adapt decides, without images",
+        short="RD-JEPA, auto, no images",
         retains="auto",
         base="auto",
         color="#AA3377",
@@ -228,8 +228,8 @@ for _entry in (
     ),
     _kept(
         "rd-jepa-auto-augmented",
-        "RD-JEPA, as adapt decides, turned and mirrored images too",
-        short="RD-JEPA, auto, augmented",
+        "RD-JEPA, as adapt decides",
+        short="RD-JEPA, auto",
         retains="auto",
         base="auto",
         augments=True,

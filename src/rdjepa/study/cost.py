@@ -183,6 +183,7 @@ def measure(name: str, profile: Profile, device: torch.device, k: int = 1) -> di
             normalizer=normalizer,
             base=found.base,
             retain=found.retains,
+            augment=found.augments,
             device=device,
         )
         adapt(config=replace(profile.adapt, steps=1))
