@@ -106,7 +106,7 @@ def judged(context: Tensor, equation: Equation) -> tuple[Tensor, Tensor]:
     near, far = missed.square().unbind(1)
     growth = (far - near) / (back_of(context) ** 2 - 1)
     errors = [
-        nearby(variance[:, lead - 1], REACH) + lead**2 * nearby(growth, REACH * lead).clamp(min=0)
+        _around(variance[:, lead - 1], REACH) + lead**2 * _around(growth, REACH * lead).clamp(min=0)
         for lead in range(1, HORIZONS + 1)
     ]
     return forecast.to(context.dtype), torch.stack(errors, dim=1)
@@ -122,7 +122,7 @@ def weight(network: Tensor, equation: Tensor, r: Tensor) -> Tensor:
     return (r / (r + s)).to(network.dtype)
 
 
-def nearby(values: Tensor, reach: int) -> Tensor:
+def _around(values: Tensor, reach: int) -> Tensor:
     """Return the mean of (B, C, H, W) over the points up to `reach` away along each side, one side after the other.
 
     Those beyond a border are left out, whether it is periodic or a wall.
