@@ -23,7 +23,7 @@ from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import HORIZONS, ForecastModel
-from rdjepa.forecasters.combined import COMBINED, EVERY, PARTS, Combined, judged, weight
+from rdjepa.forecasters.combined import COMBINED, EVERY, PARTS, Combined, blending
 from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.linear import Corrected, Linear
@@ -74,9 +74,10 @@ def combined(network: ForecastModel, support: Sequence[Tensor], domain: Domain =
             few = np.linspace(0, len(starts) - 1, min(len(starts), MOST // (1 if several else len(pieces)))).astype(int)
             cut = FORECASTING.stack(fields, [starts[i] for i in few])
             for context, targets in zip(cut.context.split(TOGETHER), cut.targets.split(TOGETHER), strict=True):
-                alone, (own, r) = network(context).float(), judged(context, equation)
-                blend = torch.lerp(own, alone, weight(alone, own, r))
-                made = torch.stack([alone, blend, own, *(fit(context) for fit in (of_points, *fits))])
+                alone, (own, g) = network(context).float(), blending(context, equation)
+                made = torch.stack(
+                    [alone, torch.lerp(own, alone, g), own, *(fit(context) for fit in (of_points, *fits))]
+                )
                 errors = (made - targets).double()
                 squares += float(targets.double().square().sum())
                 moments += torch.einsum("ibnchw,jbnchw->ncij", errors, errors)

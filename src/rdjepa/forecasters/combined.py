@@ -1,21 +1,14 @@
 """A network's forecast combined with simple ones, in shares of each horizon and component.
 
     forecast = w[0] network + w[1] blend + w[2] equation + w[3] autoregression + w[4] linear,    w >= 0, of sum 1
-    blend[h] = g[h] network + (1 - g[h]) equation[h],    g[h] = r[h] / (r[h] + s[h])
-    r[h] = v[h] + h^2 max(0, m_3[h] - m_1[h]) / 8,       s[h] = max(h s_1, 0.03)
+    blend[h] = g[h] network + (1 - g[h]) equation[h],    g[h] = r[h] / (r[h] + s),    r[h] = v[h] + (h / 3)^2 m[h]
 
-g is the weight of two forecasts by their variances, that of the equation r, that of the network s.
-
-v is how far the equation's forecast moves, around a point, when parts of the context have no say in its coefficients.
-m_k is the mean square of what it misses of the newest frame when it starts k frames before, around a point and from as
-far away as may arrive there within h frames. What is wrong with the equation grows with k, its square like k^2, while
-the noise of the frames is in m_1 and m_3 alike. Where the equation is sure and finds its own context again, nothing
-else is needed.
-
-s_1 is the mean square of what the network's first frame misses of the equation's, over all points, weighted by
-1 / r[1]: where the equation is sure, that is the error of the network. s is at least 0.03, and more where values are
-far from those that networks learn from. `rdjepa.adaptation.combination` finds the shares. Not part of the paper's
-protocol.
+g is the weight of two forecasts by their variances, that of the equation r, that of the network s. v is how far the
+equation's forecast moves, around a point, when parts of the context have no say in its coefficients. m is the mean
+square of what it misses of the newest frame when it starts from the oldest, three frames before, around a point and
+from as far away as may arrive there within h frames. Where the equation is sure and finds its own context again,
+nothing else is needed. s is a tenth, and more where values are far from those that networks learn from.
+`rdjepa.adaptation.combination` finds the shares. Not part of the paper's protocol.
 """
 
 import torch
@@ -26,18 +19,17 @@ from rdjepa.forecasters.around import Beside
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 from rdjepa.forecasters.cubic import BANDS
-from rdjepa.forecasters.equation import LONGEST, Equation, back_of
+from rdjepa.forecasters.equation import LONGEST, Equation
 from rdjepa.forecasters.linear import Linear
 
 COMBINED = 5  # forecasts
 REACH = 4  # points on every side; for each frame ahead, of what is missed
-LEAST = 0.03  # s, of the mean square of the fields, which is taken as 1 or more in standardized units
-SURE = 1e-6  # added to r in the weights of s_1
+SMALL = 0.1  # s, of the mean square of the newest frame, which is 1 or more in standardized units
 PARTS = 10  # of the support, at most, each forecast from the others; of no more trajectories each is a part
 EVERY = 2  # windows of the support, of which the first tells the shares: the next has all of its frames but one
 RULE = {
-    "forecasts": COMBINED, "reach": REACH, "least": LEAST, "sure": SURE, "blend": "jackknife, first frame",
-    "bands": BANDS, "one": "halves", "every": EVERY, "parts": PARTS,
+    "forecasts": COMBINED, "reach": REACH, "small": SMALL, "blend": "jackknife", "bands": BANDS, "one": "halves",
+    "every": EVERY, "parts": PARTS,
     **{kind.name: dict(kind.constants) for kind in (Equation, Autoregression, Linear)},
 }  # fmt: skip
 
@@ -55,7 +47,7 @@ class Combined(Beside):
         shares: (5, N, C).
     """
 
-    own = 5
+    own = 2
     longest = LONGEST
     shares: Tensor
 
@@ -76,50 +68,37 @@ class Combined(Beside):
         self.register_buffer("shares", shares)
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
-        """Return what needs no network, and the network's features.
-
-        These are the equation's forecast, r, and the sum of the forecasts without the network in their shares, all
-        (B, 5, C, H, W), and the shares of network and blend, (B, 5, C, 1, 1).
+        """Return the others' part of the forecast, the network's weight, both (B, 5, C, H, W), and its features.
 
         A context of more than four frames is forecast by the blend: the shares are those of four, but the blend finds
         its weights in the context. The equation alone sees the earlier frames.
         """
-        equation, r = judged(context, self.equation)
-        newest, shares = context[:, -CONTEXT:], self.shares[:, None, :, :, None, None]
+        alone, blended, own, map, linear = self.shares[:, :, :, None, None]
+        equation, g = blending(context, self.equation)
+        newest = context[:, -CONTEXT:]
         if context.shape[1] > CONTEXT:
-            shares = torch.zeros_like(shares)
-            shares[1] = 1
-        alone, blended, own, map, linear = shares.expand(-1, len(context), -1, -1, -1, -1)
-        rest = own * equation + map * self.autoregression(newest) + linear * self.linear(newest)
-        return (equation, r, rest, alone, blended, *self.network.features(newest))
+            return ((1 - g) * equation, g, *self.network.features(newest))
+        rest = (blended * (1 - g) + own) * equation
+        rest = rest + map * self.autoregression(newest) + linear * self.linear(newest)
+        return (rest, alone + blended * g, *self.network.features(newest))
 
     def predict(self, *features: Tensor) -> Tensor:
         """Forecast (B, 5, C, H, W)."""
-        equation, r, rest, alone, blended, *others = features
-        network = self.network.predict(*others)
-        return rest + alone * network + blended * torch.lerp(equation, network, weight(network, equation, r))
+        rest, weight, *others = features
+        return rest + weight * self.network.predict(*others)
 
 
-def judged(context: Tensor, equation: Equation) -> tuple[Tensor, Tensor]:
-    """Return the forecast of the equation (B, 5, C, H, W), and r, the mean square of its errors there, in float64."""
+def blending(context: Tensor, equation: Equation) -> tuple[Tensor, Tensor]:
+    """Return the forecast of the equation (B, 5, C, H, W), and the blend's weight g of a network, the same shape."""
     forecast, variance, missed = equation.fitted(context)
-    near, far = missed.square().unbind(1)
-    growth = (far - near) / (back_of(context) ** 2 - 1)
+    square, last = missed.square(), min(context.shape[1], CONTEXT) - 1
     errors = [
-        _around(variance[:, lead - 1], REACH) + lead**2 * _around(growth, REACH * lead).clamp(min=0)
+        _around(variance[:, lead - 1], REACH) + (lead / last) ** 2 * _around(square, REACH * lead)
         for lead in range(1, HORIZONS + 1)
     ]
-    return forecast.to(context.dtype), torch.stack(errors, dim=1)
-
-
-def weight(network: Tensor, equation: Tensor, r: Tensor) -> Tensor:
-    """Return the blend's weight g of a network, of two forecasts and r of the equation, all (B, 5, C, H, W)."""
-    one, other, sure = network[:, 0].double(), equation[:, 0].double(), 1 / (r[:, 0] + SURE)
-    first = (sure * (one - other).square()).mean((1, 2, 3)) / sure.mean((1, 2, 3))
-    least = LEAST * other.square().mean((1, 2, 3)).clamp(min=1)
-    leads = torch.arange(1, HORIZONS + 1, device=r.device)
-    s = torch.maximum(leads * first[:, None], least[:, None])[:, :, None, None, None]
-    return (r / (r + s)).to(network.dtype)
+    around = torch.stack(errors, dim=1)
+    network = SMALL * context[:, -1].double().square().mean((1, 2, 3)).clamp(min=1)
+    return forecast.to(context.dtype), (around / (around + network[:, None, None, None, None])).to(context.dtype)
 
 
 def _around(values: Tensor, reach: int) -> Tensor:

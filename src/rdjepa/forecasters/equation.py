@@ -57,8 +57,7 @@ class Fitted(NamedTuple):
     Attributes:
         forecast: (B, 5, C, H, W), integrated from the newest frame.
         variance: (B, 5, C, H, W), of the forecast, as far as its coefficients are uncertain.
-        missed: (B, 2, C, H, W), the newest frame less what is integrated from the one before it, and from the oldest of
-            the newest four.
+        missed: (B, C, H, W), the newest frame less what is integrated from the oldest of the newest four.
     """
 
     forecast: Tensor
@@ -154,9 +153,9 @@ class Equation(Simple):
         return self._fit(frames, self._bounds(frames))[0]
 
     def fitted(self, context: Float[Tensor, "B T C H W"]) -> Fitted:
-        """Fit the equation of every context, T at least 3; integrate its newest frame, and two before up to there.
+        """Fit the equation of every context, T at least 3; integrate its newest frame, and one before up to there.
 
-        These are the one before it, and the oldest of the newest four.
+        That is the oldest of the newest four.
 
         The variance is that of the jackknife (Quenouille, 1956; Tukey, 1958): the newest frame is integrated also by
         the equations that are left when half of the rows of one interval at a time has no say, in single precision.
@@ -165,7 +164,8 @@ class Equation(Simple):
         bounds = self._bounds(frames)
         weights, parts = self._fit(frames, bounds)
         forecast = self._integrated(frames[:, -1], weights, bounds, HORIZONS)
-        again = [self._integrated(frames[:, -1 - n], weights, bounds, n)[:, -1] for n in (1, back_of(frames))]
+        back = min(frames.shape[1], CONTEXT) - 1
+        again = self._integrated(frames[:, -1 - back], weights, bounds, back)[:, -1]
         others = _without_part(weights, parts)
         count = others.shape[1]
         newest, low, high = (each.float().repeat_interleave(count, 0) for each in (frames[:, -1], *bounds))
@@ -173,7 +173,7 @@ class Equation(Simple):
         apart = made.unflatten(0, (-1, count)) - forecast[:, None]
         variance, whole = apart.square().sum(1) * (count - 1) / count, (bounds[1] - bounds[0]).square()[:, None]
         variance = torch.where(variance.isfinite(), variance, whole)  # derivatives grow beyond all numbers in noise
-        return Fitted(forecast, variance, frames[:, -1, None] - torch.stack(again, dim=1))
+        return Fitted(forecast, variance, frames[:, -1] - again)
 
     def _integrated(self, state: Tensor, weights: Tensor, bounds: tuple[Tensor, Tensor], intervals: int) -> Tensor:
         """Return states (B, C, H, W) after 1 to so many intervals, (B, intervals, C, H, W)."""
@@ -213,11 +213,6 @@ class Equation(Simple):
         low, high = torch.minimum(frames.amin((1, 3, 4)), self.low), torch.maximum(frames.amax((1, 3, 4)), self.high)
         room = MARGIN * (high - low)
         return (low - room)[..., None, None], (high + room)[..., None, None]
-
-
-def back_of(context: Float[Tensor, "B T C H W"]) -> int:
-    """Return how far before the newest frame of a context the oldest lies, of its newest four."""
-    return min(context.shape[1], CONTEXT) - 1
 
 
 class Remembering(Equation):
