@@ -104,7 +104,8 @@ def learning_curve(
     warn_of_vanishing(given)
     single = len(given) == 1
     parts = spans(given[0]) if single else given
-    settings = {"steps": steps, "seed": seed, "base": base, "encoder": AUTO, "decoder": AUTO, "retain": AUTO}
+    settings = {"steps": steps, "seed": seed, "base": base}
+    settings |= dict.fromkeys(("encoder", "decoder", "retain", "augment"), AUTO)
     subject = start.name if isinstance(start, ForecastModel) else RDJEPAForecaster.name
     models = {subject: start}
     origin: dict[str, Any] = {subject: _weights(start)}
