@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from rdjepa import forecasters
-from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, WindowOrder, standardized, tensors, train, windows
+from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, WindowOrder, extended, standardized, tensors, train, windows
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.rd_jepa import LearningRates, RDJEPAForecaster
@@ -70,6 +70,19 @@ def test_cached_latents_give_the_forecast_of_the_whole_model(tiny):
     data = windows(model, tensors([fields(9)]))
     context = torch.from_numpy(fields(9)[:4]).movedim(-1, 1)[None]
     assert torch.allclose(model.predict(*data.features), model(context), atol=1e-4)
+
+
+def test_windows_are_extended_before_those_that_are_rehearsed(tiny):
+    model, (first, second, other) = (
+        forecaster(),
+        (tensors([fields(frames, seed)]) for seed, frames in enumerate((11, 10, 12))),
+    )
+    found = extended(windows(model, first, other), windows(model, second))
+    expected = windows(model, [*first, *second], other)
+    assert found.own == expected.own == 5
+    assert torch.equal(found.targets, expected.targets) and torch.equal(found.magnitudes, expected.magnitudes)
+    for one, same in zip(found.features, expected.features, strict=True):
+        torch.testing.assert_close(one, same)
 
 
 def test_half_of_every_batch_is_rehearsed_and_the_other_half_is_of_the_support(tiny, monkeypatch):

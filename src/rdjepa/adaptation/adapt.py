@@ -145,6 +145,18 @@ def windows(model: ForecastModel, support: Sequence[Tensor], rehearsed: Sequence
     return Windows(own, tuple(torch.cat(parts) for parts in zip(*features, strict=True)), future, log_magnitude(future))
 
 
+def extended(data: Windows, more: Windows) -> Windows:
+    """Return windows with those of `more` behind the ones of the support, before the ones that are rehearsed."""
+
+    def between(one: Tensor, other: Tensor) -> Tensor:
+        return torch.cat([one[: data.own], other, one[data.own :]])
+
+    features = tuple(map(between, data.features, more.features))
+    return Windows(
+        data.own + more.own, features, between(data.targets, more.targets), between(data.magnitudes, more.magnitudes)
+    )
+
+
 class WindowOrder:
     """The endless sequence of batches of window indices, the same for every forecaster.
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from rdjepa.adaptation import combination, intervals, retention
-from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, standardized, tensors, train, windows
+from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, extended, standardized, tensors, train, windows
 from rdjepa.adaptation.augmentation import ALL, images, number_of_images
 from rdjepa.adaptation.decision import Decision, blending, decide, settle
 from rdjepa.adaptation.forecaster import Forecaster
@@ -226,8 +226,8 @@ def adapt(
     taught = data = windows(forecaster, learned, tensors(others, torch_device))
     count = number_of_images(len(support.fields), data.own) if augment == AUTO else ALL if augment else 1
     if count > 1 and settings.steps and forecaster.parameter_groups():
-        every = [image for own in learned for image in images(own, support.domain)[:count]]
-        taught = windows(forecaster, every, tensors(others, torch_device))
+        turned = [image for own in learned for image in images(own, support.domain)[1:count]]
+        taught = extended(data, windows(forecaster, turned))
     times.append(time.perf_counter())
 
     decision = Decision(settings.steps, 0.0 if retain == AUTO else float(retain))
