@@ -73,10 +73,8 @@ def test_cached_latents_give_the_forecast_of_the_whole_model(tiny):
 
 
 def test_windows_are_extended_before_those_that_are_rehearsed(tiny):
-    model, (first, second, other) = (
-        forecaster(),
-        (tensors([fields(frames, seed)]) for seed, frames in enumerate((11, 10, 12))),
-    )
+    model = forecaster()
+    first, second, other = (tensors([fields(frames, seed)]) for seed, frames in enumerate((11, 10, 12)))
     found = extended(windows(model, first, other), windows(model, second))
     expected = windows(model, [*first, *second], other)
     assert found.own == expected.own == 5
