@@ -21,8 +21,9 @@ forecasts in the shares that the supports tell, and blended with one of them wit
 `support` is the error on the supports before any update, standardized (`rdjepa.adaptation.retention.relative_error`).
 Forecasters that nothing trains have a row after 0 updates; so has `rd-jepa-decoder` with 0 among `--updates`, whose
 `--model` needs a pretrained decoder. Those that rehearse take trajectories that `--model` was pretrained on, those that
-augment the turned and mirrored images of the supports. No held-out system and no test trajectory is used. `run` appends
-a line per trial, number of updates and kind of weights, and skips what the file has; `table` prints a row per trial.
+augment the turned and mirrored images of the supports, as many as `adapt` would. No held-out system and no test
+trajectory is used. `run` appends a line per trial, number of updates and kind of weights, and skips what the file has;
+`table` prints a row per trial.
 """
 
 import argparse
@@ -40,7 +41,7 @@ import rdjepa
 from rdjepa import extensions, forecasters, systems
 from rdjepa.adaptation import combination, retention
 from rdjepa.adaptation.adapt import AVERAGED, PROFILES, fitted, standardized, tensors, train, windows
-from rdjepa.adaptation.augmentation import images
+from rdjepa.adaptation.augmentation import images, number_of_images
 from rdjepa.api import rehearsing
 from rdjepa.api.start import FRESH, FROZEN, PRETRAINED, TUNED, forecaster_of
 from rdjepa.data import manifest
@@ -218,8 +219,10 @@ def trial(
     shares = [float(share) for share in arguments.retained.split(",") if share]
     first = retention.weights(model) if shares else {}
     support = standardized([each.fields for each in learning], normalizer)
-    taught = [image for own in support for image in images(own)] if augments else support
-    data = windows(model, taught, tensors(beside))
+    data = windows(model, support, tensors(beside))
+    if augments:
+        count = number_of_images(len(support), data.own)
+        data = windows(model, [image for own in support for image in images(own)[:count]], tensors(beside))
     beside_it: dict[str, Combined] = {}
     if arguments.combined and groups:
         beside_it["combined"], _ = combination.combined(model.eval(), support)

@@ -185,6 +185,34 @@ def test_an_interval_of_one_is_one_that_is_known():
     assert said.startswith("frames lie 1 apart in time, 2 in adaptation")
 
 
+@pytest.mark.parametrize(
+    ("own", "other", "said"),
+    [
+        ({"boundary": "neumann"}, {"boundary": "periodic"}, "fields are periodic, and end at walls in adaptation"),
+        ({"boundary": "periodic"}, {"boundary": "neumann"}, "fields end at walls, and are periodic in adaptation"),
+        ({"spacing": (1.0, 0.5)}, {"spacing": (1.0, 2.0)}, "rows lie 0.5 times as far apart as columns, 2 times in"),
+        ({}, {"spacing": (1.0, 2.0)}, "rows lie 0.5 times as far apart as columns, 1 times in adaptation"),
+        ({"boundary": "neumann"}, {"boundary": "walls"}, None),
+        ({"spacing": (1.0, 0.5)}, {"spacing": (4.0, 2.01)}, None),
+        ({"boundary": "neumann", "spacing": (1.0, 0.5)}, {}, None),  # nothing is said of them
+    ],
+)
+def test_another_domain_than_that_of_adaptation_is_said(own, other, said):
+    equation = rdjepa.adapt("equation", timed(0, 1.0, **own), device="cpu")
+    found = notes(lambda: rdjepa.evaluate(equation, [timed(1, 1.0, **own), timed(2, 1.0, **other)]))
+    assert [each for each in found if "in adaptation, which the equation goes by" in each] == found
+    assert len(found) == (said is not None) and all(each.startswith(said) for each in found)
+    assert not notes(lambda: rdjepa.evaluate(adapt(timed(0, 1.0, **own)), timed(2, 1.0, **other)))  # a network alone
+
+
+def test_frames_that_were_only_counted_have_the_times_of_adaptation():
+    forecaster = adapt(timed(0, 0.5), stride=2)
+    assert np.allclose(forecaster.times_of(timed(1, 0.25)), 0.25 * np.arange(20))
+    (counted,) = readers.load(movie(1), reading=forecaster.reading())
+    assert np.allclose(np.diff(forecaster.times_of(counted)), 1.0)
+    assert np.array_equal(adapt(movie(0)).times_of(counted), counted.times)
+
+
 def named(path, seed, first, second):
     np.savez(path, **dict(zip((first, second), np.moveaxis(movie(seed), -1, 0), strict=True)))
     return path

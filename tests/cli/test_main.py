@@ -107,6 +107,23 @@ def test_four_frames_are_enough_to_forecast(adapted):
         assert np.array_equal(given["forecast"], same["forecast"])
 
 
+@pytest.mark.parametrize(("out", "options"), [("a.h5", ()), ("a.NC", ()), ("a.npz", ("--all",)), ("a.npy", ("--all",))])
+def test_a_forecast_has_no_name_of_another_format(capsys, adapted, out, options):
+    assert run("forecast", "mine.safetensors", "nine.npy", "--out", out, *options) == 2
+    assert f"which is what is written, got {out}" in " ".join(capsys.readouterr().err.split())
+    assert not Path(out).exists()
+
+
+def test_a_forecast_of_frames_without_times_has_those_of_adaptation(adapted):
+    forecaster = rdjepa.load_forecaster("mine.safetensors")
+    forecaster.record.update(interval=0.5)
+    forecaster.save("timed.safetensors")
+    for name, times in (("mine", 9.0 + np.arange(5)), ("timed", 0.5 * (9.0 + np.arange(5)))):
+        assert not run("forecast", f"{name}.safetensors", "nine.npy", "--out", name)
+        with np.load(name) as found:
+            assert np.allclose(found["times"], times)
+
+
 def test_frames_before_the_newest_four_are_given_where_they_are_asked_for(monkeypatch, capsys, adapted):
     seen = []
     forecast = rdjepa.Forecaster.forecast

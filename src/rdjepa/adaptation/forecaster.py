@@ -15,15 +15,17 @@ from rdjepa.adaptation.intervals import Calibration, Interval, scales
 from rdjepa.adaptation.novelty import Familiar, embed
 from rdjepa.adaptation.rollout import rollout, stable_frames
 from rdjepa.checks import Count, checked, of_class, require_component
+from rdjepa.data.borders import UNKNOWN
 from rdjepa.data.fields import channels_first, channels_last, measured
 from rdjepa.data.readers import OTHER_INTERVAL, Reading, interval_of
 from rdjepa.data.statistics import Normalizer
-from rdjepa.data.trajectory import Trajectory
+from rdjepa.data.trajectory import OTHER_RATIO, Trajectory
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, warn
 from rdjepa.forecasters.anchored import Anchored
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 from rdjepa.forecasters.combined import Combined
-from rdjepa.forecasters.equation import Remembering
+from rdjepa.forecasters.domain import PLAIN
+from rdjepa.forecasters.equation import Equation, Remembering
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.models.device import device_named, device_of, in_float32
@@ -148,7 +150,7 @@ class Forecaster:
         """Refuse trajectories on another grid, or of another number of measured components than it was adapted to.
 
         Where there was one, the second is the same field one frame earlier, and nothing else may stand there. Frames
-        that lie further apart in time, or closer, are taken with a note.
+        that lie further apart in time, or closer, are taken with a note, and so are those of another domain.
 
         Raises:
             DataError: there are some.
@@ -169,6 +171,34 @@ class Forecaster:
             )
         if (usual := self.record.get("interval")) is not None:  # the support had times
             self._say_other_interval(trajectories, usual)
+        self._say_other_domain(trajectories)
+
+    def times_of(self, trajectory: Trajectory) -> np.ndarray:
+        """Return the times (T,) of frames; of those that were only counted, at the interval of the adaptation."""
+        times, usual = np.asarray(trajectory.times), self.record.get("interval")
+        return times if trajectory.timed or not usual else times / (times[1] - times[0]) * usual
+
+    def _say_other_domain(self, trajectories: Sequence[Trajectory]) -> None:
+        """Note domains that end otherwise, by what is said of them, or have other cells than the equation goes by."""
+        domain = next((each.domain for each in self.model.modules() if isinstance(each, Equation)), None)
+        if domain is None:
+            return
+        ways = {True: "end at walls", False: "are periodic"}
+        if any(each.boundary != UNKNOWN and each.says_walls != domain.walls for each in trajectories):
+            warn(
+                f"fields {ways[not domain.walls]}, and {ways[domain.walls]} in adaptation, which the equation goes by; "
+                "adapt to such fields, or say --boundary (boundary=) there",
+                Note,
+            )
+        own = domain.spacing[0] / domain.spacing[1]
+        told = [each.spacing for each in trajectories if each.spacing != PLAIN.spacing]  # that one may be unsaid
+        other = next((rows / columns for rows, columns in told if abs(rows / columns / own - 1) > OTHER_RATIO), None)
+        if other is not None:
+            warn(
+                f"rows lie {other:.3g} times as far apart as columns, {own:.3g} times in adaptation, which the "
+                "equation goes by; adapt to such fields, or say --spacing (spacing=) there",
+                Note,
+            )
 
     def _say_other_interval(self, trajectories: Sequence[Trajectory], usual: float) -> None:
         intervals = filter(None, map(interval_of, trajectories))

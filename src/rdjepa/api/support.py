@@ -15,7 +15,7 @@ from rdjepa.data.fields import measured
 from rdjepa.data.readers import Reading
 from rdjepa.data.regrid import has_walls
 from rdjepa.data.soundness import MIXED, validate, why_repeated
-from rdjepa.data.trajectory import SAME_RATIO, Trajectory
+from rdjepa.data.trajectory import OTHER_RATIO, SAME_RATIO, Trajectory
 from rdjepa.data.well import checksum
 from rdjepa.errors import DataError, Note, warn
 from rdjepa.forecasters.base import ForecastModel
@@ -24,7 +24,6 @@ from rdjepa.forecasters.tiled import Tiled, squares
 from rdjepa.models.device import device_of
 
 AUTO = "auto"
-OTHER_RATIO = 0.01  # a ratio of distances that differs by more, as a share, is another one
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from rdjepa.cli.outlook import (
     warn_of_novelty,
 )
 from rdjepa.cli.outputs import refuse_overwriting
-from rdjepa.errors import ArgumentError, DataError
+from rdjepa.errors import ArgumentError, DataError, OutputError
 from rdjepa.io.atomic import write_arrays, write_bytes
 from rdjepa.io.kinds import is_forecast, is_forecaster, is_forecasts, is_rows
 
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from rdjepa.data.readers import Reading
 
 METRICS = ("relative_l2", "gradient_l1")
+ENDINGS = (".npz", ".h5", ".hdf5", ".npy", ".nc", ".zarr", ".mat")  # that say what is in a file
 
 File = Annotated[Path, typer.Argument(help="File that `rdjepa adapt` wrote.")]
 
@@ -263,6 +264,7 @@ def forecast(
     out = out or Path("forecasts.h5" if every else "forecast.npz")
     kind, same_kind = ("forecasts", is_forecasts) if every else ("forecast", is_forecast)
     refuse_overwriting(out, [forecaster, *data], kind=kind, same_kind=same_kind, force=force)
+    _require_ending(out, (".h5", ".hdf5") if every else (".npz",))
     adapted = load_forecaster(forecaster, device)
     grid = adapted.model.grid if resample or back else None
     reading = adapted.reading(reading)
@@ -282,7 +284,7 @@ def forecast(
             f"expected a start up to {len(fields) - CONTEXT}, got {first}; the trajectory of {len(fields)} frames"
             f"{taken} ends there"
         )
-    end, times = first + CONTEXT, trajectories[0].times
+    end, times = first + CONTEXT, adapted.times_of(trajectories[0])
     known = fields[max(0, end - context) : end]
     _note_of_context(adapted, context)
     bounds: dict[str, Any] = {}
@@ -330,6 +332,19 @@ def _note_of_context(adapted: "Forecaster", context: int) -> None:
     """Say where frames beyond those that a forecaster makes use of are given."""
     if context > adapted.model.longest:
         say(f"the newest {adapted.model.longest} of {context} frames are made use of")
+
+
+def _require_ending(out: Path, own: tuple[str, ...]) -> None:
+    """Refuse a name for a forecast that says another format than it is written in.
+
+    Raises:
+        OutputError: it does.
+    """
+    if out.suffix.lower() in ENDINGS and out.suffix.lower() not in own:
+        raise OutputError(
+            f"expected a file name ending in {' or '.join(own)}, which is what is written, got {out}; one forecast is "
+            "an .npz file, those of --all are an HDF5 file"
+        )
 
 
 def _require_together(

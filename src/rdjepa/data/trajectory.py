@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SPLITS = ("pool", "validation", "test")
 SAME_RATIO = 1e-3  # cells whose sides differ by less, as a share, are squares
+OTHER_RATIO = 0.01  # a ratio of their sides that differs by more, as a share, is another one
 
 
 @dataclass(frozen=True)

@@ -274,6 +274,28 @@ def test_coordinates_count_whatever_their_dimensions_are_called(tmp_path, datase
         assert load(source)[0].spacing == (0.75, 0.25) and load(source)[0].timed
 
 
+@pytest.mark.parametrize(("rows", "columns"), [("y", "x"), ("x", "y")])
+def test_arrays_called_x_and_y_say_the_distances_where_dimensions_have_no_names(tmp_path, rows, columns):
+    height, width = ONE.shape[1:3]
+    assert height != width
+    lines = {rows: 0.75 * np.arange(height), columns: 3 + 0.25 * np.arange(width)}
+    np.savez(tmp_path / "a.npz", fields=ONE, **lines)
+    scipy.io.savemat(tmp_path / "a.mat", {"fields": ONE, **lines})
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["run/fields"] = ONE
+        for name, line in lines.items():
+            file[f"run/{name}"] = line
+    for kind in ("npz", "mat", "h5"):
+        (found,) = load(tmp_path / f"a.{kind}")
+        assert found.spacing == pytest.approx((0.75, 0.25)), kind
+        (said,) = load(tmp_path / f"a.{kind}", reading=Reading(spacing=(1, 2)))
+        assert said.spacing == (1, 2)
+    np.savez(tmp_path / "a.npz", fields=ONE, y=np.arange(height) ** 2)
+    with pytest.raises(DataError, match="expected equally spaced coordinates y"):
+        load(tmp_path / "a.npz")
+    assert load(tmp_path / "a.npz", reading=Reading(spacing=(1, 2)))[0].spacing == (1, 2)
+
+
 def test_a_trajectory_comes_back_from_xarray_with_its_cells_and_names():
     for spacing in ((1.0, 1.0), (1.0, 0.25)):
         given = Trajectory(ONE, np.arange(10) * 0.5, length=4.0, spacing=spacing, names=("predator", "prey"))

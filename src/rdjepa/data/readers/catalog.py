@@ -1,5 +1,6 @@
 """The choice of fields, times and coordinates among the named arrays of a file with several."""
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -66,10 +67,7 @@ def recording(
     beside = {name: partial(accept, name, arrays[name]) for name in lines}
     folder = names[0].rpartition("/")[0]
     times, remarks = _times(beside, folder, found, reading)
-    known: dict[str, Any] = {"length": None, "times": times, "remarks": remarks}
-    line = _beside(beside, folder, "x")
-    if line is not None and np.dtype(line.dtype).kind in "fiu":
-        known["length"] = domain_length(line[...], found.grid[1])
+    known: dict[str, Any] = {"times": times, "remarks": remarks, **_by_letters(found, beside, folder, reading)}
     said = str(attributes(names[0]).get("boundary"))
     known["boundary"] = said if said in BOUNDARIES else None
     short = tuple(name.rpartition("/")[2] for name in names)
@@ -116,6 +114,27 @@ def in_seconds(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind == "M":
         values = values - values.flat[0]
     return values / np.timedelta64(1, "s") if values.dtype.kind == "m" else values
+
+
+def _by_letters(found: Recording, beside: Beside, folder: str, reading: Reading) -> dict[str, Any]:
+    """Return length and spacing by arrays called x and y; x may run along rows, where the order of axes was guessed.
+
+    Raises:
+        DataError: one that is as long as an axis of the grid is uneven, and the user does not say the distances.
+    """
+    lines: dict[str, np.ndarray] = {}
+    for letter in "yx":
+        line = _beside(beside, folder, letter)
+        shape = () if line is None else line.shape
+        if line is None or max(shape, default=0) not in found.grid or math.prod(shape) not in found.grid:
+            continue
+        if np.dtype(line.dtype).kind in "fiu":
+            lines[letter] = np.ravel(line[...])  # MATLAB's vectors are matrices of one row or column
+            if reading.spacing is None:
+                require_even(lines[letter], letter, found.place)
+    rows, columns = lines.get("y"), lines.get("x")
+    spacing = cell_sides(rows, columns, found.grid) or cell_sides(columns, rows, found.grid)
+    return {"length": domain_length(columns, found.grid[1]), "spacing": spacing}
 
 
 def _along_axes(
