@@ -407,6 +407,8 @@ def test_a_forecaster_that_nothing_was_pretrained_for_is_known_by_its_name():
         rdjepa.adapt("lno", np.zeros((9, 64, 64, 2)), steps=0)
     with pytest.raises(CheckpointError, match=r"expected a shipped checkpoint .*'rd-jepa'; check the name"):
         rdjepa.adapt("rd-jepa", fields)
+    with pytest.raises(CheckpointError, match=r"nothing was pretrained for, such as equation, got 'equaton'"):
+        rdjepa.adapt("equaton", fields)
 
 
 def test_a_tuned_encoder_is_trained_and_saved_and_a_frozen_one_stays_as_it_was(tiny, tmp_path):

@@ -71,6 +71,19 @@ def test_blow_up_is_found_with_its_time_and_coefficients():
     assert np.isnan(found.half_step) and len(found.advice) == 2
 
 
+@pytest.mark.parametrize(("levels", "number"), [((0.0, 0.0), 0), ((1.0, 0.0), 1)])
+def test_fields_that_never_change_are_a_failure(levels, number):
+    def flat(grid, p, rng):
+        return np.stack([np.full((grid.size, grid.size), level) for level in levels])
+
+    made = system()
+    starts = (InitialCondition("flat", flat),)
+    found = trial(replace(made, regimes={"id": replace(made.regime("id"), initial_conditions=starts)}), draws=2)
+    assert len(found.failures) == 1 and not found.rejections
+    assert f"expected fields that change, got component {number} at 0 everywhere (id, seed 0)" in found.failures[0]
+    assert found.half_step < 0.05 and not found.advice  # zeros are none on half the step either
+
+
 def test_screens_that_reject_everything_are_a_failure_and_coarse_steps_a_piece_of_advice():
     found = trial(system(screens=(screening.MinContrast(100.0),), dt=0.2), draws=2)
     assert len(found.rejections) == 2 and "below 100" in found.rejections[0]

@@ -230,9 +230,14 @@ def test_a_failed_cell_keeps_its_traceback_and_does_not_stop_the_rest(begun, mon
     found = study.status(begun, two_cells, brief)
     assert found.done == (good,) and found.failed == ran.failed and (found.seconds or 0) > 0
     text = Directory(begun).traceback(identifier(identity(bad, brief))).read_text()
-    assert text.startswith("Traceback") and "in compute" in text
+    assert text.startswith(f"{brief.name}: {bad}\nTraceback") and "in compute" in text
     monkeypatch.undo()
+    directory = Directory(begun)
+    directory.fail("0" * 16, f"{brief.name}: {bad}", "of an earlier version of its forecaster")
+    directory.fail("1" * 16, f"{brief.name}: {good}", "of another cell")
     assert study.run(begun, two_cells, brief).done == (bad,)
+    assert directory.failures() == 1 and directory.failure("1" * 16) == "of another cell"
+    directory.forget_failures(f"{brief.name}: {good}")
     assert not list((begun / "failed").iterdir())
 
 

@@ -9,7 +9,7 @@ from rdjepa import forecasters
 from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.api.support import AUTO
 from rdjepa.checks import among, of_class
-from rdjepa.errors import ArgumentError
+from rdjepa.errors import ArgumentError, CheckpointError, such_as
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
 from rdjepa.io import checkpoint
@@ -42,8 +42,15 @@ def loaded(model: Any, seed: int | None = None) -> RDJEPA | ForecastModel:
         CheckpointError: a missing or damaged checkpoint.
     """
     of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
-    if isinstance(model, str) and model in forecasters.names() and not forecasters.get(model).pretrained:
+    plain = [name for name in forecasters.names() if not forecasters.get(name).pretrained]
+    if isinstance(model, str) and model in plain:
         return forecasters.build(model, "nano", AdaptConfig().seed if seed is None else seed)
+    unknown = isinstance(model, str) and model not in checkpoint.shipped() and not Path(model).exists()
+    if unknown and (near := such_as(model, plain)):
+        raise CheckpointError(
+            f"expected a checkpoint, or a forecaster that nothing was pretrained for{near}, got {model!r}; "
+            "check the name"
+        )
     return checkpoint.load(model) if isinstance(model, str | Path) else model
 
 

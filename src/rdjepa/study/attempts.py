@@ -23,6 +23,11 @@ def name_of(job: Cell | Pretraining, profile: Profile) -> str:
     return job.name if isinstance(job, Pretraining) else identifier(identity(job, profile))
 
 
+def title_of(job: Cell | Pretraining, profile: Profile) -> str:
+    """Return the title of a job's traceback: the same for another version of its forecaster."""
+    return f"{profile.name}: {job}"
+
+
 def attempt(supply: Supply, job: Cell | Pretraining, profile: Profile, device: str) -> str:
     """Compute and store one cell, or finish one pretraining, unless it is finished or another process computes it.
 
@@ -46,10 +51,10 @@ def attempt(supply: Supply, job: Cell | Pretraining, profile: Profile, device: s
         except OutputError:
             raise
         except Exception as error:
-            return _failed(directory, name, error)
+            return _failed(directory, name, title_of(job, profile), error)
         if isinstance(job, Cell):
             directory.finish(name, files)
-        directory.traceback(name).unlink(missing_ok=True)
+        directory.forget_failures(title_of(job, profile))
         return DONE
 
 
@@ -64,14 +69,14 @@ def _computed(
     return compute(cell, profile, supply.get, statistics, device, pretrained)
 
 
-def _failed(directory: Directory, name: str, error: Exception) -> str:
+def _failed(directory: Directory, name: str, title: str, error: Exception) -> str:
     """Write the traceback of what failed; return class and message, which say what to lower where memory ran out."""
     if out_of_memory(error):
         told = InsufficientMemoryError(
             f"expected enough memory, got too little ({first_line(error.__cause__ or error)}); lower --workers"
         )
         told.__cause__, error = error, told
-    directory.fail(name, "".join(traceback.format_exception(error)))
+    directory.fail(name, title, "".join(traceback.format_exception(error)))
     return f"{type(error).__name__}: {error}"
 
 

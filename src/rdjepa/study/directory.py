@@ -3,7 +3,7 @@
 study.json                    protocol version and the settings of every profile that was run here
 cells/<id>/                   a finished cell, whole from the moment it appears
 pretrainings/<id>/            the run of a pretraining that cells start from; finished once it has record.json
-failed/<id>.txt               traceback of a cell or pretraining that failed, until it succeeds
+failed/<id>.txt               title and traceback of a cell or pretraining that failed, until it succeeds
 .study.json.lock              locked while study.json is changed
 locks/<id>.lock               locked while either is computed; the kernel unlocks it when the process dies
 data/, statistics/, timings.json   trajectories, field statistics and step times, made again when deleted
@@ -152,9 +152,16 @@ class Directory:
         """Return the file of a failed cell's traceback."""
         return self.root / "failed" / f"{identifier}.txt"
 
-    def fail(self, identifier: str, text: str) -> None:
-        """Write the traceback of a failed cell or pretraining."""
-        write_bytes(self.traceback(identifier), text.encode())
+    def fail(self, identifier: str, title: str, text: str) -> None:
+        """Write the traceback of a failed cell or pretraining, under its title."""
+        write_bytes(self.traceback(identifier), f"{title}\n{text}".encode())
+
+    def forget_failures(self, title: str) -> None:
+        """Remove the tracebacks of what has succeeded now, those of an earlier version of its forecaster too."""
+        for path in (self.root / "failed").glob("*.txt"):
+            with contextlib.suppress(FileNotFoundError):  # another process was first
+                if path.read_text().partition("\n")[0] == title:
+                    path.unlink()
 
     def failure(self, identifier: str) -> str | None:
         """Return the last line of the traceback of what failed; None of what did not."""

@@ -14,7 +14,7 @@ from rdjepa.io.checkpoint import read_config, read_sources, shipped
 from rdjepa.models.device import device_named
 from rdjepa.progress import Progress
 from rdjepa.study import changes
-from rdjepa.study.attempts import BUSY, DONE, KEPT, attempt, name_of
+from rdjepa.study.attempts import BUSY, DONE, KEPT, attempt, name_of, title_of
 from rdjepa.study.cell import Cell, identity
 from rdjepa.study.collect import known_records
 from rdjepa.study.directory import Directory
@@ -178,7 +178,7 @@ def run(
                 raise result
             if isinstance(result, Exception):  # the worker was killed again and again
                 last = f"{type(result).__name__}: {result}"
-                directory.fail(name_of(job, profile), f"{last}\n")
+                directory.fail(name_of(job, profile), title_of(job, profile), f"{last}\n")
                 result = last
             outcomes[job] = result
             report(str(job))
