@@ -278,7 +278,7 @@ def test_coordinates_count_whatever_their_dimensions_are_called(tmp_path, datase
 def test_arrays_called_x_and_y_say_the_distances_where_dimensions_have_no_names(tmp_path, rows, columns):
     height, width = ONE.shape[1:3]
     assert height != width
-    lines = {rows: 0.75 * np.arange(height), columns: 3 + 0.25 * np.arange(width)}
+    lines: dict[str, Any] = {rows: 0.75 * np.arange(height), columns: 3 + 0.25 * np.arange(width)}
     np.savez(tmp_path / "a.npz", fields=ONE, **lines)
     scipy.io.savemat(tmp_path / "a.mat", {"fields": ONE, **lines})
     with h5py.File(tmp_path / "a.h5", "w") as file:
