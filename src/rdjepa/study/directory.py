@@ -85,8 +85,10 @@ class Directory:
         known, wanted = self.read().profiles.get(profile), sealed.plain(settings)
         if known is not None and known != wanted:
             other = differing(known, wanted)
-            options = [OPTIONS[key] for key in other if key in OPTIONS]
-            remedy = f"give the same {' and '.join(options)}, or " if options else ""
+            if all(key in OPTIONS for key in other):
+                remedy = f"give the same {' and '.join(OPTIONS[key] for key in other)}, or "
+            else:  # commands have no option for them
+                remedy = "go on from Python with the same Profile (rdjepa.study), or "
             raise StudyError(
                 f"expected the settings of profile {profile} that {self.root} was begun with, got other "
                 f"{', '.join(other)}; {remedy}choose another --root"

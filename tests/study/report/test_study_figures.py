@@ -98,6 +98,7 @@ def test_spectra_show_energies_of_one_budget(heldout, material):
     chosen = energies[(energies["system"] == "oregonator") & (energies["k"] == 1) & (energies["horizon"] == 5)]
     mean = chosen[chosen["forecaster"] == "lno"].groupby("wavenumber")["error"].mean()
     np.testing.assert_allclose(lines["LNO"].get_ydata(), mean)
+    assert last.get_xscale() == "symlog" and last.get_xticks()[0] == 0  # the mean has a place
     np.testing.assert_allclose(lines["Reference"].get_ydata(), 1e3 * mean.index.to_numpy() ** -3.0)
 
 

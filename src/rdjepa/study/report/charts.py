@@ -104,15 +104,11 @@ def spectrum(axes: Any, spectra: pd.DataFrame, forecasters: Sequence[str]) -> No
     """Plot energy of the reference and of errors by radial wavenumber, mean over runs, a line per forecaster.
 
     Args:
-        axes: to draw on; both axes become logarithmic.
+        axes: to draw on; both axes become logarithmic, that of wavenumbers linear below 1, where 0 is the mean.
         spectra: lines of one system, K and horizon.
         forecasters: which ones, in order.
     """
-    means = (
-        spectra[spectra["wavenumber"] > 0]
-        .groupby(["forecaster", "wavenumber"], observed=True)[["error", "reference"]]
-        .mean()
-    )
+    means = spectra.groupby(["forecaster", "wavenumber"], observed=True)[["error", "reference"]].mean()
     found = [name for name in forecasters if name in means.index]
     if not found:
         missing(axes)
@@ -126,7 +122,10 @@ def spectrum(axes: Any, spectra: pd.DataFrame, forecasters: Sequence[str]) -> No
     axes.set_yscale("log")
     # the energy of a smooth reference falls by many more decades, which would flatten the lines of the errors
     axes.set_ylim(1e-8 * largest, 3 * largest)
-    logarithmic(axes.xaxis)
+    axes.set_xscale("symlog", linthresh=1, linscale=0.3)
+    powers = (10.0**power * digit for power in range(9) for digit in (1, 2, 5))
+    ticks = [0, *(tick for tick in powers if tick <= reference.index.max())]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
 
 
 def missing(axes: Any, computed: bool = False) -> None:

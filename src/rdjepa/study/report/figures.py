@@ -247,8 +247,9 @@ _ERRORS = (
 _SPECTRA = Figure(
     "spectra",
     "Errors by wavenumber",
-    "Energy of the reference and of the errors by radial wavenumber, fields standardized; where an error is above the "
-    "reference, nothing of that scale is forecast. Smallest K, first and last horizon, mean over support selections.",
+    "Energy of the reference and of the errors by radial wavenumber, 0 for the mean of the fields, which are "
+    "standardized; where an error is above the reference, nothing of that scale is forecast. Smallest K, first and "
+    "last horizon, mean over support selections.",
     spectra,
 )
 FIGURES = {
