@@ -22,7 +22,7 @@ from rdjepa.study.collect import collect
 from rows import append, call, commands, done
 
 FIELDS = ("system", "support_seed", "forecaster", "trajectory", "relative_l2", "made", "mean", "std")
-NAMES = {"rd-jepa": "as `adapt` decides", "rd-jepa-alone": "network alone"}
+NAMES = {"rd-jepa": "`adapt --no-augment`", "rd-jepa-alone": "network alone"}
 STUDY = ("study-wide", "study-wide-alone")
 
 

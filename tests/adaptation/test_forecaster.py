@@ -188,8 +188,16 @@ def test_an_interval_of_one_is_one_that_is_known():
 @pytest.mark.parametrize(
     ("own", "other", "said"),
     [
-        ({"boundary": "neumann"}, {"boundary": "periodic"}, "fields are periodic, and end at walls in adaptation"),
-        ({"boundary": "periodic"}, {"boundary": "neumann"}, "fields end at walls, and are periodic in adaptation"),
+        (
+            {"boundary": "neumann"},
+            {"boundary": "periodic"},
+            "fields are periodic, by what they say or",
+        ),
+        (
+            {"boundary": "periodic"},
+            {"boundary": "neumann"},
+            "fields end at walls, by what they say or",
+        ),
         ({"spacing": (1.0, 0.5)}, {"spacing": (1.0, 2.0)}, "rows lie 0.5 times as far apart as columns, 2 times in"),
         ({}, {"spacing": (1.0, 2.0)}, "rows lie 0.5 times as far apart as columns, 1 times in adaptation"),
         ({"boundary": "neumann"}, {"boundary": "walls"}, None),
@@ -203,6 +211,15 @@ def test_another_domain_than_that_of_adaptation_is_said(own, other, said):
     assert [each for each in found if "in adaptation, which the equation goes by" in each] == found
     assert len(found) == (said is not None) and all(each.startswith(said) for each in found)
     assert not notes(lambda: rdjepa.evaluate(adapt(timed(0, 1.0, **own)), timed(2, 1.0, **other)))  # a network alone
+
+
+def test_borders_tell_of_another_domain_where_nothing_is_said():
+    periodic = rdjepa.simulate("fitzhugh-nagumo", seed=0).coarsened(32).fields[:12]
+    cut = np.ascontiguousarray(periodic[:, :16, :16])  # its borders do not fit together
+    for own, other, said in ((periodic, cut, "fields end at walls"), (cut, periodic, "fields are periodic")):
+        equation = rdjepa.adapt("equation", own, device="cpu")
+        (note,) = notes(lambda equation=equation, other=other: rdjepa.evaluate(equation, other))
+        assert note.startswith(said)
 
 
 def test_frames_that_were_only_counted_have_the_times_of_adaptation():

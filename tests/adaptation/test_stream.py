@@ -52,7 +52,15 @@ def test_every_window_has_the_forecast_that_it_has_alone(tmp_path, monkeypatch):
             alone = forecaster.forecast(given[whose].fields[None, start : start + 4])[0]
             assert np.allclose(found, alone, atol=1e-6)
         pairs = list(zip(file["trajectory"], file["start"], strict=True))
+        assert np.allclose(file["times"][:], file["start"][:][:, None] + np.arange(4, 9))
     assert pairs == sorted({(i, s) for i, each in enumerate(given) for s in range(len(each.fields) - 3)})
+
+
+def test_trajectories_without_a_key_have_the_names_that_are_given(tmp_path):
+    given = [trajectory(0), *(Trajectory(trajectory(i).fields, np.arange(20.0)) for i in (1, 2))]
+    forecast_all(Counting(), given, tmp_path / "all.h5", names=("a.npy", "b.npy"))
+    with h5py.File(tmp_path / "all.h5") as file:
+        assert [name.decode() for name in file["name"]] == [str(given[0].key), "b.npy", ""]
 
 
 def test_memory_is_bounded_by_one_trajectory_and_one_batch(tmp_path):

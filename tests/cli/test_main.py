@@ -345,6 +345,8 @@ def test_a_page_of_a_forecaster_and_of_data_alone(capsys, adapted):
     assert not run("view", "nine.npy")  # its own page is replaced
     np.save("last.npy", np.moveaxis(np.load("nine.npy"), 0, -1))
     assert not run("view", "last.npy", "--axes", "y x c t")
+    assert not run("forecast", "mine.safetensors", "nine.npy")
+    assert not run("view", "forecast.npz")  # of five frames
     assert "view.html" in capsys.readouterr().out
     Path("other.html").write_text("mine")
     for arguments, words in (

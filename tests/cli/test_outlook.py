@@ -39,8 +39,13 @@ BEGINNING = "standardized error on data that were held out: network alone "
             "blended with the equation of each context\n",
         ),
         (
-            {"retained": 0.0, "unadapted": 0.07, "encoder": "tuned"},
+            {"retained": 0.0, "unadapted": 0.07, "encoder": "tuned", "augmented": 0},
             "standardized error on the data before any update: 0.070; 3 updates, encoder included\n",
+        ),
+        (
+            {"retained": 0.0, "unadapted": 0.4, "augmented": 8},
+            "standardized error on the data before any update: 0.400; 3 updates, 7 turned or mirrored images of each "
+            "trajectory too\n",
         ),
     ],
 )
@@ -61,8 +66,11 @@ def test_what_is_retained_is_said_where_the_data_decided(capsys, monkeypatch, re
 def test_what_data_that_were_not_adapted_to_decide_is_said(capsys, tried, said):
     network, combined, base = tried or (None, None, "combined")
     record = {"on_others": {"network": network, "combined": combined}} if tried else {}
-    say_choice(SimpleNamespace(record=record, base=base))  # type: ignore[arg-type]
+    say_choice(SimpleNamespace(record=record | {"held_out": {"trajectories": 1}}, base=base))  # type: ignore[arg-type]
     assert " ".join(capsys.readouterr().out.split()).removeprefix(BEGINNING) == said
+    say_choice(SimpleNamespace(record=record | {"held_out": {"frames": 9}}, base=base))  # type: ignore[arg-type]
+    same = "; they are of the same recording, and on others the choice may be another" if tried else ""
+    assert " ".join(capsys.readouterr().out.split()).removeprefix(BEGINNING) == said + same
 
 
 @pytest.mark.parametrize(

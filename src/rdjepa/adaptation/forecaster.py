@@ -15,7 +15,7 @@ from rdjepa.adaptation.intervals import Calibration, Interval, scales
 from rdjepa.adaptation.novelty import Familiar, embed
 from rdjepa.adaptation.rollout import rollout, stable_frames
 from rdjepa.checks import Count, checked, of_class, require_component
-from rdjepa.data.borders import UNKNOWN
+from rdjepa.data.borders import PERIODIC, UNKNOWN, WALLS, borders
 from rdjepa.data.fields import channels_first, channels_last, measured
 from rdjepa.data.readers import OTHER_INTERVAL, Reading, interval_of
 from rdjepa.data.statistics import Normalizer
@@ -179,15 +179,15 @@ class Forecaster:
         return times if trajectory.timed or not usual else times / (times[1] - times[0]) * usual
 
     def _say_other_domain(self, trajectories: Sequence[Trajectory]) -> None:
-        """Note domains that end otherwise, by what is said of them, or have other cells than the equation goes by."""
+        """Note domains that end otherwise, as they say or look, or have other cells than the equation goes by."""
         domain = next((each.domain for each in self.model.modules() if isinstance(each, Equation)), None)
         if domain is None:
             return
         ways = {True: "end at walls", False: "are periodic"}
-        if any(each.boundary != UNKNOWN and each.says_walls != domain.walls for each in trajectories):
+        if any(_seems_walled(each) not in (None, domain.walls) for each in trajectories):
             warn(
-                f"fields {ways[not domain.walls]}, and {ways[domain.walls]} in adaptation, which the equation goes by; "
-                "adapt to such fields, or say --boundary (boundary=) there",
+                f"fields {ways[not domain.walls]}, by what they say or look like, and {ways[domain.walls]} in "
+                "adaptation, which the equation goes by; adapt to such fields, or say --boundary (boundary=) there",
                 Note,
             )
         own = domain.spacing[0] / domain.spacing[1]
@@ -456,6 +456,14 @@ class Forecaster:
         from rdjepa.adaptation.saving import save  # which knows this class
 
         return save(self, path, force)
+
+
+def _seems_walled(trajectory: Trajectory) -> bool | None:
+    """Return whether a trajectory ends at walls, by its own word or its borders; None where neither tells."""
+    if trajectory.boundary != UNKNOWN:
+        return trajectory.says_walls
+    seen = borders(trajectory.fields)
+    return True if WALLS in seen else False if set(seen) == {PERIODIC} else None
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Forecasts of every window of any number of trajectories, into one file, a few contexts at a time."""
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +34,7 @@ def forecast_all(
     trajectories: Iterable[Trajectory],
     path: str | Path,
     *,
+    names: Sequence[str] = (),
     force: bool = False,
     progress: Progress | None = None,
 ) -> Streamed:
@@ -44,14 +45,16 @@ def forecast_all(
 
         forecast     (N, 5, H, W, C) float32; entry [n, h - 1] is h intervals after the newest frame of context n
         trajectory   (N,) position of its trajectory, from 0
-        start        (N,) position of the context's first frame in it
+        start        (N,) position of the context's first frame in it, among those that are taken at a stride
+        times        (N, 5) times of the forecast frames
 
-    and `name`, the key of each trajectory or "".
+    and `name`, for each trajectory its key, or what `names` says of one without.
 
     Args:
         forecaster: adapted forecaster.
         trajectories: on one grid; those shorter than a context are refused.
         path: file to write; one of forecasts is replaced.
+        names: of the trajectories, for those without a key.
         force: replace a file of another kind too.
         progress: called after each trajectory with its number twice, as their total is unknown, and its key.
 
@@ -66,8 +69,9 @@ def forecast_all(
     refuse_replacing(Path(path), kind="forecasts", same_kind=is_forecasts, force=force)
     with replacing(path) as part, _begun(part) as (file, disk):
         file.attrs["kind"], file.attrs["forecaster"] = FORECASTS, forecaster.model.name
-        names: list[str] = []
+        called: list[str] = []
         forecasts, whose, starts = None, _growing(file, "trajectory"), _growing(file, "start")
+        later = file.create_dataset("times", (0, HORIZONS), "f8", maxshape=(None, HORIZONS), chunks=(1024, HORIZONS))
         for number, trajectory in enumerate(trajectories):
             fields = of_class(trajectory, Trajectory, f"trajectory {number}").fields
             if len(fields) < CONTEXT:
@@ -86,19 +90,22 @@ def forecast_all(
                     f"trajectory {number}; forecast them one grid at a time"
                 )
             contexts = np.arange(len(fields) - CONTEXT + 1)  # those that too few frames follow too
+            times = forecaster.times_of(trajectory)
+            ahead = (times[1] - times[0]) * np.arange(1, HORIZONS + 1)
             for first in range(0, len(contexts), AT_ONCE):
                 some = contexts[first : first + AT_ONCE]
                 _append(forecasts, forecaster.forecast(fields[FORECASTING.given(some)]))
                 _append(starts, some)
+                _append(later, times[some + CONTEXT - 1, None] + ahead)
                 _append(whose, np.full(len(some), number))
                 disk.require_written()
-            names.append(str(trajectory.key or ""))
+            called.append(str(trajectory.key or (names[number] if number < len(names) else "")))
             if progress:
-                progress(number + 1, number + 1, names[-1])
+                progress(number + 1, number + 1, called[-1])
         if forecasts is None:
             raise DataError("expected at least one trajectory to forecast, got none; give some")
-        file.create_dataset("name", data=np.array(names, dtype=object), dtype=h5py.string_dtype())
-        return Streamed(len(names), len(forecasts))
+        file.create_dataset("name", data=np.array(called, dtype=object), dtype=h5py.string_dtype())
+        return Streamed(len(called), len(forecasts))
 
 
 class _Patient(io.FileIO):

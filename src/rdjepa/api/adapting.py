@@ -136,7 +136,8 @@ def adapt(
             The record holds these errors, in standardized units, as "unadapted" and "together".
         augment: learn the turned and mirrored images of the trajectories too, eight of square fields of square cells:
             for systems that are the same in all directions (`rdjepa.adaptation.augmentation`). "auto": of fewer than
-            five trajectories, as many as keep to a thousand windows. False, as in the paper, learns none.
+            five trajectories, as many as keep to a thousand windows. False, as in the paper, learns none. The record
+            has their number as "augmented", the trajectory itself among them, 0 where there are none.
         device: "auto", "cpu", "cuda", or a device of torch.
         progress: called after every update with its number, the number of updates and the loss as a short text; once
             with 0 where errors before any update are measured.
@@ -283,7 +284,7 @@ def adapt(
         **support.record(),
         "rehearsed": len(others),
         "retained": decision.share,
-        "augmented": taught is not data,
+        "augmented": taught.own // data.own if taught is not data else 0,
         **decision.told,
         "seconds": dict(zip(STAGES, np.diff(times).round(3).tolist(), strict=True)),
         "software": software(torch_device),

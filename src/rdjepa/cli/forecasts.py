@@ -317,14 +317,16 @@ def _forecast_all(
     from rdjepa.adaptation.stream import forecast_all
     from rdjepa.data import readers
 
-    total = sum(recording.count for recording in readers.recordings(data, reading))
+    names: list[str] = []
+    for each in readers.recordings(data, reading):
+        names += [each.place] if each.count == 1 else [f"{each.place}, {each.position(i)}" for i in range(each.count)]
     trajectories = readers.trajectories(data, minimum_frames=CONTEXT, grid=grid, reading=reading)
     with progress("forecast") as update:
 
         def show(number: int, _: int, name: str) -> None:
-            update(number, total, name)
+            update(number, len(names), name)
 
-        done = forecast_all(adapted, trajectories, out, force=force, progress=show)
+        done = forecast_all(adapted, trajectories, out, names=names, force=force, progress=show)
     say(f"{done.forecasts} forecasts of {done.trajectories} trajectories in {out}")
 
 

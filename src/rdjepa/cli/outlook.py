@@ -43,8 +43,8 @@ def say_retention(forecaster: "Forecaster") -> None:
     done = f"{len(forecaster.losses)} updates"
     if record.get("encoder") == "tuned":
         done += ", encoder included"
-    if record.get("augmented"):
-        done += ", turned and mirrored images too"
+    if (others := record.get("augmented", 0) - 1) > 0:
+        done += f", {others} turned or mirrored image{'s' * (others > 1)} of each trajectory too"
     if record["retained"]:
         done += f", then {100 * record['retained']:.0f} % of the pretrained weights mixed in"
     if "combined" in record:
@@ -92,9 +92,12 @@ def say_choice(forecaster: "Forecaster") -> None:
     """Print whether the network is combined with simple forecasts, if data that were not adapted to decided."""
     if tried := forecaster.record.get("on_others"):
         left = "network alone" if forecaster.base == "none" else "combination"
+        same = "frames" in forecaster.record.get("held_out", {})  # of the only recording
         say(
             f"standardized error on data that were held out: network alone {tried['network']:.3f}, combined with "
             f"simple forecasts {tried['combined']:.3f}; the {left} forecasts"
+            + "; they are of the same recording, and on others the choice may be another"
+            * same
         )
 
 

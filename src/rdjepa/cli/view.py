@@ -27,6 +27,7 @@ def view(
     """Write one page for the browser that plays trajectories and their forecasts; it needs no network."""
     from rdjepa.adaptation.saving import load_forecaster
     from rdjepa.data import readers
+    from rdjepa.data.windows import FORECASTING
     from rdjepa.evaluation.view import view as write
     from rdjepa.viz.page import is_page
 
@@ -42,6 +43,7 @@ def view(
         raise ArgumentError(f"expected trajectories after the forecaster {files[0]}, got none; name some to forecast")
     trajectories = readers.load(
         data,
+        minimum_frames=FORECASTING.length if adapted else 2,  # a forecast is of five frames, and is played too
         grid=adapted.model.grid if adapted and resample else None,
         reading=adapted.reading(reading) if adapted else reading,
     )

@@ -71,7 +71,8 @@ def _check(plan: registry.Study) -> None:
             raise StudyError(
                 f"expected every {kind} of the study {plan.name} among {', '.join(known)}, got {unknown[0]!r}; "
                 "correct the name, or register it first"
-                + "; recordings have no equation that a study could draw trajectories of" * kind.startswith("system")
+                + "; recordings have no equation that a study could draw trajectories of"
+                * kind.startswith("system")
             )
 
 

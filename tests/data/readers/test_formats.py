@@ -173,6 +173,20 @@ def test_dates_become_seconds(dataset):
     check(dataset.assign_coords(time=start + np.arange(10) * np.timedelta64(90, "s")), ONE[None], 90.0, 2.0)
 
 
+@pytest.mark.parametrize(("unit", "step"), [("seconds", 90), ("minutes", 30), ("hours", 2), ("days", 1)])
+def test_dates_in_a_file_become_the_seconds_of_those_in_memory(tmp_path, dataset, unit, step):
+    interval = step * {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}[unit]
+    ahead = np.arange(10) * np.timedelta64(interval, "s")
+    dated = dataset.assign_coords(time=np.datetime64("2024-02-28T23:00:00") + ahead)
+    dated.time.encoding["units"] = f"{unit} since 2024-02-28 23:00:00"
+    dated.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    dated.to_zarr(tmp_path / "a.zarr", consolidated=False, zarr_format=2)
+    with xarray.open_dataset(tmp_path / "a.nc", decode_times=False) as stored:
+        assert stored.time.values[1] - stored.time.values[0] == step
+    for source in (dated, tmp_path / "a.nc", tmp_path / "a.zarr"):
+        check(source, ONE[None], interval, 2.0)
+
+
 @pytest.mark.parametrize("version", [2, 3])
 def test_zarr(tmp_path, dataset, version):
     dataset.to_zarr(tmp_path / "named", zarr_format=version, consolidated=False)

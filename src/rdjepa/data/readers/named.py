@@ -10,6 +10,7 @@ import numpy as np
 from rdjepa.checks import require_packages
 from rdjepa.data.readers import catalog
 from rdjepa.data.readers.damage import DAMAGED, intact
+from rdjepa.data.readers.packed import seconds
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import Recording
 from rdjepa.errors import DataError
@@ -48,7 +49,7 @@ def read_object(source: Any, reading: Reading, kind: str = "xarray object", plac
 
 
 def read_netcdf(path: Path, reading: Reading) -> Iterator[Recording]:
-    """Read a NetCDF file; times stay the numbers that the file holds, in its own unit."""
+    """Read a NetCDF file; times are the numbers that it holds, in its own unit, and in seconds where it has dates."""
     with path.open("rb") as file:
         classic = file.read(4).startswith(NETCDF_STARTS)
     packages = ("xarray",) if classic else ("xarray", "h5netcdf")
@@ -65,7 +66,9 @@ class _Values:
 
     def __init__(self, variable: Any) -> None:
         self.variable, self.shape = variable.variable, tuple(variable.shape)
-        self.dtype = np.dtype(np.float64) if variable.dtype.kind in "mM" else variable.dtype
+        self.unit = seconds(variable.attrs) if variable.dtype.kind in "fiu" else 1.0
+        self.dtype = np.dtype(np.float64) if variable.dtype.kind in "mM" or self.unit != 1 else variable.dtype
 
     def __getitem__(self, index: Any) -> np.ndarray:
-        return catalog.in_seconds(np.asarray(self.variable[index].values))
+        values = catalog.in_seconds(np.asarray(self.variable[index].values))
+        return values if self.unit == 1 else values * self.unit

@@ -1,5 +1,8 @@
 """Numbers that a file keeps packed, by the conventions of NetCDF: value = stored * scale_factor + add_offset.
 
+Times of which the attribute `units` says "minutes since" a date, or another unit, become seconds, as dates do that
+xarray has decoded; see the CF conventions, section 4.4.
+
 What equals `_FillValue` or `missing_value` as it is stored stands for no value and is read as NaN.
 """
 
@@ -12,6 +15,13 @@ from rdjepa.data.readers.recording import Lazy
 from rdjepa.errors import DataError
 
 SCALE, OFFSET, *MISSING = NAMES = ("scale_factor", "add_offset", "_FillValue", "missing_value")
+SECONDS = {"micro": 1e-6, "milli": 1e-3, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}  # of units
+
+
+def seconds(attributes: Mapping[str, Any]) -> float:
+    """Return the seconds of the unit of times since a date; 1 of everything else."""
+    unit, since, _ = str(attributes.get("units", "")).strip().lower().partition(" since ")
+    return next((value for start, value in SECONDS.items() if since and unit.startswith(start)), 1.0)
 
 
 def unpacked(array: Lazy, attributes: Mapping[str, Any], place: str) -> Lazy:
@@ -26,6 +36,8 @@ def unpacked(array: Lazy, attributes: Mapping[str, Any], place: str) -> Lazy:
             raise DataError(
                 f"expected a number in the attribute {name} of {place}, got {attributes[name]!r}; correct or remove it"
             )
+    if (unit := seconds(attributes)) != 1:
+        said |= {SCALE: unit * said.get(SCALE, np.ones(1)), OFFSET: unit * said.get(OFFSET, np.zeros(1))}
     return _Unpacked(array, said) if said and np.dtype(array.dtype).kind in "fiu" else array
 
 
