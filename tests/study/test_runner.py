@@ -334,7 +334,7 @@ def test_a_directory_of_another_version_is_refused(tmp_path, brief, two_cells):
 def test_other_settings_of_a_profile_are_refused(finished, brief, two_cells):
     both = replace(brief, adapt=replace(brief.adapt, steps=2, precision="bfloat16"))
     for other, words in (
-        (replace(brief, test=2), "test; choose another --root"),
+        (replace(brief, test=2), r"test; go on from Python with the same Profile \(rdjepa.study\), or choose another"),
         (both, "adapt.precision, adapt.steps; give the same --precision and --steps, or choose another --root"),
     ):
         for action in (study.run, study.status, study.missing_cells):
