@@ -64,6 +64,8 @@ def test_a_learning_curve_of_arrays_and_its_figure(tmp_path):
     assert len(lines) == lines[-1][0] == lines[-1][1] == 2 * (2 + 4 * 3)
     assert curve.notes[0] == "1 updates for every K; adapt takes up to 5000 by default"
     assert not curve.spans and curve.advice()
+    nothing_trained = rdjepa.learning_curve(FIELDS[:2], model="linear", steps=1, draws=1)
+    assert not any("updates for every K" in note for note in nothing_trained.notes)
     assert curve.draw(tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -138,7 +138,8 @@ def learning_curve(
         keep=None if out is None else lambda rows: curve_file.write(list(dict.fromkeys([*rows, *before])), out),
     )
     full = PROFILES.get(start.preset, AdaptConfig()).steps
-    notes = [f"{steps} updates for every K; adapt takes up to {full} by default"] if steps != full else []
+    trained = isinstance(start, RDJEPA) or start.parameter_groups()
+    notes = [f"{steps} updates for every K; adapt takes up to {full} by default"] if trained and steps != full else []
     if single:
         notes.append(f"one trajectory is cut into {len(parts)} spans of time, more alike than trajectories are")
     return LearningCurve(tuple(rows), subject, len(parts), single, tuple(notes))

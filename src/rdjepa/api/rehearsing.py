@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rdjepa import forecasters
 from rdjepa.checks import Count, checked
 from rdjepa.data import store
 from rdjepa.data.simulate import simulate
@@ -36,10 +37,16 @@ def rehearsal(
         (T, H, W, 2) each.
 
     Raises:
-        ArgumentError: less than one, a system that is not known here, or recordings without the `data` that has them.
+        ArgumentError: less than one, a system that is not known here, recordings without the `data` that has them, or a
+            forecaster that nothing was pretrained for.
         CheckpointError: there is no such checkpoint, or it does not name its data.
         DataError: a trajectory that `data` lacks, a damaged one, or other recordings of the same name.
     """
+    if str(model) in forecasters.names():
+        raise ArgumentError(
+            f"expected a checkpoint whose systems are rehearsed, got the forecaster {str(model)!r}, which starts from "
+            "none; leave the rehearsal out"
+        )
     (_, record), sources = checkpoint.read_config(model), checkpoint.read_sources(model)
     keys, numbers = rehearsed_keys(sources, checked(count, Count, "count")), itertools.count(1)
     recorded = record.pretraining.get("recorded", [])
