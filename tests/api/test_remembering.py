@@ -108,5 +108,5 @@ def test_what_pretraining_saw_is_rehearsed_as_it_was_seen(tiny, brief, tmp_path)
             rdjepa.adapt(path, trajectory(12), steps=1, **({"rehearse": read, "device": "cpu"} | options))
     with pytest.raises(ArgumentError, match="count to be"):
         rdjepa.rehearsal(path, 0)
-    with pytest.raises(ArgumentError, match="expected a checkpoint whose systems are rehearsed, got the forecaster 'eq"):
+    with pytest.raises(ArgumentError, match="whose systems are rehearsed, got the forecaster 'equation'"):
         rdjepa.rehearsal("equation")
