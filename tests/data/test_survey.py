@@ -8,6 +8,7 @@ from rdjepa.api.support import read_support
 from rdjepa.data import pace, store, survey
 from rdjepa.data.readers import Reading, load
 from rdjepa.data.survey import inspect
+from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import DataError, Note
 from rdjepa.io import sealed
 
@@ -31,6 +32,14 @@ def test_what_is_found_is_what_is_there():
     assert all(heading in str(found) for heading, _ in found.rows())
     assert "with --tile" in found.plan and "--tile" not in inspect(FIELDS, grid=24).plan
     assert "--tile" not in inspect(FIELDS[:, :, :12], grid=8).plan
+
+
+def test_cells_are_named_where_they_are_no_squares():
+    stretched = Trajectory(FIELDS[0], np.arange(12.0), spacing=(1.0, 0.25))
+    for found in (inspect(stretched), inspect(FIELDS, Reading(spacing=(1.0, 0.25)))):
+        assert found.spacing == (1.0, 0.25) and ("cells", "1 x 0.25 (y x x)") in found.rows()
+    for square in (inspect(FIELDS), inspect(FIELDS, Reading(spacing=(2.0, 2.0)))):
+        assert not any(heading == "cells" for heading, _ in square.rows())
 
 
 def test_what_adaptation_refuses_of_several_trajectories_is_said():

@@ -1,5 +1,6 @@
 """The result of looking at a source of trajectories: what it holds, and what adaptation would do with it."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from rdjepa.data import pace
 from rdjepa.data.borders import PERIODIC, UNKNOWN, WALLS
+from rdjepa.data.trajectory import SAME_RATIO
 
 WRAPS = {
     PERIODIC: "wrap around: the jump across is like those inside",
@@ -50,6 +52,7 @@ class Inspection:
         dtype: of the numbers as stored.
         interval: time between frames; None where the source has no times.
         length: side length of the domain; None where the source has none.
+        spacing: distance between neighboring rows, and between neighboring columns; None where nothing says any.
         boundary: what the source says of its borders; None where it says nothing.
         borders: what the fields show at the borders of y and of x: "periodic", "walls" or "unknown".
         components: values of those that are read; of all, where it is not clear which these are.
@@ -72,6 +75,7 @@ class Inspection:
     dtype: str
     interval: float | None
     length: float | None
+    spacing: tuple[float, float] | None
     boundary: str | None
     borders: tuple[str, str]
     components: tuple[Component, ...]
@@ -120,6 +124,8 @@ class Inspection:
             "not found in the source (1 is taken)" if self.interval is None else f"{self.interval:g}",
         )
         yield "domain length", "not found in the source (1 is taken)" if self.length is None else f"{self.length:g}"
+        if self.spacing and not math.isclose(*self.spacing, rel_tol=SAME_RATIO):
+            yield "cells", f"{self.spacing[0]:.4g} x {self.spacing[1]:.4g} (y x x)"
         for each in self.components:
             text = f"{each.low:.4g} to {each.high:.4g}, mean {each.mean:.4g}, standard deviation {each.std:.4g}"
             yield f"component {each.name}", f"{text}, change per frame {each.change:.3g} of it"

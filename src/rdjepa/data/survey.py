@@ -137,6 +137,7 @@ class _Found:
     names: tuple[str, ...] = ()
     interval: float | None = None
     length: float | None = None
+    spacing: tuple[float, float] | None = None
     boundary: str | None = None
     trajectories: int = 0
     windows: int = 0
@@ -166,6 +167,7 @@ class _Found:
         measured = None if times is None or not numbers or len(times) < 2 else float(np.median(np.diff(times)))
         self.interval = reading.interval or (self.interval if self.interval is not None else measured)
         self.length = reading.length or recording.length or self.length
+        self.spacing = reading.spacing or recording.spacing or self.spacing
         self.boundary = recording.boundary or self.boundary
 
     def look(self, part: np.ndarray, overlaps: bool) -> None:
@@ -269,6 +271,7 @@ class _Found:
             dtype=", ".join(self.dtypes),
             interval=self.interval,
             length=self.length,
+            spacing=self.spacing,
             boundary=self.boundary,
             borders=self._borders(),
             components=components,

@@ -125,6 +125,7 @@ def _of_trajectory(trajectory: Trajectory) -> Recording:
         names,
         times=np.asarray(trajectory.times),
         length=trajectory.length,
+        spacing=trajectory.spacing,
         boundary=None if trajectory.boundary == UNKNOWN else trajectory.boundary,
         whole=lambda _: trajectory,
     )
