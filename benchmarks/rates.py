@@ -40,7 +40,7 @@ from torch import nn
 import rdjepa
 from rdjepa import extensions, forecasters, systems
 from rdjepa.adaptation import combination, retention
-from rdjepa.adaptation.adapt import AVERAGED, PROFILES, fitted, standardized, tensors, train, windows
+from rdjepa.adaptation.adapt import AVERAGED, PROFILES, extended, fitted, standardized, tensors, train, windows
 from rdjepa.adaptation.augmentation import images, number_of_images
 from rdjepa.api import rehearsing
 from rdjepa.api.start import FRESH, FROZEN, PRETRAINED, TUNED, forecaster_of
@@ -220,9 +220,8 @@ def trial(
     first = retention.weights(model) if shares else {}
     support = standardized([each.fields for each in learning], normalizer)
     data = windows(model, support, tensors(beside))
-    if augments:
-        count = number_of_images(len(support), data.own)
-        data = windows(model, [image for own in support for image in images(own)[:count]], tensors(beside))
+    if augments and (count := number_of_images(len(support), data.own)) > 1:
+        data = extended(data, windows(model, [image for own in support for image in images(own)[1:count]]))
     beside_it: dict[str, Combined] = {}
     if arguments.combined and groups:
         beside_it["combined"], _ = combination.combined(model.eval(), support)

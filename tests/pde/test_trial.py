@@ -82,6 +82,9 @@ def test_fields_that_never_change_are_a_failure(levels, number):
     assert len(found.failures) == 1 and not found.rejections
     assert f"expected fields that change, got component {number} at 0 everywhere (id, seed 0)" in found.failures[0]
     assert found.half_step < 0.05 and not found.advice  # zeros are none on half the step either
+    screened = replace(made, screens=(screening.MinContrast(1e-3),))
+    found = trial(replace(screened, regimes={"id": replace(made.regime("id"), initial_conditions=starts)}), draws=2)
+    assert len(found.rejections) == 2 and "2 of 2 rejected" in found.failures[0]  # which the screens are for
 
 
 def test_screens_that_reject_everything_are_a_failure_and_coarse_steps_a_piece_of_advice():

@@ -237,7 +237,8 @@ def test_a_failed_cell_keeps_its_traceback_and_does_not_stop_the_rest(begun, mon
     directory.fail("1" * 16, f"{brief.name}: {good}", "of another cell")
     assert study.run(begun, two_cells, brief).done == (bad,)
     assert directory.failures() == 1 and directory.failure("1" * 16) == "of another cell"
-    directory.forget_failures(f"{brief.name}: {good}")
+    directory.traceback("2" * 16).write_text("Traceback, as it was without a title")
+    directory.forget_failures("2" * 16, f"{brief.name}: {good}")
     assert not list((begun / "failed").iterdir())
 
 

@@ -11,20 +11,19 @@ import numpy as np
 import torch
 
 from rdjepa.adaptation.context import read_context
+from rdjepa.adaptation.differences import say_other_domain, say_other_interval
 from rdjepa.adaptation.intervals import Calibration, Interval, scales
 from rdjepa.adaptation.novelty import Familiar, embed
 from rdjepa.adaptation.rollout import rollout, stable_frames
 from rdjepa.checks import Count, checked, of_class, require_component
-from rdjepa.data.borders import PERIODIC, UNKNOWN, WALLS, borders
 from rdjepa.data.fields import channels_first, channels_last, measured
-from rdjepa.data.readers import OTHER_INTERVAL, Reading, interval_of
+from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
-from rdjepa.data.trajectory import OTHER_RATIO, Trajectory
+from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, warn
 from rdjepa.forecasters.anchored import Anchored
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 from rdjepa.forecasters.combined import Combined
-from rdjepa.forecasters.domain import PLAIN
 from rdjepa.forecasters.equation import Equation, Remembering
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
@@ -170,45 +169,15 @@ class Forecaster:
                 f"adapted to, got {max(others)}; choose what was measured there with --components (components=)"
             )
         if (usual := self.record.get("interval")) is not None:  # the support had times
-            self._say_other_interval(trajectories, usual)
-        self._say_other_domain(trajectories)
+            say_other_interval(trajectories, usual)
+        domain = next((each.domain for each in self.model.modules() if isinstance(each, Equation)), None)
+        if domain is not None:
+            say_other_domain(trajectories, domain)
 
     def times_of(self, trajectory: Trajectory) -> np.ndarray:
         """Return the times (T,) of frames; of those that were only counted, at the interval of the adaptation."""
         times, usual = np.asarray(trajectory.times), self.record.get("interval")
         return times if trajectory.timed or not usual else times / (times[1] - times[0]) * usual
-
-    def _say_other_domain(self, trajectories: Sequence[Trajectory]) -> None:
-        """Note domains that end otherwise, as they say or look, or have other cells than the equation goes by."""
-        domain = next((each.domain for each in self.model.modules() if isinstance(each, Equation)), None)
-        if domain is None:
-            return
-        ways = {True: "end at walls", False: "are periodic"}
-        if any(_seems_walled(each) not in (None, domain.walls) for each in trajectories):
-            warn(
-                f"fields {ways[not domain.walls]}, by what they say or look like, and {ways[domain.walls]} in "
-                "adaptation, which the equation goes by; adapt to such fields, or say --boundary (boundary=) there",
-                Note,
-            )
-        own = domain.spacing[0] / domain.spacing[1]
-        told = [each.spacing for each in trajectories if each.spacing != PLAIN.spacing]  # that one may be unsaid
-        other = next((rows / columns for rows, columns in told if abs(rows / columns / own - 1) > OTHER_RATIO), None)
-        if other is not None:
-            warn(
-                f"rows lie {other:.3g} times as far apart as columns, {own:.3g} times in adaptation, which the "
-                "equation goes by; adapt to such fields, or say --spacing (spacing=) there",
-                Note,
-            )
-
-    def _say_other_interval(self, trajectories: Sequence[Trajectory], usual: float) -> None:
-        intervals = filter(None, map(interval_of, trajectories))
-        other = next((each for each in intervals if abs(each / usual - 1) > OTHER_INTERVAL), None)
-        if other is not None:
-            warn(
-                f"frames lie {other:g} apart in time, {usual:g} in adaptation; a forecaster counts frames, so give it "
-                "those of the same interval, or say --interval (interval=) if only the unit is another",
-                Note,
-            )
 
     def parts(self) -> dict[str, "Forecaster"]:
         """Return it under its name, its network alone where it is combined or anchored, and what it is combined with.
@@ -456,14 +425,6 @@ class Forecaster:
         from rdjepa.adaptation.saving import save  # which knows this class
 
         return save(self, path, force)
-
-
-def _seems_walled(trajectory: Trajectory) -> bool | None:
-    """Return whether a trajectory ends at walls, by its own word or its borders; None where neither tells."""
-    if trajectory.boundary != UNKNOWN:
-        return trajectory.says_walls
-    seen = borders(trajectory.fields)
-    return True if WALLS in seen else False if set(seen) == {PERIODIC} else None
 
 
 @contextmanager

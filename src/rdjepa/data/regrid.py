@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rdjepa.data.borders import UNKNOWN, WALLS, borders
+from rdjepa.data.borders import PERIODIC, UNKNOWN, WALLS, borders
 from rdjepa.data.fields import block_means
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import DataError
@@ -69,9 +69,15 @@ class Regridding:
 
 def has_walls(trajectory: Trajectory, said: str | None = None) -> bool:
     """Return whether a trajectory has walls: as is said of it, else by its own word, or else by opposite borders."""
-    if said is not None:
-        return said == WALLS
-    return trajectory.says_walls or (trajectory.boundary == UNKNOWN and WALLS in borders(trajectory.fields))
+    return said == WALLS if said is not None else bool(seems_walled(trajectory, trajectory.fields))
+
+
+def seems_walled(trajectory: Trajectory, fields: np.ndarray) -> bool | None:
+    """Return whether a trajectory has walls, by its own word or the borders of `fields`; None where neither tells."""
+    if trajectory.boundary != UNKNOWN:
+        return trajectory.says_walls
+    seen = borders(fields)
+    return True if WALLS in seen else False if set(seen) == {PERIODIC} else None
 
 
 def cell_means(old: int, new: int, walls: bool = False) -> np.ndarray:

@@ -74,8 +74,7 @@ def trial(system: System, draws: int = 3, budget: float = 10.0) -> Trial:
     wanted = [(regime, seed) for seed in range(draws) for regime in system.regimes]
     drawn = [_draw(system, *each) for each in wanted[: int(budget / max(seconds, 1e-9))]]
     failures = [each.blow_up for each in drawn if each.blow_up]
-    if still := [each.still for each in drawn if each.still]:
-        failures.append(still[0])
+    failures += [each.still for each in drawn if each.still][:1]
     rejections = tuple(each.rejection for each in drawn if each.rejection)
     if drawn and len(rejections) == len(drawn):
         failures.append(
@@ -126,14 +125,15 @@ def _draw(system: System, regime: str, seed: int) -> _Drawn:
             blow_up=f"expected finite fields, got a blow-up by t = {system.numerics.times[int(np.argmin(finite))]:.4g} "
             f"with {values} ({regime}, seed {seed}); lower dt, or narrow the ranges"
         )
-    still = next((number for number in range(fields.shape[-1]) if not np.ptp(fields[..., number])), None)
-    if still is not None:
+    largest, rejection = float(np.abs(fields).max()), first_reason(system.screens, fields) or ""
+    flat = [number for number in range(fields.shape[-1]) if not np.ptp(fields[..., number])]
+    if flat and not rejection:
         return _Drawn(
-            float(np.abs(fields).max()),
-            still=f"expected fields that change, got component {still} at {fields[0, 0, 0, still]:.4g} everywhere "
+            largest,
+            still=f"expected fields that change, got component {flat[0]} at {fields[0, 0, 0, flat[0]]:.4g} everywhere "
             f"({regime}, seed {seed}); change kinetics or initial states",
         )
-    return _Drawn(float(np.abs(fields).max()), rejection=first_reason(system.screens, fields) or "")
+    return _Drawn(largest, rejection=rejection)
 
 
 def _seconds_of_a_step(run: Run, system: System) -> float:
@@ -186,8 +186,8 @@ def _on_points(state: np.ndarray, numerics: Numerics) -> np.ndarray:
 
 
 def _change(found: np.ndarray, reference: np.ndarray) -> float:
-    """Return the relative L2 difference, 0 between fields of zeros; NaN where a value is not finite."""
+    """Return the relative L2 difference, 0 of fields that are the same; NaN where a value is not finite."""
     with np.errstate(all="ignore"):
-        difference, size = (float(np.linalg.norm(each)) for each in (found - reference, found))
-    change = difference / size if size else difference
+        difference = np.linalg.norm(found - reference)
+        change = float(difference / np.linalg.norm(found)) if difference else 0.0
     return change if math.isfinite(change) else math.nan

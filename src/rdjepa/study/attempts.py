@@ -54,7 +54,7 @@ def attempt(supply: Supply, job: Cell | Pretraining, profile: Profile, device: s
             return _failed(directory, name, title_of(job, profile), error)
         if isinstance(job, Cell):
             directory.finish(name, files)
-        directory.forget_failures(title_of(job, profile))
+        directory.forget_failures(name, title_of(job, profile))
         return DONE
 
 

@@ -158,8 +158,9 @@ class Directory:
         """Write the traceback of a failed cell or pretraining, under its title."""
         write_bytes(self.traceback(identifier), f"{title}\n{text}".encode())
 
-    def forget_failures(self, title: str) -> None:
+    def forget_failures(self, identifier: str, title: str) -> None:
         """Remove the tracebacks of what has succeeded now, those of an earlier version of its forecaster too."""
+        self.traceback(identifier).unlink(missing_ok=True)  # of former versions of the package they have no title
         for path in (self.root / "failed").glob("*.txt"):
             with contextlib.suppress(FileNotFoundError):  # another process was first
                 if path.read_text().partition("\n")[0] == title:
