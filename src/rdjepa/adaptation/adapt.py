@@ -157,20 +157,38 @@ def extended(data: Windows, more: Windows) -> Windows:
     )
 
 
+@dataclass(frozen=True)
+class Withheld:
+    """Windows of the support that the first updates do not see, so that they can tell how good others are forecast.
+
+    Attributes:
+        windows: their indices.
+        updates: how many updates are made without them.
+    """
+
+    windows: np.ndarray
+    updates: int
+
+
 class WindowOrder:
     """The endless sequence of batches of window indices, the same for every forecaster.
 
     Each pass over all windows is shuffled anew; a batch may hold the end of one pass and the beginning of the next.
+
+    Args:
+        windows: their indices, or how many there are.
+        batch: windows per update.
+        rng: what shuffles them.
     """
 
-    def __init__(self, count: int, batch: int, rng: np.random.Generator) -> None:
-        self.count, self.batch, self.rng = count, batch, rng
+    def __init__(self, windows: int | np.ndarray, batch: int, rng: np.random.Generator) -> None:
+        self.windows, self.batch, self.rng = windows, batch, rng
         self.queue = np.empty(0, dtype=np.int64)
 
     def next(self) -> np.ndarray:
         """Return the indices (batch,) of the next batch."""
         while len(self.queue) < self.batch:
-            self.queue = np.concatenate([self.queue, self.rng.permutation(self.count)])
+            self.queue = np.concatenate([self.queue, self.rng.permutation(self.windows)])
         drawn, self.queue = self.queue[: self.batch], self.queue[self.batch :]
         return drawn
 
@@ -201,6 +219,7 @@ def train(
     progress: Progress | None = None,
     observe: Observer | None = None,
     at: Collection[int] = (),
+    withheld: Withheld | None = None,
 ) -> list[float]:
     """Train a forecaster in place for `config.steps` updates.
 
@@ -215,6 +234,7 @@ def train(
         observe: called after the updates `at` with their number, "last" and the model; with averaging once more, with
             "averaged" and the model with the averaged weights.
         at: numbers of updates.
+        withheld: windows that the first updates do not see; all of them are seen from the first one when None.
 
     Returns:
         The loss of every update; empty for a model without parameters, or without updates.
@@ -233,7 +253,9 @@ def train(
     if others and config.batch < 2:
         raise ArgumentError(f"expected a batch of two windows or more to rehearse in, got {config.batch}; raise it")
     rehearsed = config.batch // 2 if others else 0
-    order = WindowOrder(data.own, config.batch - rehearsed, np.random.default_rng(config.seed))
+    rng = np.random.default_rng(config.seed)
+    known = np.delete(np.arange(data.own), withheld.windows) if withheld else data.own
+    order = WindowOrder(known, config.batch - rehearsed, rng)
     beside = WindowOrder(others, rehearsed, np.random.default_rng((config.seed, 1)))
     losses: list[float] = []
     averaged = [each.detach().clone() for each in trained] if config.averaging else []
@@ -248,6 +270,8 @@ def train(
     passes = Replayed(loss_of, trained)
     model.train()
     for step in range(1, config.steps + 1):
+        if withheld and step == withheld.updates + 1:
+            order = WindowOrder(data.own, config.batch - rehearsed, rng)
         drawn = np.concatenate([order.next(), data.own + beside.next()])
         (loss,) = passes(torch.from_numpy(drawn).to(device))
         norm = nn.utils.clip_grad_norm_(trained, config.clip)

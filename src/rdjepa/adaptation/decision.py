@@ -3,7 +3,8 @@
 The errors of the network on the support before any update say whether it knows the system
 (`rdjepa.adaptation.retention`) and in which shares it is combined with simple forecasts
 (`rdjepa.adaptation.combination`). Where other trajectories are at hand, their errors after adaptation decide whether it
-is combined at all. Not part of the paper's protocol.
+is combined at all; where none are but there are several of the support, the last of these decides, which is kept from
+the first updates for it. Not part of the paper's protocol.
 """
 
 import math
@@ -11,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from rdjepa.adaptation import combination, retention
-from rdjepa.adaptation.adapt import Windows
+from rdjepa.adaptation.adapt import Windows, Withheld
 from rdjepa.adaptation.combination import TOGETHER
 from rdjepa.data.windows import FORECASTING
 from rdjepa.forecasters.anchored import Anchored
@@ -23,6 +25,10 @@ from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.equation import Equation
+
+FIRST = 5  # the part of the updates, one in so many, from which the last trajectory is kept
+ENOUGH = 64  # windows of it: each has an equation to be fitted
+RULE = {"first": FIRST, "enough": ENOUGH}
 
 
 @dataclass(frozen=True)
@@ -100,22 +106,51 @@ def _with(decision: Decision, made: Combined) -> Decision:
     return replace(decision, combined=made, told={**decision.told, "combined": made.shares[:2].sum(0).tolist()})
 
 
+def withhold(decision: Decision, pieces: Sequence[Sequence[Tensor]], images: int) -> Withheld | None:
+    """Return which windows the first updates do not see, so that `settle` can choose by the last trajectory.
+
+    Args:
+        decision: of a support that nothing else is there to choose by.
+        pieces: of each of its trajectories what is learned, itself or its squares, (T, C, H, W).
+        images: of each piece that are learned, itself among them.
+
+    Returns:
+        The windows of the last trajectory and of its images, in the order of `rdjepa.adaptation.adapt.extended`; None
+        where there is no choice, no other trajectory, or where most of what is known is retained, so that few updates
+        are made and change little.
+    """
+    updates = decision.steps // FIRST
+    if decision.combined is None or decision.share or len(pieces) < 2 or not updates:
+        return None
+    owner = np.array([i for i, own in enumerate(pieces) for _ in own])
+    counts = np.array([FORECASTING.count(len(piece)) for own in pieces for piece in own])
+    of_windows = np.concatenate([np.repeat(owner, counts), np.repeat(owner, counts * (images - 1))])
+    return Withheld(np.flatnonzero(of_windows == len(pieces) - 1), updates)
+
+
 @torch.no_grad()
 def settle(
-    decision: Decision, network: ForecastModel, others: Sequence[Tensor], equation: Equation | None = None
+    decision: Decision,
+    network: ForecastModel,
+    others: Sequence[Tensor],
+    equation: Equation | None = None,
+    *,
+    most: int | None = None,
 ) -> Decision:
     """Leave the network alone unless it is better combined on trajectories that it was not adapted to.
 
     Args:
         decision: with a combination.
-        network: after adaptation.
+        network: after adaptation, or after as much of it as did not see these.
         others: standardized trajectories (T, C, H, W), on its device.
         equation: that of the combination, with a memory for those who forecast the same contexts afterwards.
+        most: windows of each trajectory that are forecast; all when None.
     """
     tried = {"network": network.eval(), "combined": decision.around(network, equation).eval()}
     missed, squares = dict.fromkeys(tried, 0.0), 0.0
     for fields in others:
-        cut = FORECASTING.stack(fields)
+        count = FORECASTING.count(len(fields))
+        cut = FORECASTING.stack(fields, FORECASTING.spread(len(fields), min(count, most or count)))
         for context, targets in zip(cut.context.split(TOGETHER), cut.targets.split(TOGETHER), strict=True):
             squares += float(targets.double().square().sum())
             for name, each in tried.items():

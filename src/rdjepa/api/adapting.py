@@ -11,9 +11,19 @@ import torch
 from torch import Tensor
 
 from rdjepa.adaptation import combination, intervals, retention
-from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, extended, standardized, tensors, train, windows
+from rdjepa.adaptation.adapt import (
+    AVERAGED,
+    LAST,
+    PROFILES,
+    AdaptConfig,
+    extended,
+    standardized,
+    tensors,
+    train,
+    windows,
+)
 from rdjepa.adaptation.augmentation import ALL, images, number_of_images
-from rdjepa.adaptation.decision import Decision, blending, decide, settle
+from rdjepa.adaptation.decision import ENOUGH, Decision, blending, decide, settle, withhold
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.adaptation.novelty import described, embed, familiar, last_contexts, summarize
 from rdjepa.adaptation.saving import why_unsavable
@@ -215,7 +225,8 @@ def adapt(
         """Return what the decision, as it is by then, makes of a network: a forecaster of whole fields."""
         return Forecaster(decision.around(support.whole(model), equation), statistics)
 
-    learned = standard(support.squares(side))
+    pieces = [standard(own) for own in support.pieces(side)]
+    learned = [each for own in pieces for each in own]
     forecaster = network.fitted_to(learned, support.domain).to(torch_device)
     if base == LINEAR:
         forecaster = combination.correcting(forecaster, learned)
@@ -261,13 +272,22 @@ def adapt(
     first = retention.weights(forecaster) if decision.share else {}
     again = observe or support.others  # some contexts are forecast more than once
     memory = Remembering.of(decision.combined.equation) if again and decision.combined else None
+    withheld = None if support.others else withhold(decision, pieces, taught.own // data.own)
+    in_the_end = AVERAGED if settings.averaging else LAST
 
     def observed(updates: int, weights: str, model: ForecastModel) -> None:
-        if observe:
+        nonlocal decision
+        if observe and updates in at:
             with retention.retaining(model, first, decision.share):
                 observe(updates, weights, forecasting(model, memory))
+        if withheld and (updates, weights) == (withheld.updates, in_the_end):
+            if progress:
+                progress(updates, settings.steps, "trying the network on the last trajectory")
+            decision = settle(decision, support.whole(model), standard(support.fields[-1:]), most=ENOUGH)
+            decision = dataclasses.replace(decision, told={**decision.told, "withheld": updates})
 
-    losses = train(forecaster, taught, settings, progress, observed, at)
+    watched = {*at, withheld.updates} if withheld else at
+    losses = train(forecaster, taught, settings, progress, observed, watched, withheld)
     retention.retain(forecaster, first, decision.share)
     times.append(time.perf_counter())
     if support.others and decision.combined:

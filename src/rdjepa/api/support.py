@@ -60,11 +60,11 @@ class Support:
     interval: float | None
     held_out: dict[str, int]
 
-    def squares(self, side: int | None) -> list[np.ndarray]:
-        """Return what is learned: the fields, or where they are tiled squares of so many points per side."""
+    def pieces(self, side: int | None) -> list[list[np.ndarray]]:
+        """Return what is learned of each: the fields, or where they are tiled squares of so many points per side."""
         if not self.tiled:
-            return self.fields
-        return [part for fields in self.fields for part in squares(fields, side, self.domain.walls)]
+            return [[fields] for fields in self.fields]
+        return [list(squares(fields, side, self.domain.walls)) for fields in self.fields]
 
     def whole(self, network: ForecastModel) -> ForecastModel:
         """Return the forecaster of the fields: the network, or where they are tiled what puts its squares together."""

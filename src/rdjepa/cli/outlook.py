@@ -93,8 +93,12 @@ def say_choice(forecaster: "Forecaster") -> None:
     if tried := forecaster.record.get("on_others"):
         left = "network alone" if forecaster.base == "none" else "combination"
         same = "frames" in forecaster.record.get("held_out", {})  # of the only recording
+        first = forecaster.record.get("withheld")
+        where = (
+            f"the last trajectory, which the first {first} updates did not see" if first else "data that were held out"
+        )
         say(
-            f"standardized error on data that were held out: network alone {tried['network']:.3f}, combined with "
+            f"standardized error on {where}: network alone {tried['network']:.3f}, combined with "
             f"simple forecasts {tried['combined']:.3f}; the {left} forecasts"
             + "; they are of the same recording, and on others the choice may be another"
             * same

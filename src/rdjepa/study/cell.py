@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 
 from rdjepa import api, forecasters, systems
-from rdjepa.adaptation import retention
+from rdjepa.adaptation import decision, retention
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data import store
 from rdjepa.data.statistics import Normalizer
@@ -116,6 +116,8 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
         own["augmented"] = True
     if found.base != api.NONE:
         own["base"] = RULES.get(found.base, found.base)
+    if found.base == api.AUTO and cell.k > 1:
+        own["withheld"] = decision.RULE
     if constants := forecasters.model_class(found.name).constants:
         own["constants"] = dict(constants)
     if beside := contenders.rehearsal(cell.forecaster, profile):
@@ -269,8 +271,9 @@ def _made(adapted: Forecaster) -> dict[str, Any]:
     trained = count_of(each for group in adapted.model.parameter_groups() for each in group["params"])
     counts = {"parameters": parameter_count(adapted.model), "trained": trained, "made": len(adapted.losses)}
     losses = {"loss": [adapted.losses[0], adapted.losses[-1]]} if adapted.losses else {}
-    decided = ("unadapted", "together", "retained", "combined") if "unadapted" in adapted.record else ()
-    told = {name: adapted.record[name] for name in ("settings", *decided) if name in adapted.record}
+    decided = ("unadapted", "together", "retained", "combined", "withheld", "on_others")
+    names = ("settings", *(decided if "unadapted" in adapted.record else ()))
+    told = {name: adapted.record[name] for name in names if name in adapted.record}
     return counts | losses | told
 
 

@@ -44,6 +44,8 @@ class CellRecord(TypedDict):
     together: NotRequired[float]
     retained: NotRequired[float]
     combined: NotRequired[list[list[float]]]
+    withheld: NotRequired[int]
+    on_others: NotRequired[dict[str, float]]
     software: dict[str, str]
     threads: int
     seconds: dict[str, float]
