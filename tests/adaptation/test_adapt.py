@@ -6,7 +6,17 @@ import torch
 from torch import nn
 
 from rdjepa import forecasters
-from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, WindowOrder, extended, standardized, tensors, train, windows
+from rdjepa.adaptation.adapt import (
+    PROFILES,
+    AdaptConfig,
+    WindowOrder,
+    Withheld,
+    extended,
+    standardized,
+    tensors,
+    train,
+    windows,
+)
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.rd_jepa import LearningRates, RDJEPAForecaster
@@ -83,26 +93,47 @@ def test_windows_are_extended_before_those_that_are_rehearsed(tiny):
         torch.testing.assert_close(one, same)
 
 
-def test_half_of_every_batch_is_rehearsed_and_the_other_half_is_of_the_support(tiny, monkeypatch):
-    model, drawn = forecaster(), []
+@pytest.fixture
+def drawn(monkeypatch):
+    """The windows of every batch, by what stands for their magnitudes; the loss does not look at them."""
+    found = []
+
+    def loss(prediction, targets, magnitudes):
+        found.append(magnitudes[:, 0, 0, 0, 0].tolist())
+        return prediction.square().mean()
+
+    monkeypatch.setattr("rdjepa.adaptation.adapt.forecast_loss", loss)
+    return found
+
+
+def numbered(data):
+    numbers = torch.arange(float(len(data.targets)))
+    return replace(data, magnitudes=numbers.reshape(-1, 1, 1, 1, 1) + 0 * data.magnitudes)
+
+
+def test_half_of_every_batch_is_rehearsed_and_the_other_half_is_of_the_support(tiny, drawn):
+    model = forecaster()
     data = windows(model, tensors([fields(12)]), tensors([fields(10, 1)]))
     standard = windows(model, tensors([fields(10, 1)]))
     assert data.own == 4 and torch.equal(data.targets[4:], standard.targets)
     assert all(
         torch.allclose(all_[4:], own, atol=1e-5) for all_, own in zip(data.features, standard.features, strict=True)
     )
-    numbered = replace(data, magnitudes=torch.arange(6.0).reshape(6, 1, 1, 1, 1) + 0 * data.magnitudes)
-
-    def loss(prediction, targets, magnitudes):
-        drawn.append(magnitudes[:, 0, 0, 0, 0].tolist())
-        return prediction.square().mean()
-
-    monkeypatch.setattr("rdjepa.adaptation.adapt.forecast_loss", loss)
-    train(model, numbered, AdaptConfig(steps=6, batch=4))
+    train(model, numbered(data), AdaptConfig(steps=6, batch=4))
     assert all(sorted(number >= data.own for number in batch) == [False, False, True, True] for batch in drawn)
     assert {number for batch in drawn for number in batch} == set(range(6))
     with pytest.raises(ArgumentError, match="a batch of two windows or more to rehearse in, got 1"):
         train(model, data, AdaptConfig(steps=1, batch=1))
+
+
+def test_what_is_withheld_is_seen_after_the_first_updates_alone(tiny, drawn):
+    model = forecaster()
+    data = numbered(windows(model, tensors([fields(13)])))
+    train(model, data, AdaptConfig(steps=10, batch=2), withheld=Withheld(np.array([1, 4]), 4))
+    first, later = (np.concatenate(part) for part in (drawn[:4], drawn[4:]))
+    assert {*first} == {0, 2, 3} and {*later} == {*range(5)}
+    for start in (0, 5):  # the pass that was begun without them is not finished
+        assert sorted(later[start : start + 5]) == [*range(5)]
 
 
 @pytest.mark.parametrize("encoder", [0.0, 1e-3])

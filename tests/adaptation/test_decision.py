@@ -5,7 +5,7 @@ import torch
 
 from rdjepa.adaptation import combination, retention
 from rdjepa.adaptation.adapt import Windows
-from rdjepa.adaptation.decision import Decision, decide, settle
+from rdjepa.adaptation.decision import FIRST, Decision, decide, settle, withhold
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.persistence import Persistence
@@ -93,3 +93,34 @@ def test_other_trajectories_say_whether_anything_stands_beside_the_network(turns
     else:
         assert errors == {"network": 0.0, "combined": 1.0}
         assert found.around(network) is network and "combined" not in found.told and found.told["together"] == 0.1
+
+
+PIECES = [[torch.zeros(10, 2, 8, 8)], [torch.zeros(9, 2, 8, 8), torch.zeros(11, 2, 8, 8)]]  # windows: 2, and 1 and 3
+
+
+@pytest.mark.parametrize(("images", "windows"), [(1, [2, 3, 4, 5]), (2, [2, 3, 4, 5, 8, 9, 10, 11])])
+def test_the_last_trajectory_is_withheld_with_all_its_pieces_and_images(images, windows):
+    found = withhold(Decision(STEPS, combined=Combined(Persistence())), PIECES, images)
+    assert found is not None and found.windows.tolist() == windows and found.updates == STEPS // FIRST
+
+
+@pytest.mark.parametrize(
+    ("options", "pieces"),
+    [({}, PIECES[1:]), ({"share": 0.5}, PIECES), ({"combined": None}, PIECES), ({"steps": FIRST - 1}, PIECES)],
+)
+def test_nothing_is_withheld_where_there_is_nothing_to_choose(options, pieces):
+    decision = Decision(**{"steps": STEPS, "combined": Combined(Persistence())} | options)
+    assert withhold(decision, pieces, 1) is None
+
+
+def test_of_a_long_trajectory_windows_from_all_of_it_choose(monkeypatch):
+    fields, seen = torch.arange(40.0)[:, None, None, None].expand(40, 2, 8, 8), []
+
+    class Watching(Persistence):
+        def forward(self, context):
+            seen.extend(context[:, 0, 0, 0, 0].tolist())
+            return super().forward(context)
+
+    network = Watching()
+    settle(Decision(STEPS, combined=Combined(Persistence())), network, [fields], most=3)
+    assert {*seen} == {0, 15, 31}

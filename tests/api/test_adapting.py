@@ -506,6 +506,24 @@ def test_what_is_observed_last_is_the_result_and_what_is_saved(tiny, monkeypatch
         assert made.record["together"] > retention.KNOWN
 
 
+@pytest.mark.parametrize("tile", [False, True])
+@pytest.mark.parametrize("better", ["combination", "network"])
+def test_of_several_trajectories_the_last_chooses_what_forecasts(tiny, monkeypatch, better, tile):
+    monkeypatch.setattr(retention, "relative_error", lambda *_: 0.9)
+    if better == "network":
+        monkeypatch.setattr(Combined, "predict", lambda _, rest, *others: rest + 9)
+    side, seen = WIDE if tile else SIDE, []
+    fields = [trajectory(seed=seed, side=side) for seed in (0, 1)]
+    adapt = partial(rdjepa.adapt, pretrained(), fields, steps=5, device="cpu", tile=tile)
+    made = adapt(observe=lambda updates, *_: seen.append(updates), at=(5,))
+    errors = made.record["on_others"]
+    assert made.record["withheld"] == 1 and seen == [5]
+    assert (better == "network") == (errors["network"] < errors["combined"])
+    assert (made.base, "combined" in made.record) == (("none", False) if better == "network" else ("combined", True))
+    for options in ({"base": "none"}, {"retain": 0.5}, {"calibrate": [trajectory(seed=3, side=side)]}):
+        assert "withheld" not in adapt(**options).record
+
+
 def test_what_simple_forecasts_know_is_not_learned_for_long(tiny, monkeypatch):
     turns = 0.3 * np.arange(18)[:, None, None] + 6 * np.random.default_rng(0).random((SIDE, SIDE))
     monkeypatch.setattr(retention, "relative_error", lambda *_: 0.9)

@@ -68,6 +68,12 @@ def test_what_data_that_were_not_adapted_to_decide_is_said(capsys, tried, said):
     record = {"on_others": {"network": network, "combined": combined}} if tried else {}
     say_choice(SimpleNamespace(record=record | {"held_out": {"trajectories": 1}}, base=base))  # type: ignore[arg-type]
     assert " ".join(capsys.readouterr().out.split()).removeprefix(BEGINNING) == said
+    several = record | {"held_out": {}, "withheld": 400}
+    if tried:
+        say_choice(SimpleNamespace(record=several, base=base))  # type: ignore[arg-type]
+        where = "the last trajectory, which the first 400 updates did not see"
+        expected = BEGINNING.replace("data that were held out", where) + said
+        assert " ".join(capsys.readouterr().out.split()) == expected
     say_choice(SimpleNamespace(record=record | {"held_out": {"frames": 9}}, base=base))  # type: ignore[arg-type]
     same = "; they are of the same recording, and on others the choice may be another" if tried else ""
     assert " ".join(capsys.readouterr().out.split()).removeprefix(BEGINNING) == said + same

@@ -112,8 +112,10 @@ def adapt(
             combined with an equation and an autoregression that are fitted to each context, and from two trajectories
             on with that linear forecast (`rdjepa.adaptation.combination`). Where the error without any update is large,
             and of tiled fields, it is blended with the equation alone. With `calibrate` or `hold_out` the network alone
-            is kept if it has less error on those trajectories (`record["on_others"]`). `record["combined"]` has the
-            largest share that the network may have, by horizon and component.
+            is kept if it has less error on those trajectories (`record["on_others"]`); of several trajectories without
+            these the last one says so, where nothing is retained: the first fifth of the updates, `record["withheld"]`,
+            do not see it. `record["combined"]` has the largest share that the network may have, by horizon and
+            component.
         resample: bring fields on another grid to the model's (`rdjepa.data.regrid`), instead of refusing them; the
             forecaster then takes and makes fields on its own grid.
         tile: instead, of square fields on a larger grid, adapt to overlapping squares of the model's size; the
