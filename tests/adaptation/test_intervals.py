@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from rdjepa.adaptation import intervals
-from rdjepa.adaptation.intervals import BLOCK, FLOOR, PARTS, Calibration, calibrate, hold_out, pooled, scales
+from rdjepa.adaptation.intervals import (
+    BLOCK,
+    FLOOR,
+    PARTS,
+    Calibration,
+    calibrate,
+    hold_out,
+    pooled,
+    scales,
+    warn_of_stillness,
+)
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, DataError
 
@@ -122,6 +132,19 @@ def test_nothing_to_calibrate_on_and_forecasts_that_are_not_finite_are_refused()
         calibrate(lambda context: context, UNIT, [])
     with pytest.raises(DataError, match="expected finite forecasts"):
         calibrate(lambda context: np.full((len(context), 5, 16, 16, 2), np.nan), UNIT, [noisy(0)])
+
+
+def test_what_hardly_moves_is_said_to_tell_little_of_what_does(recwarn):
+    moving, still = noisy(0, 12), noisy(1, 9)
+    still[1:] = still[0] + 0.05 * noisy(2, 8)
+    warn_of_stillness([moving], [moving[:9], still])
+    warn_of_stillness([still], [moving])
+    still[..., 1] = noisy(3, 9)[..., 1]  # something moves
+    warn_of_stillness([moving], [still])
+    assert not recwarn
+    still[..., 1] = 2.0
+    with pytest.warns(UserWarning, match=r"got frames that change 0\.0\d+ times as much"):
+        warn_of_stillness([moving], [still])
 
 
 def test_the_last_trajectories_are_held_out_or_the_end_of_a_single_one():

@@ -208,8 +208,7 @@ def test_what_only_updates_make_something_of_is_said_where_there_are_none(tiny, 
 )
 def test_the_equation_knows_how_far_points_of_a_squeezed_grid_lie_apart(tiny, decided, tmp_path, reading, spacing):
     wide = np.random.default_rng(0).standard_normal((10, 48, 80, 2)).astype(np.float32)
-    with pytest.warns(Note, match="Equations go by the distances between rows and columns, which"):
-        made = rdjepa.adapt(pretrained(), wide, steps=1, resample=True, reading=reading, device="cpu")
+    made = rdjepa.adapt(pretrained(), wide, steps=1, resample=True, reading=reading, device="cpu")
     for each in (made, rdjepa.load_forecaster(made.save(tmp_path / "a.safetensors"))):
         found = each.parts()["equation"].model.settings().get("spacing")
         assert found == (spacing and pytest.approx(spacing))
@@ -230,6 +229,22 @@ def test_the_equation_goes_by_what_is_said_of_the_borders(tiny, decided, options
     fields[:, half // 2 :, half // 2 :][:, :half, :half] = trajectory(side=half)
     made = rdjepa.adapt(pretrained(), fields, steps=1, device="cpu", **options)
     assert made.parts()["equation"].model.settings()["walls"] == walls
+
+
+@pytest.mark.parametrize(("spacing", "said"), [((1.0, 1.0), True), ((1.0, 2.0), False), ((1.0, 4.0), True)])
+def test_a_domain_that_is_no_square_is_said_to_become_one(tiny, decided, spacing, said, recwarn):
+    """Twice as many rows as columns, which are as far apart, twice as far, or four times."""
+    long = np.random.default_rng(0).standard_normal((1, 9, 2 * WIDE, WIDE, 2)).astype(np.float32)
+    reading = rdjepa.Reading(boundary="periodic", spacing=spacing)
+    rdjepa.adapt(pretrained(), long, steps=1, resample=True, reading=reading, device="cpu")
+    notes = [str(note.message) for note in recwarn if "squeezed into a square" in str(note.message)]
+    assert len(notes) == said and all("shapes change by 2 : 1" in note for note in notes)
+
+
+def test_that_a_forecaster_of_any_grid_resamples_nothing_is_said():
+    with pytest.warns(Note, match="of any grid, so none are resampled"):
+        made = rdjepa.adapt("equation", trajectory(side=WIDE), resample=True, device="cpu")
+    assert made.forecast(trajectory(4, side=WIDE)).shape == (5, WIDE, WIDE, 2)
 
 
 def test_a_boundary_that_was_said_is_that_of_later_data_too(tiny, decided, tmp_path):

@@ -1,8 +1,17 @@
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from rdjepa.cli.outlook import say_better_base, say_choice, say_retention, say_simpler, say_spread, warn_of_novelty
+from rdjepa.cli.outlook import (
+    say_better_base,
+    say_choice,
+    say_retention,
+    say_simpler,
+    say_spread,
+    say_width,
+    warn_of_novelty,
+)
 from rdjepa.errors import Note
 from rdjepa.evaluation.evaluate import Row
 
@@ -77,6 +86,22 @@ def test_what_data_that_were_not_adapted_to_decide_is_said(capsys, tried, said):
     say_choice(SimpleNamespace(record=record | {"held_out": {"frames": 9}}, base=base))  # type: ignore[arg-type]
     same = "; they are of the same recording, and on others the choice may be another" if tried else ""
     assert " ".join(capsys.readouterr().out.split()).removeprefix(BEGINNING) == said + same
+
+
+@pytest.mark.parametrize(
+    ("widths", "said"),
+    [
+        ([0.1, 0.5], "0.1 in the first frame, 0.5 in the last"),
+        ([0.1, 1.5], "0.1 in the first frame, 1.5 in the last; as wide as the range itself they say nothing"),
+        ([0.2], "0.2"),
+    ],
+)
+def test_the_width_of_an_interval_is_compared_with_the_range_of_each_component(capsys, widths, said):
+    ranges = np.array([[-1.0, 2.0], [1.0, 7.0]])  # lowest and highest of both
+    upper = np.array(widths)[:, None, None, None] * np.ones((1, 4, 4, 2)) * (ranges[1] - ranges[0])
+    say_width(SimpleNamespace(record={"range": ranges.tolist()}), 0 * upper, upper)  # type: ignore[arg-type]
+    found = " ".join(capsys.readouterr().out.split())
+    assert found == f"mean width of the intervals, of the range of what was adapted to: {said}"
 
 
 @pytest.mark.parametrize(

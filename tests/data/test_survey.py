@@ -148,6 +148,11 @@ def test_broken_constant_and_repeated_frames_are_counted():
     assert (found.broken, found.constant, found.repeated) == (1, 1, 1)
 
 
+@pytest.mark.parametrize(("each", "said"), [(1, False), (2, True)])
+def test_that_frames_are_there_twice_is_noted(each, said):
+    assert ("equal the one before say nothing new" in str(inspect(np.repeat(FIELDS[0], each, axis=0)))) == said
+
+
 def test_one_component_and_whole_numbers_are_remarked():
     found = inspect((FIELDS[0, ..., 0] * 100).astype(np.int16))
     assert found.usable and len(found.components) == 1

@@ -27,12 +27,13 @@ import numpy as np
 from rdjepa.checks import Count, Rate, checked
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
-from rdjepa.errors import ArgumentError, DataError
+from rdjepa.errors import ArgumentError, DataError, warn
 
 FLOOR = 0.05  # standard deviations; where a forecast changes nothing, it may still be wrong by this scale
 NEIGHBORS = 5  # points per side of the mean that smooths the scale
 BLOCK = FORECASTING.length  # consecutive windows: those of two blocks that are not neighbors have no frame in common
 PARTS = 4  # per side of the grid
+STILL = 0.1  # change from frame to frame, of that of the support, below which errors say nothing of what moves
 QUANTILES = 100  # that stand for the scores of one block, each rounded up
 
 
@@ -194,3 +195,28 @@ def hold_out(support: list[np.ndarray], share: float) -> tuple[list[np.ndarray],
             f"{kept}; give another share, a longer trajectory, or other trajectories to calibrate on"
         )
     return [support[0][:-kept]], [support[0][-kept:]]
+
+
+def warn_of_stillness(support: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> None:
+    """Warn where hardly anything happens in what is measured on, compared with what is adapted to.
+
+    Errors are small there, whoever forecasts, and so are intervals; on fields that move they are not.
+
+    Args:
+        support: (T, H, W, C) each, that is adapted to.
+        others: the same, that is calibrated on.
+    """
+    known, seen = _changes(support), _changes(others)
+    if (seen < STILL * known).all():
+        ratio = float((seen / known).max())
+        warn(
+            f"expected something to happen in what is held out or calibrated on, got frames that change {ratio:.2g} "
+            "times as much from one to the next as those that are adapted to; errors, intervals and a choice by them "
+            "say nothing of what moves, so take another share, or other trajectories"
+        )
+
+
+def _changes(trajectories: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the root mean square change (C,) of trajectories (T, H, W, C) from one frame to the next."""
+    squares = [np.square(np.diff(fields, axis=0), dtype=np.float64).mean((1, 2)) for fields in trajectories]
+    return np.sqrt(np.concatenate(squares).mean(0))

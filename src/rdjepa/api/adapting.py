@@ -214,6 +214,8 @@ def adapt(
         calibrate=calibrate,
         hold_out=hold_out,
     )
+    if support.others:
+        intervals.warn_of_stillness(support.fields, support.others)
     if encoder == AUTO:
         several = len(support.fields) >= retention.SEVERAL and settings.steps and isinstance(start, RDJEPA)
         encoder = TUNED if several and continues and not rehearses else FROZEN

@@ -171,7 +171,8 @@ def _domain_of_all(trajectories: Sequence[Trajectory], said: str | None) -> Doma
         )
     elif walls and said is None and all(each.boundary == UNKNOWN for each in trajectories):
         warn(
-            "opposite borders of the fields do not fit together, so the domain is taken to end at walls; --boundary "
+            "opposite borders of the fields do not fit together, so the domain is taken to end at walls, which an "
+            "excerpt of a larger one does not; --boundary "
             "periodic (boundary=) says otherwise",
             Note,
         )
@@ -213,6 +214,8 @@ def read_at_stride(
 ) -> tuple[list[Trajectory], Reading]:
     """Read trajectories at a stride; return them and how. Say so where none was asked for and another is suggested."""
     reading = survey.at_stride(source, of_class(reading, Reading | None, "reading") or Reading(), stride)
+    if resample and grid is None:
+        warn("this forecaster takes fields of any grid, so none are resampled", Note)
     given = readers.load(source, grid=grid if resample else None, reading=reading)
     found = survey.inspect(given) if stride == 1 and reading.stride is None else None
     if found and found.stride > 1:

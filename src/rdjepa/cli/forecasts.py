@@ -38,6 +38,7 @@ from rdjepa.cli.outlook import (
     say_retention,
     say_simpler,
     say_spread,
+    say_width,
     title_of,
     warn_of_novelty,
 )
@@ -132,6 +133,7 @@ def adapt(
 ) -> None:
     """Adapt a pretrained model to a few trajectories of one system."""
     from rdjepa import api
+    from rdjepa.forecasters.simple import Simple
 
     refuse_overwriting(
         out, [*data, *(calibrate or []), Path(model)], kind="forecaster", same_kind=is_forecaster, force=force
@@ -163,7 +165,8 @@ def adapt(
             progress=update,
         )
     count, losses = len(forecaster.record["frames"]), forecaster.losses
-    learned = "no update, only their field statistics"
+    fitted = isinstance(forecaster.model, Simple)
+    learned = "no update; fitted to them in closed form" if fitted else "no update, only their field statistics"
     if losses:
         learned = f"loss {losses[0]:.4f} in the first of {len(losses)} updates, {losses[-1]:.4f} in the last"
     verb = "replaced" if out.exists() else "saved"
@@ -278,7 +281,7 @@ def forecast(
     adapted.require_fitting(trajectories)
     fields = trajectories[0].fields
     first = len(fields) - CONTEXT if start is None else start
-    taken = f", one of every {reading.step} of the file," if reading.step > 1 else ""
+    taken = f", counted at a stride of {reading.step}," if reading.step > 1 else ""
     if first + CONTEXT > len(fields):
         raise DataError(
             f"expected a start up to {len(fields) - CONTEXT}, got {first}; the trajectory of {len(fields)} frames"
@@ -287,12 +290,11 @@ def forecast(
     end, times = first + CONTEXT, adapted.times_of(trajectories[0])
     known = fields[max(0, end - context) : end]
     _note_of_context(adapted, context)
-    bounds: dict[str, Any] = {}
+    edges: list[np.ndarray] = []
     if level is None:
         future = adapted.rollout(known, frames) if frames > HORIZONS else adapted.forecast(known)[:frames]
     else:
         future, *edges = (part[:frames] for part in adapted.interval(known, level))
-        bounds = dict(zip(("lower", "upper"), edges, strict=True)) | {"level": level}
     warn_of_novelty(adapted, known)
     newest, reference, made = fields[first:end], fields[end:], future
     if back and grid is not None:
@@ -300,10 +302,13 @@ def forecast(
         way = Regridding(shape, grid, has_walls(trajectories[0], reading.boundary))
         newest, future = way.back(newest), way.back(future)
     later = times[end - 1] + (times[1] - times[0]) * np.arange(1, frames + 1)
+    bounds = {} if level is None else dict(zip(("lower", "upper"), edges, strict=True)) | {"level": level}
     write_arrays(out, context=newest, forecast=future, times=later, **bounds)
     last = end + len(future) - 1
     say(f"frames {end} to {last}{taken} in {out}, shape {future.shape}")
     say_measured(adapted)
+    if level is not None:
+        say_width(adapted, *edges)
     if frames > HORIZONS:
         say_growth(adapted, made, reference, known[-1])
         if adapted.stable_frames(known, made) == frames:

@@ -19,7 +19,15 @@ from rdjepa.cli.options import (
     Start,
     reads_data,
 )
-from rdjepa.cli.outlook import say_calibration, say_choice, say_measured, title_of, warn_of_novelty
+from rdjepa.cli.outlook import (
+    say_calibration,
+    say_choice,
+    say_measured,
+    say_simpler,
+    say_width,
+    title_of,
+    warn_of_novelty,
+)
 from rdjepa.cli.outputs import refuse_overwriting
 from rdjepa.io.atomic import write_arrays
 from rdjepa.io.kinds import is_forecast, is_forecaster
@@ -68,7 +76,11 @@ def first_look(
     named = {title_of(name, look.forecaster): {"relative_l2": dict(errors)} for name, errors in look.errors.items()}
     console.print(error_table("relative_l2 on what was held out", named, "relative_l2"))
     say_choice(look.forecaster)
+    say_simpler(
+        {name: sum(errors.values()) / len(errors) for name, errors in look.errors.items()}, look.forecaster.model.name
+    )
     say_calibration(look.forecaster)
+    say_width(look.forecaster, look.future.lower, look.future.upper)
     warn_of_novelty(look.forecaster, look.context)
     look.forecaster.save(forecaster, force=force)
     bounds = {"lower": look.future.lower, "upper": look.future.upper, "level": look.level}

@@ -35,6 +35,24 @@ def say_calibration(forecaster: "Forecaster") -> None:
     say(f"calibrated on {kept}: {calibration.blocks} blocks of windows, intervals up to {calibration.highest:.3f}{few}")
 
 
+def say_width(forecaster: "Forecaster", lower: "np.ndarray", upper: "np.ndarray") -> None:
+    """Print how wide an interval is, compared with the range of what was adapted to, and whether that says anything.
+
+    Args:
+        forecaster: that made it.
+        lower: (N, H, W, C).
+        upper: the same.
+    """
+    lowest, highest = forecaster.record["range"]
+    wide = [
+        sum(each / (high - low) for each, low, high in zip(frame, lowest, highest, strict=True)) / len(lowest)
+        for frame in (upper - lower).mean((1, 2)).tolist()
+    ]
+    empty = "; as wide as the range itself they say nothing" if max(wide) >= 1 else ""
+    frames = f"{wide[0]:.2g} in the first frame, {wide[-1]:.2g} in the last" if len(wide) > 1 else f"{wide[0]:.2g}"
+    say(f"mean width of the intervals, of the range of what was adapted to: {frames}{empty}")
+
+
 def say_retention(forecaster: "Forecaster") -> None:
     """Print what adaptation decided about the weights before it, if it was left to decide."""
     record = forecaster.record

@@ -16,6 +16,8 @@ WRAPS = {
     UNKNOWN: "cannot tell: little happens there, or neighbors differ as much as distant points",
 }
 
+MANY = 0.1  # of the frames, equal to the one before: no accident
+
 
 @dataclass(frozen=True)
 class Component:
@@ -147,6 +149,8 @@ class Inspection:
             yield "borders, as stored", self.boundary
         for sentence in self.remarks:
             yield "note", sentence
+        if MANY * self.looked <= self.repeated < self.looked - 1:
+            yield "note", "frames that equal the one before say nothing new: leave them out, or take a stride"
         yield "adapt", self.plan
 
     def __str__(self) -> str:

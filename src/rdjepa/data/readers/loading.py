@@ -17,7 +17,7 @@ from rdjepa.data.readers.registry import KNOWN, describe, recordings
 from rdjepa.data.readers.sizes import require_memory
 from rdjepa.data.regrid import Regridding, has_walls
 from rdjepa.data.statistics import Moments, fold
-from rdjepa.data.trajectory import Trajectory
+from rdjepa.data.trajectory import SAME_RATIO, Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError, Note, warn
 
@@ -210,6 +210,7 @@ def _trajectory(
     require_memory(recording.frames * side[0] * side[1] * COMPONENTS * 4, recording.place, FEWER)
     whole = recording.whole(index) if recording.whole else None
     source = recording if whole is None else replace(recording, arrays=[np.asanyarray(whole.fields)], axes="tyxc")
+    distances = reading.spacing or recording.spacing or (whole.spacing if whole else (1.0, 1.0))
     fields, done, way = np.empty(0, np.float32), 0, None
     for chunk in source.chunks(index if whole is None else 0, components):
         piece = soundness.single(chunk)
@@ -220,7 +221,7 @@ def _trajectory(
                 seen = _spread(source, index, components) if parted else piece
                 known = Trajectory(seen, np.empty(0), **recording.properties(index))
                 way = Regridding(recording.grid, grid, has_walls(known, reading.boundary))
-                _say_aspect(recording.grid, notes)
+                _say_aspect(recording.grid, distances, notes)
             last, piece = piece[-1], way.there(piece)
         if not done:  # one piece is not copied, several are put into their place
             fields = piece if len(piece) == source.frames else np.empty((source.frames, *piece.shape[1:]), np.float32)
@@ -241,7 +242,6 @@ def _trajectory(
         if sentence := soundness.why_rounded(component, largest, own):
             notes.say(sentence)
     told: dict[str, Any] = {"names": _names(recording, components)} if recording.names else {}
-    distances = reading.spacing or recording.spacing or (whole.spacing if whole else (1.0, 1.0))
     told["spacing"] = way.spacing(distances) if way else distances
     if way is not None and way.walls and recording.boundary is None:  # whatever is left to be seen of them
         told["boundary"] = WALLS
@@ -276,12 +276,14 @@ def strided(frames: Sliced, stride: int) -> Sliced:
     return frames[(len(frames) - 1) % stride :: stride]
 
 
-def _say_aspect(grid: tuple[int, int], notes: _Notes) -> None:
-    if grid[0] != grid[1]:
+def _say_aspect(grid: tuple[int, int], distances: tuple[float, float], notes: _Notes) -> None:
+    """Note that a domain that is no square becomes one."""
+    sides = [count * distance for count, distance in zip(grid, distances, strict=True)]
+    if max(sides) > (1 + SAME_RATIO) * min(sides):
         notes.say(
-            f"a grid of {grid[0]} x {grid[1]} points is squeezed into a square, so shapes change by {max(grid)} : "
-            f"{min(grid)} unless the domain is one; crop the fields to a square to keep them. Equations go by the "
-            "distances between rows and columns, which are the same unless the data or --spacing (spacing=) say others"
+            f"a domain of {grid[0]} x {grid[1]} points is squeezed into a square, so shapes change by "
+            f"{max(sides) / min(sides):.3g} : 1; crop the fields to a square to keep them. Rows lie as far apart as "
+            "columns, for equations too, unless the data or --spacing (spacing=) say others"
         )
 
 
