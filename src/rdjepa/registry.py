@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from importlib import import_module
+from multiprocessing import parent_process
 from typing import Any, Generic, Protocol, TypeVar
 
 from rdjepa.errors import ArgumentError, RdjepaError, such_as
@@ -23,6 +24,7 @@ class Registry(Generic[Entry]):
     """Named entries in the order of their registration, for the time of this process.
 
     Args:
+        entry: class of the entries.
         kind: what an entry is, with its article, as sentences call it.
         register: the function with which users add their own, as sentences call it.
         error: what is raised.
@@ -31,9 +33,9 @@ class Registry(Generic[Entry]):
         entries: name -> entry.
     """
 
-    def __init__(self, kind: str, register: str, error: type[RdjepaError] = ArgumentError) -> None:
+    def __init__(self, entry: type[Entry], kind: str, register: str, error: type[RdjepaError] = ArgumentError) -> None:
         self.entries: dict[str, Entry] = {}
-        self._kind, self._register, self._error = kind, register, error
+        self._entry, self._kind, self._register, self._error = entry, kind, register, error
 
     def __contains__(self, name: object) -> bool:
         """Return whether there is an entry of this name."""
@@ -43,15 +45,25 @@ class Registry(Generic[Entry]):
         """Iterate over the entries."""
         return iter(self.entries.values())
 
+    def require(self, entry: object) -> None:
+        """Refuse what could not be an entry.
+
+        Raises:
+            RdjepaError: of the class `error`: it is of another class, or its name is no text, empty, or has a slash or
+                a comma ("/" separates two forecasters in tables and names of folders, "," values on the command line).
+        """
+        if not isinstance(entry, self._entry):
+            raise self._error(f"expected {self._kind} as a {self._entry.__name__}, got {entry!r}; make one of it")
+        if not isinstance(entry.name, str) or not entry.name or "/" in entry.name or "," in entry.name:
+            raise self._error(f"expected a name without slash and comma, got {entry.name!r}; give another name")
+
     def add(self, entry: Entry) -> Entry:
         """Add an entry and return it.
 
         Raises:
-            RdjepaError: of the class `error`: its name is taken, empty, or has a slash or a comma ("/" separates two
-                forecasters in tables and names of folders, "," values on the command line).
+            RdjepaError: of the class `error`: it could not be one, see `require`, or its name is taken.
         """
-        if not entry.name or "/" in entry.name or "," in entry.name:
-            raise self._error(f"expected a name without slash and comma, got {entry.name!r}; give another name")
+        self.require(entry)
         if entry.name in self.entries:
             raise self._error(f"expected a name of its own, got {entry.name!r}, which is taken; give another name")
         self.entries[entry.name] = entry
@@ -70,13 +82,20 @@ class Registry(Generic[Entry]):
         if name not in self:
             raise self._error(
                 f"expected {self._kind} among {', '.join(self.entries)}, got {name!r}; name one of them"
-                f"{such_as(name, self.entries)}, or register it with {self._register}"
+                f"{such_as(name, self.entries)}, or register it with {self._register}{in_a_worker()}"
             )
         return self.entries[name]
 
     def find(self, name: str) -> Entry | None:
         """Return the entry of a name, or None."""
         return self.entries.get(name)
+
+
+def in_a_worker() -> str:
+    """Return where a registration has to stand so that a worker process knows it too; "" elsewhere."""
+    if parent_process() is None:
+        return ""
+    return ' at the top of the script, above `if __name__ == "__main__":`, since workers import it, or with --load'
 
 
 def class_of(found: str | type, base: type) -> Any:

@@ -27,6 +27,19 @@ def adapt(support, **settings):
     return rdjepa.adapt(model, support, steps=1, device="cpu", **settings)
 
 
+class Shorter(Persistence):
+    def predict(self, *features):
+        return super().predict(*features)[:, :4]
+
+
+def test_a_forecast_of_another_number_of_frames_is_refused():
+    forecaster = rdjepa.Forecaster(Shorter(), rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0)))
+    with pytest.raises(
+        ArgumentError, match=r"from `predict` of Shorter, got shape \(1, 4, 2, 16, 16\); return all hor"
+    ):
+        forecaster.forecast(movie(0)[:4])
+
+
 @pytest.fixture(scope="module")
 def calibrated():
     return adapt(movie(0), calibrate=[movie(seed) for seed in (1, 2, 3)])

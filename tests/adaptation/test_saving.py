@@ -17,6 +17,7 @@ from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.fno import Config
 from rdjepa.forecasters.joint import JointForecaster
 from rdjepa.forecasters.persistence import Persistence
+from rdjepa.forecasters.simple import Simple
 
 
 def movie(seed):
@@ -94,6 +95,43 @@ class Tied(JointForecaster):
 
     def network(self, stacked):
         return self.second(self.first(self.entry(stacked)).relu()) * self.scale
+
+
+class Mean(Simple):
+    """The mean of the trajectories, which no file would have."""
+
+    name = "mean"
+
+    def fitted_to(self, support, domain=None):
+        self.mean = float(torch.cat(list(support)).mean()) + 1
+        return self
+
+    def predict(self, *features):
+        return self.mean + 0 * features[0][:, -1:].expand(-1, 5, -1, -1, -1)
+
+    mean = 0.0
+
+
+def test_what_would_forecast_something_else_once_it_is_read_is_not_saved(tmp_path):
+    made = rdjepa.adapt(Mean(), movie(0), device="cpu")
+    with pytest.raises(ArgumentError, match=r"expected the forecast of Mean to be the same .* in buffers"):
+        made.save(tmp_path / "mean.safetensors")
+    assert not (tmp_path / "mean.safetensors").exists()
+
+
+class Groups(Tied):
+    groups: ClassVar[Any] = []
+
+    def parameter_groups(self):
+        return self.groups
+
+
+def test_a_network_that_names_no_parameters_is_not_trained_in_silence(monkeypatch):
+    with pytest.warns(UserWarning, match="`parameter_groups` of Groups names none of its parameters"):
+        assert not rdjepa.adapt(Groups(Config(grid=16)), movie(0), steps=2, device="cpu").losses
+    monkeypatch.setattr(Groups, "groups", None)
+    with pytest.raises(ArgumentError, match="expected what `parameter_groups` of Groups returns to be a list"):
+        rdjepa.adapt(Groups(Config(grid=16)), movie(0), steps=2, device="cpu")
 
 
 def test_tied_weights_are_saved_and_loaded(tmp_path):

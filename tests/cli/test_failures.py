@@ -57,7 +57,15 @@ def test_a_deliberate_error_is_one_sentence_and_a_traceback_only_for_debugging(c
 def test_an_error_that_nobody_meant_is_a_bug_with_its_traceback(capsys, failing, error):
     failing(error)
     status, text = ended(capsys, "systems")
-    assert status == 1 and "Traceback" in text and "please report it" in text.splitlines()[-1]
+    assert status == 1 and "Traceback" in text
+    assert text.splitlines()[-1].startswith("this is a bug of rdjepa") and "please report it" in text.splitlines()[-1]
+
+
+def test_an_error_of_what_was_loaded_may_be_its_own(capsys, failing, tmp_path, monkeypatch):
+    monkeypatch.setattr("rdjepa.extensions._LOADED", [Path("mine.py")])
+    failing(TypeError("x"))
+    _, text = ended(capsys, "systems")
+    assert text.splitlines()[-1].startswith("unless they lead to mine.py, this is a bug of rdjepa")
 
 
 @pytest.mark.parametrize(

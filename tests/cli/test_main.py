@@ -40,6 +40,17 @@ def test_the_version_is_said(capsys):
     assert capsys.readouterr().out == f"rdjepa {rdjepa.__version__}\n"
 
 
+def test_of_one_checkpoint_it_is_told_how_and_on_what_it_was_pretrained(capsys):
+    from rdjepa.io.checkpoint import shipped
+
+    assert run("info", str(shipped()["nano"])) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        said.startswith("checkpoint ") and "37500 steps of batch 8 on 5000 training trajectories of gray-scott" in said
+    )
+    assert "no held-out system, no validation or test trajectory" in said and "presets" not in said
+
+
 def test_systems_are_listed_and_described(capsys):
     assert not run("systems")
     assert "gray-scott" in capsys.readouterr().out
@@ -66,6 +77,7 @@ def test_systems_are_listed_and_described(capsys):
         (("adapt", "missing.npz", "--device", "abacus"), "abacus"),
         (("pretrain", "--systems", ","), "separated by commas"),
         (("probe", "nano", "--systems", "heat"), "gray-scott"),
+        (("info", "missing"), "shipped checkpoint"),
         (("evaluate", "missing.safetensors", "missing.npz"), "missing"),
     ],
 )

@@ -102,6 +102,24 @@ def test_command_line_writes_the_rows_and_the_table(tiny, base, tmp_path, monkey
     assert "coeff-ood" in capsys.readouterr().out
 
 
+def test_what_a_data_set_lacks_is_simulated_and_listed_and_said(tiny, tmp_path, monkeypatch, capsys):
+    from rdjepa.data.acquire import Acquirer
+    from rdjepa.io import checkpoint
+
+    write(tmp_path, 4, 2)
+    manifest.write(tmp_path)
+    checkpoint.save(build("tiny", seed=0), tmp_path / "model", {}, "card")
+    monkeypatch.setattr(Acquirer, "_simulate", lambda _, key: wave(key.system, key.split, key.regime, key.index))
+    arguments = [tmp_path / "model", "--data", tmp_path, "--train", 5, "--test", 2]
+    monkeypatch.setattr(sys, "argv", ["rdjepa", "probe", *map(str, arguments)])  # of the systems that it has
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert not stopped.value.code
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"2 trajectories of gray-scott, barkley are simulated into {tmp_path}, 0." in said
+    assert manifest.verify(tmp_path).unlisted == () and len(manifest.read(tmp_path)) == 16
+
+
 def test_a_system_whose_coefficients_are_all_fixed_has_the_other_targets(tiny, tmp_path):
     base, few = write(tmp_path, 2, 2, {"feed": 1.0}), replace(CONFIG, train=2, test=2)
     targets = {(row.system, row.target) for row in probe(build("tiny", seed=0), base, few)}

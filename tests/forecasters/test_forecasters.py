@@ -9,11 +9,11 @@ import torch
 import rdjepa
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import AdaptConfig, tensors, train, windows
-from rdjepa.errors import Note
+from rdjepa.errors import ArgumentError, Note
 from rdjepa.forecasters import cnext_unet, fno, lno, no_latent, registry, revit, riesz_no
-from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.base import ForecastModel, require_forecast
 from rdjepa.forecasters.linear import Linear
-from rdjepa.forecasters.persistence import extrapolation, persistence
+from rdjepa.forecasters.persistence import Persistence, extrapolation, persistence
 from rdjepa.models.device import autocast
 from rdjepa.models.rdjepa import PRESETS
 from tiny import TINY
@@ -106,6 +106,25 @@ def test_four_frames_in_five_out(name):
     with torch.no_grad():
         out = model(given := context(model, 3))
     assert out.shape == (3, 5, *given.shape[2:]) and out.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("made", "got"),
+    [
+        (torch.zeros(2, 4, 2, 8, 8), r"shape \(2, 4, 2, 8, 8\)"),
+        (torch.zeros(1, 5, 2, 8, 8), r"shape \(1, 5, 2, 8, 8\)"),
+        (torch.zeros(2, 5, 8, 8, 2), r"shape \(2, 5, 8, 8, 2\)"),
+        (None, "a NoneType"),
+        (np.zeros((2, 5, 2, 8, 8)), "a ndarray"),
+    ],
+)
+def test_what_is_no_forecast_is_refused(made, got):
+    right = torch.zeros(2, 5, 2, 8, 8)
+    assert require_forecast(right, (2, 16, 2, 8, 8), Persistence()) is right
+    with pytest.raises(
+        ArgumentError, match=rf"a tensor \(2, 5, 2, 8, 8\), .* from `predict` of Persistence, got {got}"
+    ):
+        require_forecast(made, (2, 4, 2, 8, 8), Persistence())
 
 
 @pytest.mark.parametrize("name", TRAINED)

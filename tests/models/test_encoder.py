@@ -1,5 +1,7 @@
+import pytest
 import torch
 
+from rdjepa.errors import ArgumentError
 from rdjepa.models.encoder import Encoder
 from rdjepa.models.tokenizer import Tokenizer
 
@@ -21,6 +23,12 @@ def test_tokens_average_the_components():
     parts = [p(x) for p, x in zip(tokenizer.project, tokenizer.patches(fields)[0], strict=True)]
     mean = (parts[0] + tokenizer.identity[0] + parts[1] + tokenizer.identity[1]) / 2
     assert torch.allclose(tokenizer(fields)[0], mean + tokenizer.mix(tokenizer.norm(mean)), atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(1, 4, 2, 8, 8), (1, 4, 1, 16, 16), (1, 4, 16, 16, 2)])
+def test_other_fields_than_it_was_built_for_are_refused(shape):
+    with pytest.raises(ArgumentError, match=r"expected frames \(B, T, 2, 16, 16\), channels first, got"):
+        Encoder(8, 2, (1, 1, 1, 1, 1), 2, 1, side=4, patch=4)(torch.zeros(shape))
 
 
 def test_latent_grid_of_four_frames_and_of_one():

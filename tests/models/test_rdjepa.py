@@ -1,3 +1,4 @@
+import inspect
 from dataclasses import replace
 from typing import cast
 
@@ -50,6 +51,14 @@ def test_a_model_forecasts_as_the_forecaster_around_it(tiny):
 def test_a_model_refuses_contexts_of_another_shape(tiny, shape):
     with pytest.raises(ArgumentError, match=r"a context \(B, 4, 2, 32, 32\), channels first, got \(1, "):
         build("tiny", seed=0)(torch.zeros(shape))
+
+
+def test_a_decoder_takes_a_newest_frame_for_every_context(tiny):
+    model, side = build("tiny", seed=0), tiny.grid
+    latent = model.predictor.full_grid(model.encoder(torch.zeros(2, 4, 2, side, side)), 1)
+    plain = inspect.unwrap(Decoder.forward)  # without the check of annotations, which only tests have
+    with pytest.raises(ArgumentError, match="a newest frame for each of 2 contexts, got 1"):
+        plain(model.decoder, latent, torch.zeros(1, 2, side, side))
 
 
 def test_complex_parameters_are_two_numbers_each():

@@ -1,6 +1,6 @@
 import json
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -21,8 +21,9 @@ from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.loop import pretrain
 from rdjepa.pretraining.loss import jepa_loss
 from rdjepa.pretraining.objectives.adaptation import AdaptationOptions
-from rdjepa.pretraining.objectives.field_forecast import ForecastOptions
-from rdjepa.pretraining.objectives.masked_fields import MaskOptions, reconstruction_loss
+from rdjepa.pretraining.objectives.base import Outcome
+from rdjepa.pretraining.objectives.field_forecast import FieldForecast, ForecastOptions
+from rdjepa.pretraining.objectives.masked_fields import MaskedFields, MaskOptions, reconstruction_loss
 from rdjepa.pretraining.objectives.predictive_latent import PredictiveLatent
 from rdjepa.pretraining.objectives.variance_covariance import (
     FLOOR,
@@ -395,6 +396,73 @@ def test_unfit_settings_are_refused(tiny, changes, sentence):
 def test_options_out_of_range_and_taken_names_are_refused(make, sentence):
     with pytest.raises(ArgumentError, match=sentence):
         make()
+
+
+class Own(FieldForecast):
+    """An objective as users write them."""
+
+
+def keeping(*names):
+    return type("Own", (FieldForecast,), {"kept": classmethod(lambda *_: names)})
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        (
+            keeping("encoder", "head"),
+            r"expected a tuple of encoder, predictor, decoder from `kept` of Own, got \('encod",
+        ),
+        (
+            type("Own", (FieldForecast,), {"kept": classmethod(lambda *_: "encoder")}),
+            "from `kept` of Own, got 'encoder'",
+        ),
+        (
+            type("Own", (MaskedFields,), {"kept": classmethod(lambda *_: ("predictor",))}),
+            "got no predictor; set them in",
+        ),
+        (
+            type("Own", (FieldForecast,), {"options": int}),
+            "expected a frozen dataclass as the options of Own, got <class",
+        ),
+    ],
+)
+def test_a_class_that_no_run_could_be_finished_with_is_refused_before_it_begins(tiny, monkeypatch, kind, sentence):
+    monkeypatch.setattr(objectives, "model_class", lambda _: kind)
+    with pytest.raises(ArgumentError, match=sentence):
+        TrainingState("tiny", CONFIG, CPU)
+
+
+@pytest.mark.parametrize(
+    ("forward", "sentence"),
+    [
+        (lambda found: found.loss, "expected what `forward` of Own returns to be a Outcome"),
+        (lambda found: None, "expected what `forward` of Own returns to be a Outcome"),
+        (lambda found: Outcome(found.loss[None], found.latent), r"a scalar loss .* got shape \(1,\)"),
+        (lambda found: Outcome(found.loss.detach(), found.latent), r"a scalar loss .* got shape \(\) without gradient"),
+        (lambda found: Outcome(found.loss, cast(Any, None)), r"latent tokens \(B, S, d\) .* got a NoneType"),
+    ],
+)
+def test_an_outcome_that_no_step_can_be_made_with_is_refused(tiny, monkeypatch, forward, sentence):
+    monkeypatch.setattr(Own, "forward", lambda self, batch: forward(FieldForecast.forward(self, batch)), raising=False)
+    monkeypatch.setattr(objectives, "model_class", lambda _: Own)
+    training, batch = started("field-forecast")
+    with pytest.raises(ArgumentError, match=sentence):
+        training.update([batch])
+
+
+@pytest.mark.parametrize("offset", [-4, 9])
+def test_frames_beyond_a_window_cannot_be_asked_for(offset):
+    """They would be those of the trajectory before or behind it."""
+    with pytest.raises(ArgumentError, match=f"offsets from -3 to 8 frames, which a window has, got {offset}"):
+        Queries.of_frames(np.array([offset]), 4)
+
+
+def test_what_is_drawn_is_what_is_asked_for(tiny, monkeypatch):
+    monkeypatch.setattr(Own, "draw", lambda *_: np.arange(3), raising=False)
+    monkeypatch.setattr(objectives, "model_class", lambda _: Own)
+    with pytest.raises(ArgumentError, match="expected what Own draws to be a Queries"):
+        started("field-forecast")
 
 
 def test_whole_frames_hide_nothing():

@@ -2,9 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from rdjepa.errors import StudyError
+from rdjepa import forecasters
+from rdjepa.errors import ArgumentError, StudyError
+from rdjepa.evaluation import metrics
+from rdjepa.forecasters.persistence import Persistence
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.forecasters.scratch import Scratch
 from rdjepa.pretraining import objectives
@@ -69,6 +73,26 @@ def test_a_name_that_tables_would_split_is_refused(registrations, name):
         changes.register(Change(name, "Another", "parts"))
     with pytest.raises(StudyError, match="expected a name without slash and comma"):
         registry.register(registry.Study(name, "Another", ("barkley",)))
+
+
+@pytest.mark.parametrize(
+    ("register", "entry", "error"),
+    [
+        (changes.register, "two-without-tubes", StudyError),
+        (registry.register, Change("mine", "Mine", "parts"), StudyError),
+        (forecasters.register, Persistence, ArgumentError),
+        (metrics.register, np.abs, ArgumentError),
+    ],
+)
+def test_what_is_registered_is_an_entry_and_not_what_it_is_made_of(registrations, register, entry, error):
+    with pytest.raises(error, match=r"expected a .* as a .*, got .*; make one of it"):
+        register(entry)
+
+
+@pytest.mark.parametrize("function", [3, None])
+def test_a_metric_has_a_function(function):
+    with pytest.raises(ArgumentError, match="the function of the metric mine"):
+        metrics.Metric("mine", "Mine", function)
 
 
 def test_conditions_that_no_cell_meets_together_are_refused():

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rdjepa.checks import BelowOne, Count, NotNegative, Number, Precision, Rate, Seed, check
+from rdjepa.checks import BelowOne, Count, NotNegative, Number, Precision, Rate, Seed, check, of_class
 from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
-from rdjepa.errors import ArgumentError, DivergenceError
-from rdjepa.forecasters.base import ForecastModel
+from rdjepa.errors import ArgumentError, DivergenceError, warn
+from rdjepa.forecasters.base import ForecastModel, require_forecast
 from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.loss import forecast_loss, log_magnitude
 from rdjepa.models.device import autocast, note_emulation
@@ -243,8 +243,10 @@ def train(
         ArgumentError: windows to rehearse and a batch of one.
         DivergenceError: the loss or a gradient is not finite; the weights are those before that update.
     """
-    groups = model.parameter_groups()
+    groups = of_class(model.parameter_groups(), list, f"what `parameter_groups` of {type(model).__name__} returns")
     if not groups or not config.steps:
+        if config.steps and any(each.requires_grad for each in model.parameters()):
+            warn(f"`parameter_groups` of {type(model).__name__} names none of its parameters, so nothing is trained")
         return []
     fused = not any(map(torch.is_complex, model.parameters()))  # the fused one takes no complex weights
     optimizer = torch.optim.AdamW(groups, betas=config.betas, weight_decay=config.weight_decay, fused=fused)
@@ -265,6 +267,7 @@ def train(
     def loss_of(index: Tensor) -> tuple[Tensor]:
         with autocast(device, config.precision):  # the loss itself stays in float32
             prediction = model.predict(*(part[index] for part in data.features))
+        require_forecast(prediction, data.targets[index].shape, model)
         return (forecast_loss(prediction, data.targets[index], data.magnitudes[index]),)
 
     passes = Replayed(loss_of, trained)

@@ -22,7 +22,7 @@ from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, warn
 from rdjepa.forecasters.anchored import Anchored
-from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
+from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel, require_forecast
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Equation, Remembering
 from rdjepa.forecasters.linear import Corrected
@@ -236,7 +236,8 @@ class Forecaster:
         """Forecast from contexts (B, T, H, W, C) that were checked."""
         standard = channels_first(self.normalizer.standardize(context[:, -self.model.longest :]))
         pieces = torch.from_numpy(standard).split(at_once(self.device.type, standard.shape[-2] * standard.shape[-1]))
-        parts = [self.model(piece.to(self.device)).float().cpu().numpy() for piece in pieces]
+        made = (require_forecast(self.model(piece.to(self.device)), piece.shape, self.model) for piece in pieces)
+        parts = [each.float().cpu().numpy() for each in made]
         return self.normalizer.restore(channels_last(np.concatenate(parts))).astype(np.float32)
 
     def rollout(self, context: np.ndarray, length: int) -> np.ndarray:

@@ -17,7 +17,7 @@ from rdjepa.errors import ArgumentError, CheckpointError
 from rdjepa.forecasters import anchored, combined
 from rdjepa.forecasters.anchored import Anchored
 from rdjepa.forecasters.around import Around
-from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.base import CONTEXT, ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.domain import Domain
 from rdjepa.forecasters.linear import Corrected
@@ -25,10 +25,11 @@ from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io import sealed
 from rdjepa.io.kinds import is_forecaster, refuse_replacing
 from rdjepa.io.tensors import load_tensors, save_tensors
-from rdjepa.models.device import device_named, in_float32
+from rdjepa.models.device import device_named, device_of, in_float32
 from rdjepa.models.seeds import seeded
 from rdjepa.registry import import_class
 
+SMALL = 16  # points per side where a forecaster takes any
 RULES: dict[str, dict] = {"combined": combined.RULE, "anchored": anchored.RULE}  # by base, of a version
 _SCORES, _LATENTS = "calibration/scores", "familiar/latents"  # tensors beside the weights
 
@@ -42,7 +43,8 @@ def save(forecaster: Forecaster, path: str | Path, force: bool = False) -> Path:
         force: replace a file of another kind too.
 
     Raises:
-        ArgumentError: no other process could import the model's class, or no file hold its settings.
+        ArgumentError: no other process could import the model's class, no file hold its settings, or a model of one's
+            own would forecast something else once it is read back.
         OutputError: the file cannot be written, or would replace one of another kind.
     """
     path = Path(of_class(path, str | Path, "a forecaster's file"))
@@ -68,6 +70,8 @@ def save(forecaster: Forecaster, path: str | Path, force: bool = False) -> Path:
         "losses": forecaster.losses,
     }
     tensors = dict(model.state_dict())
+    if "class" in record:
+        _require_restorable(model, record, tensors)
     if forecaster.calibration:
         tensors[_SCORES] = torch.from_numpy(forecaster.calibration.scores)
         record["calibration"] = {n: getattr(forecaster.calibration, n) for n in ("blocks", "trajectories")}
@@ -76,6 +80,24 @@ def save(forecaster: Forecaster, path: str | Path, force: bool = False) -> Path:
         record["reach"] = forecaster.familiar.reach
     save_tensors(path, tensors, record)
     return path
+
+
+@torch.no_grad()
+def _require_restorable(model: ForecastModel, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    """Refuse a model of one's own that forecasts something else once it is read back.
+
+    Raises:
+        ArgumentError: it does: something that it needs is neither in its settings nor among its weights and buffers.
+    """
+    side = model.grid or SMALL
+    some = torch.randn(1, CONTEXT, model.components, side, side, generator=torch.Generator().manual_seed(0))
+    again = _rebuilt(type(_network(model)), record, tensors).to(device := device_of(model)).eval()
+    some = some.to(device)
+    if not torch.allclose(model(some), again(some), rtol=1e-3, atol=1e-4, equal_nan=True):
+        raise ArgumentError(
+            f"expected the forecast of {type(_network(model)).__name__} to be the same once its file is read, got "
+            "another; keep what `fitted_to` finds in buffers (register_buffer), and sizes in `settings`"
+        )
 
 
 def why_unsavable(model: ForecastModel) -> str:

@@ -231,7 +231,9 @@ def adapt(
 
     pieces = [standard(own) for own in support.pieces(side)]
     learned = [each for own in pieces for each in own]
-    forecaster = network.fitted_to(learned, support.domain).to(torch_device)
+    fitted = network.fitted_to(learned, support.domain)
+    forecaster = of_class(fitted, ForecastModel, f"what `fitted_to` of {type(network).__name__} returns")
+    forecaster = forecaster.to(torch_device)
     if base == LINEAR:
         forecaster = combination.correcting(forecaster, learned)
 

@@ -58,34 +58,48 @@ def objective_of(run: Mapping) -> str:
     return f"{title} without {', '.join(run['without'])}" if run.get("without") else title
 
 
-def info() -> None:
-    """Show versions, device, model presets and shipped checkpoints."""
+def info(
+    model: Annotated[
+        str | None, typer.Argument(help="Checkpoint to tell of alone, a directory or hub id; the shipped ones if none.")
+    ] = None,
+) -> None:
+    """Show versions, device, model presets and shipped checkpoints; or what a checkpoint was pretrained on."""
     from rdjepa.io import checkpoint
-    from rdjepa.io.cards import runs
     from rdjepa.io.provenance import software
     from rdjepa.models.rdjepa import PRESETS, build, parameter_count
-    from rdjepa.study.leaks import audit
 
+    if model is not None:
+        _say_checkpoint(f"checkpoint {model}", model)
+        return
     say(", ".join(f"{name} {version}" for name, version in software().items()))
     presets = table("presets (parameters)", "preset", "encoder", "predictor", "decoder", "trained in adaptation")
     for name in PRESETS:
-        model = build(name)
-        parts = [parameter_count(part) for part in (model.encoder, model.predictor, model.decoder)]
+        built = build(name)
+        parts = [parameter_count(part) for part in (built.encoder, built.predictor, built.decoder)]
         presets.add_row(name, *(f"{n:,}" for n in parts), f"{parts[1] + parts[2]:,}")
     console.print(presets)
-    for name, directory in checkpoint.shipped().items():
-        _, record = checkpoint.read_config(name)
-        run = record.pretraining
+    for name in checkpoint.shipped():
         usual = ", taken where none is named" if name == checkpoint.DEFAULT else ""
-        say(f"checkpoint {name}{usual}: {run['grid']} x {run['grid']} points, two components, {objective_of(run)}")
-        say(f"its weights: {record.sha256[:12]}, {directory}")
-        for each in reversed(runs(run)):
-            say(
-                f"{each['steps']} steps of batch {each['config']['batch']} on {sum(each['trajectories'].values())} "
-                f"training trajectories of {', '.join(each['trajectories'])}"
-            )
-        data_fingerprint, leaks = audit(name)
-        verdict = "\n".join(leaks) or "no held-out system, no validation or test trajectory"
-        say(f"its data: {data_fingerprint[:12]}, {verdict}")
-        for family, near in run.get("nearest", {}).items():
-            say(f"random equations ({family}): nearest to a held-out one {near['distance']:.3f}, {near['held_out']}")
+        _say_checkpoint(f"checkpoint {name}{usual}", name)
+
+
+def _say_checkpoint(title: str, source: str) -> None:
+    """Print how a checkpoint was pretrained, on what, and whether that is among what is held out."""
+    from rdjepa.io import checkpoint
+    from rdjepa.io.cards import runs
+    from rdjepa.study.leaks import audit
+
+    directory, record = checkpoint.read_config(source)
+    run = record.pretraining
+    say(f"{title}: {run['grid']} x {run['grid']} points, two components, {objective_of(run)}")
+    say(f"its weights: {record.sha256[:12]}, {directory}")
+    for each in reversed(runs(run)):
+        say(
+            f"{each['steps']} steps of batch {each['config']['batch']} on {sum(each['trajectories'].values())} "
+            f"training trajectories of {', '.join(each['trajectories'])}"
+        )
+    data_fingerprint, leaks = audit(source)
+    verdict = "\n".join(leaks) or "no held-out system, no validation or test trajectory"
+    say(f"its data: {data_fingerprint[:12]}, {verdict}")
+    for family, near in run.get("nearest", {}).items():
+        say(f"random equations ({family}): nearest to a held-out one {near['distance']:.3f}, {near['held_out']}")

@@ -111,7 +111,9 @@ def _report(error: BaseException, debug: bool) -> int:
     if debug or sentence is None:
         traceback.print_exception(error)
     if sentence is None:
-        print(f"this is a bug of rdjepa {__version__}; please report it with the lines above", file=sys.stderr)
+        own = " and ".join(map(str, extensions.loaded()))
+        unless = f"unless they lead to {own}, " if own else ""
+        print(f"{unless}this is a bug of rdjepa {__version__}; please report it with the lines above", file=sys.stderr)
         return FAILED
     print(f"error: {printable(sentence)}", file=sys.stderr)
     return REFUSED

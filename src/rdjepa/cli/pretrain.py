@@ -110,25 +110,36 @@ def probe(
     ] = Path("datasets"),
     out: Annotated[Path | None, typer.Option(help="Directory for probes.json and probes.md.")] = None,
     systems: Annotated[
-        list[str] | None, typer.Option(help="Systems, separated by commas; the eight periodic ones by default.")
+        list[str] | None,
+        typer.Option(
+            help="Systems, separated by commas; by default those of the eight periodic ones that the data set has, or "
+            "all eight where it has none."
+        ),
     ] = None,
     train: Annotated[int, typer.Option(min=5, help="Pool trajectories of each system to fit on.")] = 60,
     test: Annotated[int, typer.Option(min=2, help="Test trajectories of each system and regime.")] = 20,
     device: Device = "auto",
 ) -> None:
     """Fit linear probes to a frozen encoder: R^2 of the coefficients, and accuracy of the system's name."""
-    from rdjepa.evaluation.probe import ProbeConfig, record
+    from rdjepa.data import store
+    from rdjepa.data.build import trajectory_bytes
+    from rdjepa.evaluation.probe import ProbeConfig, lacks, record
     from rdjepa.evaluation.probe import probe as run_probe
     from rdjepa.evaluation.probe_table import probe_markdown, probe_table
     from rdjepa.io.checkpoint import load
     from rdjepa.models.device import device_named
-    from rdjepa.systems import named
+    from rdjepa.systems import get, named
 
     if out is not None:  # before the work, not after
         refuse_overwriting(out / PROBES, [], kind="probes", same_kind=lambda _: True, force=False)
-    names = [named(name) for name in names_in(*systems)] if systems else ProbeConfig.systems
+    stored = {key.system for key in store.keys(data)}
+    usual = [name for name in ProbeConfig.systems if name in stored] or ProbeConfig.systems
+    names = [named(name) for name in names_in(*systems)] if systems else usual
     config = ProbeConfig(tuple(names), train, test)
     pretrained = load(model)
+    if lacking := lacks(data, config):
+        size = sum(trajectory_bytes(get(key.system)) for key in lacking) / 1e9
+        say(f"{len(lacking)} trajectories of {', '.join(names)} are simulated into {data}, {size:.1f} GB")
     with progress("probe") as update:
         rows = run_probe(pretrained, data, config, device_named(device), update)
     result = record(rows, config, pretrained.fingerprint)

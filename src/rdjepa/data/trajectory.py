@@ -92,6 +92,12 @@ class Trajectory:
     timed: bool = True
     names: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """Name it by its key, the shape of its fields and the span of its times."""
+        times = np.asarray(self.times)
+        span = f", times {times[0]:g} to {times[-1]:g}" if times.ndim == 1 and len(times) else ""
+        return f"Trajectory({self.key or 'without a key'}, fields {np.shape(self.fields)}{span})"
+
     @property
     def says_walls(self) -> bool:
         """Whether its boundary is a wall by its own word."""

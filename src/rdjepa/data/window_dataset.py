@@ -91,8 +91,10 @@ class WindowDataset:
         """Return the key of a window's trajectory, and its first frame.
 
         Raises:
+            ArgumentError: no whole number.
             IndexError: there are fewer windows.
         """
+        of_class(index, int | np.integer, "the number of a window")
         number = range(len(self))[index]  # which refuses what lies outside
         which = int(np.searchsorted(self._ends, number, side="right"))
         return self.keys[which], number - int(self._ends[which - 1] if which else 0)

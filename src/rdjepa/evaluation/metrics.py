@@ -66,7 +66,7 @@ class Metric:
         description: name in captions; the title by default.
 
     Raises:
-        ArgumentError: the name is empty or no text.
+        ArgumentError: the name is empty or no text, the title no text, or the function none.
     """
 
     name: str
@@ -78,6 +78,8 @@ class Metric:
         """Check the name, and set the description to the title where none is given."""
         if not of_class(self.name, str, "the name of a metric").strip():
             raise ArgumentError(f"expected a name for a metric, got {self.name!r}; give it one")
+        of_class(self.title, str, f"the title of the metric {self.name}")
+        of_class(self.function, Callable, f"the function of the metric {self.name}")  # type: ignore[arg-type]
         object.__setattr__(self, "description", self.description or self.title)
 
     def __call__(self, prediction: Any, reference: Any) -> np.ndarray:
@@ -111,7 +113,7 @@ class Metric:
         return found
 
 
-_REGISTERED = Registry[Metric]("a metric", "rdjepa.metrics.register")
+_REGISTERED = Registry(Metric, "a metric", "rdjepa.metrics.register")
 METRICS = _REGISTERED.entries
 
 

@@ -128,7 +128,7 @@ def probe(
 
     Args:
         model: its encoder is only read.
-        data: dataset directory; missing trajectories are simulated and stored there.
+        data: dataset directory; missing trajectories are simulated and stored there, and listed in its manifest.
         config: data and seed.
         device: device of the encoders; the CPU when None.
         progress: called with the number of systems done, their total and the name of the latest.
@@ -136,6 +136,7 @@ def probe(
     device = device or torch.device("cpu")
     manifest.claim(data, map(get, config.systems))
     acquirer = Acquirer(Path(data))
+    lacking = lacks(data, config)
     encoders = {"pretrained": model.encoder, "random": build(model.config, seed=config.seed).encoder}
     for encoder in encoders.values():
         encoder.to(device).eval()
@@ -151,17 +152,33 @@ def probe(
         normalizer = Normalizer.fit([trajectory.fields for trajectory in learning])
         names[system] = [n for n in learning[0].coefficients if len({t.coefficients[n] for t in learning}) > 1]
         parts[system, "train"] = _part(learning, names[system], encoders, normalizer, config, device)
-        for regime in (r for r in REGIMES if r in get(system).regimes):
+        for regime in _regimes(system):
             parts[system, regime] = _part(
                 get_all("test", regime, config.test), names[system], encoders, normalizer, config, device
             )
         if progress:
             progress(number + 1, len(config.systems), system)
+    if lacking:
+        manifest.write(data)
     _add_principal_components(parts)
     rows = _coefficients(parts, names)
     for system in config.systems:
         rows += _local(system, {split: part for (name, split), part in parts.items() if name == system})
     return rows + _identification(parts, config.systems)
+
+
+def lacks(data: Path | str, config: ProbeConfig) -> list[Key]:
+    """Return the keys of the trajectories that a probe simulates, since a data set has no file of them."""
+    keys = [Key(name, "pool", "id", i) for name in config.systems for i in range(config.train)]
+    keys += [
+        Key(name, "test", regime, i) for name in config.systems for regime in _regimes(name) for i in range(config.test)
+    ]
+    return Acquirer(Path(data)).lacks(keys)
+
+
+def _regimes(system: str) -> list[str]:
+    """Return the regimes whose test trajectories are probed."""
+    return [regime for regime in REGIMES if regime in get(system).regimes]
 
 
 def _part(

@@ -18,6 +18,28 @@ CONTEXT = 4
 HORIZONS = 5
 
 
+def require_forecast(made: Any, context: Sequence[int], model: "ForecastModel") -> Tensor:
+    """Return what a forecaster predicted, or refuse another shape than that of a forecast.
+
+    Args:
+        made: what it returned.
+        context: shape (B, T, C, H, W) of the context.
+        model: the forecaster.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    batch, _, *fields = context
+    wanted = (batch, HORIZONS, *fields)
+    if not isinstance(made, Tensor) or tuple(made.shape) != wanted:
+        got = f"shape {tuple(made.shape)}" if isinstance(made, Tensor) else f"a {type(made).__name__}"
+        raise ArgumentError(
+            f"expected a tensor {wanted}, (B, {HORIZONS}, C, H, W), from `predict` of {type(model).__name__}, got "
+            f"{got}; return all horizons of every context, channels first"
+        )
+    return made
+
+
 class ForecastModel(nn.Module, ABC):
     """A direct forecaster: context (B, 4, C, H, W) to the next N fields (B, N, C, H, W), without rollout.
 

@@ -45,15 +45,16 @@ class JointForecaster(Configured):
         wanted = (CONTEXT, self.components, self.grid, self.grid)
         if context.ndim != 5 or tuple(context.shape[1:]) != wanted:
             raise ArgumentError(
-                f"expected a context (B, {', '.join(map(str, wanted))}), got {tuple(context.shape)}; "
-                "build the model for that grid or resample the fields"
+                f"expected a context (B, 4, C, H, W) with the sizes (B, {', '.join(map(str, wanted))}), got "
+                f"{tuple(context.shape)}; build the model for that grid and these components, or bring the fields to it"
             )
         stacked = self.network(context.flatten(1, 2))
         expected = (context.shape[0], self.channels_out, self.grid, self.grid)
-        if tuple(stacked.shape) != expected:
+        if not isinstance(stacked, Tensor) or tuple(stacked.shape) != expected:
+            got = tuple(stacked.shape) if isinstance(stacked, Tensor) else f"a {type(stacked).__name__}"
             raise ArgumentError(
-                f"expected {expected} (B, 5 C, H, W) from the network of {type(self).__name__}, got "
-                f"{tuple(stacked.shape)}; return channels_out channels on the grid of the input"
+                f"expected {expected} (B, 5 C, H, W) from the network of {type(self).__name__}, got {got}; return "
+                "channels_out channels on the grid of the input"
             )
         return stacked.unflatten(1, (HORIZONS, self.components))
 

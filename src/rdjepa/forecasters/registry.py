@@ -66,7 +66,7 @@ class Baseline:
         return path_of(self.model)
 
 
-_REGISTERED = Registry[Baseline]("a forecaster", "rdjepa.forecasters.register")
+_REGISTERED = Registry(Baseline, "a forecaster", "rdjepa.forecasters.register")
 
 
 def register(baseline: Baseline) -> Baseline:

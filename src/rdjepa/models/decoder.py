@@ -132,7 +132,16 @@ class Decoder(nn.Module):
         return levels
 
     def forward(self, latent: Float[Tensor, "B N S d"], frame: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N C H W"]:
-        """Decode N latent grids (B, N, S, d) given the newest frame (B, C, H, W)."""
+        """Decode N latent grids (B, N, S, d) given the newest frame (B, C, H, W).
+
+        Raises:
+            ArgumentError: as many newest frames as there are contexts are not given.
+        """
+        if latent.shape[0] != frame.shape[0]:
+            raise ArgumentError(
+                f"expected a newest frame for each of {latent.shape[0]} contexts, got {frame.shape[0]}; give "
+                "context[:, -1]"
+            )
         *finer, coarsest = self.features(frame)
         # A grid of tokens lies in memory with channels last, for which group normalization is several times slower.
         x = self.fuse(to_grid(self.latent(latent).flatten(0, 1)).contiguous(), coarsest)

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from rdjepa.errors import ArgumentError
 from rdjepa.models.attention import Attention, mlp
 from rdjepa.models.embeddings import spatial_embedding, time_embedding
 from rdjepa.models.spectral import SpectralConvolution
@@ -153,7 +154,7 @@ class Encoder(nn.Module):
         components: int = 2,
     ) -> None:
         super().__init__()
-        self.width = width
+        self.width, self.fields = width, (components, side * patch, side * patch)
         self.tokenizer = Tokenizer(width, patch, components)
         self.mask_token = nn.Parameter(torch.randn(width) * 0.02)
         self.embedding = nn.Parameter(torch.randn(width) * 0.02)
@@ -166,7 +167,18 @@ class Encoder(nn.Module):
     def forward(
         self, frames: Float[Tensor, "B T C H W"], mask: Bool[Tensor, "B T S"] | None = None
     ) -> Float[Tensor, "B S d"]:
-        """Encode frames (B, T, C, H, W), optionally hiding tokens where mask (B, T, S) is true."""
+        """Encode frames (B, T, C, H, W), optionally hiding tokens where mask (B, T, S) is true.
+
+        The last frame is the newest one. Pretraining has shown it four frames, and single ones.
+
+        Raises:
+            ArgumentError: another number of components, or another grid.
+        """
+        if frames.ndim != 5 or tuple(frames.shape[2:]) != self.fields:
+            raise ArgumentError(
+                f"expected frames (B, T, {', '.join(map(str, self.fields))}), channels first, got "
+                f"{tuple(frames.shape)}; bring the fields to it (rdjepa.data.fields.channels_first)"
+            )
         batch, count = frames.shape[:2]
         tokens = self.tokenizer(frames)
         # Positions are added after hiding, so a hidden token still tells where and when it is.

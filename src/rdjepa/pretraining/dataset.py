@@ -9,12 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rdjepa.checks import of_class
 from rdjepa.data import store
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import PRETRAINING
 from rdjepa.errors import ArgumentError
 from rdjepa.pretraining.frames import Frames, read_frames
-from rdjepa.pretraining.targets import Sampler
+from rdjepa.pretraining.targets import Queries, Sampler
 
 ALL = slice(None)
 
@@ -164,7 +165,8 @@ class Dataset:
             row, length = spans[int(rng.integers(len(spans)))]
             window = windows[rng.integers(len(windows))] if len(windows) > 1 else windows[0]
             start = row + rng.integers(window.count(length))
-            drawn.append((name, window, start, sampler.sample(rng, side)))
+            queries = of_class(sampler.sample(rng, side), Queries, f"what {type(sampler).__name__} draws")
+            drawn.append((name, window, start, queries))
         contexts, futures, answers, count = [], [], [], 0
         for _, window, start, queries in drawn[part]:
             contexts.append(window.given(np.array([start]))[0])

@@ -23,6 +23,7 @@ from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch
 from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.monitor import LatentQueue
+from rdjepa.pretraining.objectives.base import require_outcome
 from rdjepa.pretraining.processes import Ranks
 from rdjepa.pretraining.schedules import learning_rate
 from rdjepa.pretraining.start import check_start
@@ -71,6 +72,11 @@ class TrainingState:
             for part in start.pretrained if start else ():
                 getattr(fresh, part).load_state_dict(getattr(start, part).state_dict())
             made = objectives.model_class(config.objective)(fresh, config)
+        if missing := [name for name in made.kept(config.options) if not hasattr(made, name)]:
+            raise ArgumentError(
+                f"expected the networks that {type(made).__name__} keeps as its attributes, got no "
+                f"{', '.join(missing)}; set them in its constructor, as self.{missing[0]} = model.{missing[0]}"
+            )
         self.model_config, self.side = fresh.config, fresh.config.side
         self.objective = made.to(device)
         if made.whole_batch and ranks.size * engine.accumulate > 1:
@@ -142,7 +148,7 @@ class TrainingState:
     def _outcome(self, *tensors: Tensor) -> tuple[Tensor, Tensor]:
         """Compute the objective of the tensors of a batch."""
         with autocast(self.device, self.config.precision):
-            return self.online(Batch((), *tensors))
+            return require_outcome(self.online(Batch((), *tensors)), type(self.objective))
 
     def _averaging(self, last: bool) -> contextlib.AbstractContextManager:
         """Return a context whose backward pass averages gradients over processes, if it is the last one of a step."""

@@ -82,12 +82,24 @@ class Queries:
         patches: (M,) patch indices, row-major; empty where whole frames are asked for.
         offsets: (M,) offsets h in frames, in the same order; empty where no later frame is needed.
         mask: (T, S) bool, true where a context token is hidden from the online encoder.
+
+    Raises:
+        ArgumentError: an offset that no window has: that frame would be another trajectory's.
     """
 
     kind: str
     patches: np.ndarray
     offsets: np.ndarray
     mask: np.ndarray
+
+    def __post_init__(self) -> None:
+        """Check the offsets."""
+        first, last = 1 - PRETRAINING.context, PRETRAINING.max_offset
+        if len(self.offsets) and not first <= self.offsets.min() <= self.offsets.max() <= last:
+            raise ArgumentError(
+                f"expected offsets from {first} to {last} frames, which a window has, got "
+                f"{self.offsets.min()} to {self.offsets.max()}; ask for nearer frames, or take a stride"
+            )
 
     @classmethod
     def of_frames(cls, offsets: np.ndarray, side: int) -> "Queries":

@@ -79,7 +79,7 @@ class Change:
         return self.sources is None or self.sources < len([name for name in SOURCES if name != system])
 
 
-_REGISTERED = Registry[Change]("a change", "rdjepa.study.changes.register", StudyError)
+_REGISTERED = Registry(Change, "a change", "rdjepa.study.changes.register", StudyError)
 
 
 def register(change: Change) -> Change:
@@ -89,6 +89,7 @@ def register(change: Change) -> Change:
         StudyError: the name is taken, by another change or a forecaster, or none, see `rdjepa.registry`; or there is no
             such group.
     """
+    _REGISTERED.require(change)
     if change.name in forecasters.names():
         raise StudyError(f"expected a name of its own, got {change.name!r}, which is taken; give another")
     if change.group not in GROUPS:

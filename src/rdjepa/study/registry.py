@@ -119,7 +119,7 @@ class Study:
         )
 
 
-_REGISTERED = Registry[Study]("a study", "rdjepa.study.registry.register", StudyError)
+_REGISTERED = Registry(Study, "a study", "rdjepa.study.registry.register", StudyError)
 
 
 def register(study: Study) -> Study:

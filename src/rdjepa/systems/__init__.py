@@ -8,6 +8,7 @@ from rdjepa.checks import of_class
 from rdjepa.errors import ArgumentError
 from rdjepa.pde.distance import Apart, Reference
 from rdjepa.pde.system import System
+from rdjepa.registry import in_a_worker
 from rdjepa.systems import (
     barkley,
     barkley_walls,
@@ -145,7 +146,8 @@ def named(name: str | Path) -> str:
 def _entry(name: object) -> _Registered:
     if not isinstance(name, str) or name not in _REGISTERED:
         raise ArgumentError(
-            f"expected the name of a system, got {name!r}; known: {', '.join(_REGISTERED)}, or a .py file"
+            f"expected the name of a system, got {name!r}; known: {', '.join(_REGISTERED)}, or a .py file; or register "
+            f"it with rdjepa.systems.register{in_a_worker()}"
         )
     return _REGISTERED[name]
 

@@ -4,7 +4,7 @@ Their names, titles and classes are in `rdjepa.pretraining.objectives.registry`,
 package loads. Windows, loop, states, resumption and checkpoints are the same for all of them.
 """
 
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from typing import TYPE_CHECKING
 
 from rdjepa.checks import of_class
@@ -15,6 +15,8 @@ from rdjepa.registry import class_of
 if TYPE_CHECKING:
     from rdjepa.pretraining.config import PretrainConfig
     from rdjepa.pretraining.objectives.base import ObjectiveModel
+
+NETWORKS = ("encoder", "predictor", "decoder")  # of RD-JEPA, whose weights an objective may train
 
 __all__ = ["DEFAULT", "Objective", "get", "model_class", "names", "register", "resolved"]
 
@@ -34,11 +36,27 @@ def resolved(config: "PretrainConfig") -> "PretrainConfig":
     """Return settings with the objective's own ones written out: its defaults where `config` has none.
 
     Raises:
-        ArgumentError: `config.options` are those of another objective.
+        ArgumentError: `config.options` are those of another objective, or its class has options that are no dataclass,
+            or keeps networks that RD-JEPA does not have.
     """
-    kind = model_class(config.objective).options
+    objective = model_class(config.objective)
+    kind = objective.options
     if kind is None:
         if config.options is not None:
             raise ArgumentError(f"expected no options with the objective {config.objective}, got some; leave them out")
-        return config
-    return replace(config, options=kind() if config.options is None else of_class(config.options, kind, "options"))
+        settings = config
+    elif not is_dataclass(kind):
+        raise ArgumentError(
+            f"expected a frozen dataclass as the options of {objective.__name__}, got {kind!r}; decorate it with "
+            "@dataclass(frozen=True)"
+        )
+    else:
+        own = kind() if config.options is None else of_class(config.options, kind, "options")
+        settings = replace(config, options=own)
+    kept = objective.kept(settings.options)
+    if isinstance(kept, str) or not set(kept) <= set(NETWORKS):
+        raise ArgumentError(
+            f"expected a tuple of {', '.join(NETWORKS)} from `kept` of {objective.__name__}, got {kept!r}; name those "
+            "that it trains"
+        )
+    return settings

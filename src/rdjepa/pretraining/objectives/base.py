@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rdjepa.checks import of_class
+from rdjepa.errors import ArgumentError
 from rdjepa.models.encoder import Encoder
 from rdjepa.models.rdjepa import RDJEPA
 from rdjepa.pretraining.config import PretrainConfig
@@ -25,6 +27,30 @@ class Outcome(NamedTuple):
 
     loss: Tensor
     latent: Tensor
+
+
+def require_outcome(found: Any, objective: type) -> Outcome:
+    """Return what an objective made of a batch, or refuse what no step could be made with.
+
+    Raises:
+        ArgumentError: no outcome, a loss that is no scalar or reaches no weight, or a latent that is no tensor.
+    """
+    name = f"`forward` of {objective.__name__}"
+    loss, latent = of_class(found, Outcome, f"what {name} returns")
+    if not isinstance(loss, Tensor) or loss.ndim or not loss.requires_grad:
+        raise ArgumentError(
+            f"expected a scalar loss that depends on trained weights from {name}, got {_told(loss)}; return its mean"
+        )
+    if not isinstance(latent, Tensor) or latent.ndim != 3:
+        raise ArgumentError(f"expected latent tokens (B, S, d) from {name}, got {_told(latent)}; return the encoder's")
+    return found
+
+
+def _told(value: Any) -> str:
+    """Say what a value is that should have been a tensor of another kind."""
+    if not isinstance(value, Tensor):
+        return f"a {type(value).__name__}"
+    return f"shape {tuple(value.shape)}" + " without gradient" * (not value.requires_grad)
 
 
 class ObjectiveModel(nn.Module, ABC):

@@ -36,7 +36,7 @@ class Objective:
         return path_of(self.model)
 
 
-_REGISTERED = Registry[Objective]("an objective", "rdjepa.pretraining.objectives.register")
+_REGISTERED = Registry(Objective, "an objective", "rdjepa.pretraining.objectives.register")
 
 
 def register(objective: Objective) -> Objective:
