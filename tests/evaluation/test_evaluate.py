@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 
+from rdjepa.data.fields import with_second
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.evaluation.evaluate import evaluate, norms_of, warn_of_vanishing
@@ -45,6 +46,23 @@ def test_every_window_counts_once_and_equally() -> None:
         ]
         assert len(errors) == 32
         assert row.value == pytest.approx(np.mean(errors), rel=1e-12)
+
+
+def test_of_one_measured_component_the_error_is_its_own() -> None:
+    alone = trajectory().fields[..., :1]
+    pair = Trajectory(with_second(alone), np.arange(40.0))
+
+    def made(context: np.ndarray) -> np.ndarray:
+        """Of the second component far from anything."""
+        future = persistence(context).copy()
+        future[..., 1] += 1e3
+        return future
+
+    rows = evaluate(made, [pair], metrics=("relative_l2", "mse"))
+    windows = [alone[i : i + 9] for i in range(32)]
+    for row in rows:
+        errors = [float(METRICS[row.metric](w[3], w[3 + row.horizon])) for w in windows]
+        assert row.value == pytest.approx(np.mean(errors), rel=1e-9)
 
 
 def test_a_metric_that_is_named_twice_counts_once() -> None:

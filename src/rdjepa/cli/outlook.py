@@ -80,7 +80,9 @@ def say_retention(forecaster: "Forecaster") -> None:
 def say_measured(forecaster: "Forecaster") -> None:
     """Print what the second component is where one was measured."""
     if forecaster.record.get("measured") == 1:
-        say("one component was measured: the second, in errors and forecasts, is the same field one frame earlier")
+        say(
+            "one component was measured: errors are its own; the second of a forecast is the same field a frame earlier"
+        )
 
 
 def say_spread(rows: Iterable["Row"], metric: str) -> None:
@@ -196,7 +198,9 @@ def say_growth(forecaster: "Forecaster", made: "np.ndarray", reference: "np.ndar
     if not len(reference):
         say("no frame follows the context, so the error is unknown; start earlier with --start to measure it")
         return
-    found = growth(made, reference, newest, np.array(forecaster.normalizer.mean))
+    own = forecaster.record.get("measured")  # of two components the second may be the first, a frame earlier
+    mean = np.array(forecaster.normalizer.mean)
+    found = growth(made[..., :own], reference[..., :own], newest[..., :own], mean[:own])
     count = len(found.forecast)
     shown = sorted({frame for frame in SHOWN if frame < count} | {count})
     by_frame = table("relative_l2 by frame", "", *map(str, shown))

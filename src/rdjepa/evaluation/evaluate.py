@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from rdjepa.checks import checked
-from rdjepa.data.fields import array_of
+from rdjepa.data.fields import array_of, measured
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError, warn
@@ -66,7 +66,8 @@ def evaluate(
             and what is forecast of them are the same for any number.
 
     Returns:
-        One row per metric, horizon and trajectory.
+        One row per metric, horizon and trajectory. Where one component was measured, errors are of that alone, and not
+        of the same field one frame earlier beside it (`rdjepa.data.fields.with_second`).
 
     Raises:
         ArgumentError: an unknown metric, no trajectory, or forecasts of a wrong shape or that are masked, not
@@ -161,7 +162,7 @@ def _errors(
     before: int,
 ) -> dict[str, np.ndarray]:
     """Return metric -> (horizons,) means of the errors over every `stride`-th window of one trajectory."""
-    fields = trajectory.fields
+    fields, own = trajectory.fields, measured(trajectory.fields)
     starts = FORECASTING.starts(len(fields))[::stride]
     totals = {name: np.zeros(FORECASTING.max_offset) for name in metrics}
     for some, earlier in _batches(starts, before, batch_size):
@@ -187,7 +188,7 @@ def _errors(
         if see is not None:
             see(predicted, targets)
         for first in range(0, len(targets), SCORED):
-            pair = [part[first : first + SCORED].astype(np.float64) for part in (predicted, targets)]
+            pair = [part[first : first + SCORED, ..., :own].astype(np.float64) for part in (predicted, targets)]
             for part in pair:
                 part.flags.writeable = False  # all metrics share it
             for name in totals:  # each once, also one that is named twice
