@@ -315,6 +315,11 @@ def test_pdebench_diffusion_reaction(tmp_path: Path) -> None:
     found = load(tmp_path / "a.h5")
     assert_fields(found, MANY)
     assert found[0].boundary == "neumann" and found[0].length == pytest.approx(2) and found[0].times[-1] == 4.5
+    assert found[0].spacing == (1.0, 1.0)  # nothing is said of the rows
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        for group in file.values():
+            group["grid/y"] = -1 + (np.arange(MANY.shape[2]) + 0.5) / 2
+    assert load(tmp_path / "a.h5")[0].spacing == pytest.approx((0.5, 0.25))
 
 
 def foreign_hdf5(path: Path) -> None:

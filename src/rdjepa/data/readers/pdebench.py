@@ -9,7 +9,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from rdjepa.data.readers.geometry import domain_length
+from rdjepa.data.readers.geometry import cell_sides, domain_length
 from rdjepa.data.readers.held import held
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import Recording
@@ -44,7 +44,8 @@ def read(path: Path, file: h5py.File, reading: Reading) -> Iterator[Recording]:
     for name in names:
         group = file[name]
         data = held(group["data"], path)
-        times, line = group.get("grid/t"), group.get("grid/x")
+        times, columns, rows = (group.get(f"grid/{axis}") for axis in "txy")
+        grid = data.shape[1:3] if data.ndim == 4 else None
         yield Recording.of(
             "PDEBench file",
             f"{path}:{name}",
@@ -52,6 +53,7 @@ def read(path: Path, file: h5py.File, reading: Reading) -> Iterator[Recording]:
             reading,
             layout="tyxc",
             times=None if times is None else np.asarray(times, dtype=np.float64),
-            length=None if line is None or data.ndim != 4 else domain_length(line, data.shape[2]),
+            length=None if columns is None or grid is None else domain_length(columns, grid[1]),
+            spacing=None if columns is None or rows is None or grid is None else cell_sides(rows, columns, grid),
             boundary="neumann",
         )
