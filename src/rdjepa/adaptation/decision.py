@@ -25,6 +25,7 @@ from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.equation import Equation
+from rdjepa.forecasters.familiar import Familiar
 
 FIRST = 5  # the part of the updates, one in so many, from which the last trajectory is kept
 ENOUGH = 64  # windows of it: each has an equation to be fitted
@@ -49,13 +50,27 @@ class Decision:
     missed: Tensor | None = None
     told: Mapping[str, Any] = field(default_factory=dict)
 
-    def around(self, network: ForecastModel, equation: Equation | None = None) -> ForecastModel:
-        """Return what forecasts with a network, or with one that has other weights; the equation as given, if it is."""
+    @property
+    def blends(self) -> bool:
+        """Whether the blend has all of the forecast, so that it goes by what is familiar."""
+        return self.combined is not None and bool((self.combined.shares[1] == 1).all())
+
+    def around(
+        self, network: ForecastModel, equation: Equation | None = None, familiar: Familiar | None = None
+    ) -> ForecastModel:
+        """Return what forecasts with a network, or with one that has other weights.
+
+        Args:
+            network: with any weights.
+            equation: in the place of that of the combination, if given.
+            familiar: the support as this network describes it; it has a say where the blend has all.
+        """
         if self.missed is not None:
             return Anchored(network, self.missed)
         if self.combined is None:
             return network
-        return Combined(network, self.combined.linear, self.combined.shares, equation or self.combined.equation)
+        parts = self.combined.linear, self.combined.shares, equation or self.combined.equation
+        return Combined(network, *parts, familiar if self.blends else None).to(self.combined.shares.device)
 
 
 def decide(
@@ -134,6 +149,7 @@ def settle(
     network: ForecastModel,
     others: Sequence[Tensor],
     equation: Equation | None = None,
+    familiar: Familiar | None = None,
     *,
     most: int | None = None,
 ) -> Decision:
@@ -144,9 +160,10 @@ def settle(
         network: after adaptation, or after as much of it as did not see these.
         others: standardized trajectories (T, C, H, W), on its device.
         equation: that of the combination, with a memory for those who forecast the same contexts afterwards.
+        familiar: the support without these, as the network describes it.
         most: windows of each trajectory that are forecast; all when None.
     """
-    tried = {"network": network.eval(), "combined": decision.around(network, equation).eval()}
+    tried = {"network": network.eval(), "combined": decision.around(network, equation, familiar).eval()}
     missed, squares = dict.fromkeys(tried, 0.0), 0.0
     for fields in others:
         count = FORECASTING.count(len(fields))

@@ -13,7 +13,7 @@ import torch
 from rdjepa.adaptation.context import read_context
 from rdjepa.adaptation.differences import say_other_domain, say_other_interval
 from rdjepa.adaptation.intervals import Calibration, Interval, scales
-from rdjepa.adaptation.novelty import Familiar, embed
+from rdjepa.adaptation.novelty import embed
 from rdjepa.adaptation.rollout import rollout, stable_frames
 from rdjepa.checks import Count, checked, of_class, require_component
 from rdjepa.data.fields import channels_first, channels_last, measured
@@ -25,6 +25,7 @@ from rdjepa.forecasters.anchored import Anchored
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel, require_forecast
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Equation, Remembering
+from rdjepa.forecasters.familiar import Familiar
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.models.device import device_named, device_of, in_float32
@@ -192,7 +193,7 @@ class Forecaster:
         if not isinstance(model, Combined):
             return {model.name: self}
         equation = Remembering.of(model.equation)
-        together = Combined(model.network, model.linear, model.shares, equation)
+        together = Combined(model.network, model.linear, model.shares, equation, model.familiar)
         made = {model.name: together, ALONE: model.network, equation.name: equation}
         *_, autoregression, linear = model.shares.flatten(1).any(1).tolist()
         made |= {model.autoregression.name: model.autoregression} if autoregression else {}

@@ -7,44 +7,19 @@ from the support, or where nothing was calibrated those of the support from each
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from rdjepa.adaptation.adapt import Windows
-from rdjepa.checks import NotNegative, checked
 from rdjepa.data.fields import channels_first
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
-from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.base import ForecastModel
+from rdjepa.forecasters.familiar import Familiar, distances
 from rdjepa.models.device import device_of
 
 AT_ONCE = 4
-
-
-@dataclass(frozen=True)
-class Familiar:
-    """The support as the encoder sees it.
-
-    Attributes:
-        latents: (n, d) one row for every context of the support, those at its end, which nothing follows, included.
-        reach: largest distance from them of a window that is known to be of the same kind.
-    """
-
-    latents: np.ndarray
-    reach: float
-
-    def __post_init__(self) -> None:
-        """Check the shape and the number, which may come from a file."""
-        checked(self.reach, NotNegative, "the reach")
-        if np.ndim(self.latents) != 2 or not len(self.latents):
-            raise ArgumentError(f"expected latents (n, d), got {np.shape(self.latents)}; adapt the forecaster again")
-
-    def novelty(self, latents: np.ndarray) -> np.ndarray:
-        """Return the distance of every row of (m, d) from the nearest of the support, in units of the reach, (m,)."""
-        return distances(latents, self.latents).min(axis=1) / max(self.reach, np.finfo(np.float32).tiny)
 
 
 def familiar(
@@ -101,10 +76,3 @@ def last_contexts(fields: np.ndarray) -> np.ndarray:
 def _rows(parts: Sequence[torch.Tensor | None]) -> np.ndarray | None:
     found = [part.float().cpu().numpy() for part in parts if part is not None]
     return np.concatenate(found) if found else None
-
-
-def distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the Euclidean distances (n, m) between rows (n, d) and (m, d)."""
-    from scipy.spatial.distance import cdist
-
-    return cdist(a, b)

@@ -10,7 +10,6 @@ from torch import Tensor
 from rdjepa import forecasters
 from rdjepa.adaptation.forecaster import REMEDY, Forecaster
 from rdjepa.adaptation.intervals import Calibration
-from rdjepa.adaptation.novelty import Familiar
 from rdjepa.checks import Count, checked, of_class
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, CheckpointError
@@ -20,6 +19,7 @@ from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.base import CONTEXT, ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.domain import Domain
+from rdjepa.forecasters.familiar import Familiar
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
 from rdjepa.io import sealed
@@ -174,7 +174,8 @@ def _rebuilt(kind: type[ForecastModel], header: Mapping[str, Any], tensors: Mapp
     if "tiles" in header:
         model = Tiled(model, checked(header["tiles"]["grid"], Count, "grid"), bool(header["tiles"]["walls"]))
     if base == "combined":
-        model = Combined(model)
+        known = Familiar(tensors["known"].numpy(), float(tensors["reach"])) if "known" in tensors else None
+        model = Combined(model, familiar=known)
         model.equation.domain = Domain.of(header)
     if base == "anchored":
         model = Anchored(model)

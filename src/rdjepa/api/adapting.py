@@ -49,6 +49,7 @@ from rdjepa.errors import ArgumentError, Note, warn
 from rdjepa.forecasters.anchored import missed_by_continuations
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.equation import Equation, Remembering
+from rdjepa.forecasters.familiar import Familiar
 from rdjepa.io.provenance import software
 from rdjepa.models.device import device_named, in_float32
 from rdjepa.models.rdjepa import RDJEPA
@@ -225,9 +226,18 @@ def adapt(
     def standard(fields: Sequence[np.ndarray]) -> list[Tensor]:
         return standardized(fields, statistics, torch_device)
 
+    def known_to(model: ForecastModel, without: int = 0) -> Familiar | None:
+        """Return the trajectories, the last ones left out, as a network describes them for the blend to go by it."""
+        if not decision.blends:
+            return None
+        fields = support.fields[: len(support.fields) - without]
+        counts = [FORECASTING.count(len(each)) for each in fields]
+        rows = described(support.whole(model), fields, statistics) if tile else summarize(model, data)
+        return None if rows is None else familiar(rows[: sum(counts)], counts)
+
     def forecasting(model: ForecastModel, equation: Equation | None = None) -> Forecaster:
         """Return what the decision, as it is by then, makes of a network: a forecaster of whole fields."""
-        return Forecaster(decision.around(support.whole(model), equation), statistics)
+        return Forecaster(decision.around(support.whole(model), equation, known_to(model)), statistics)
 
     pieces = [standard(own) for own in support.pieces(side)]
     learned = [each for own in pieces for each in own]
@@ -289,7 +299,8 @@ def adapt(
         if withheld and (updates, weights) == (withheld.updates, in_the_end):
             if progress:
                 progress(updates, settings.steps, "trying the network on the last trajectory")
-            decision = settle(decision, support.whole(model), standard(support.fields[-1:]), most=ENOUGH)
+            last, known = standard(support.fields[-1:]), known_to(model, without=1)
+            decision = settle(decision, support.whole(model), last, familiar=known, most=ENOUGH)
             decision = dataclasses.replace(decision, told={**decision.told, "withheld": updates})
 
     watched = {*at, withheld.updates} if withheld else at
@@ -297,7 +308,8 @@ def adapt(
     retention.retain(forecaster, first, decision.share)
     times.append(time.perf_counter())
     if support.others and decision.combined:
-        decision = settle(decision, support.whole(forecaster), standard(support.others), memory)
+        unseen = standard(support.others)
+        decision = settle(decision, support.whole(forecaster), unseen, memory, known_to(forecaster))
     times.append(time.perf_counter())
     parts = {"encoder": encoder, "decoder": decoder} if isinstance(start, RDJEPA) else {}
     record = {
@@ -315,7 +327,8 @@ def adapt(
         "seconds": dict(zip(STAGES, np.diff(times).round(3).tolist(), strict=True)),
         "software": software(torch_device),
     }
-    result = Forecaster(decision.around(support.whole(forecaster)), statistics, record, losses)
+    whole = support.whole(forecaster)
+    result = Forecaster(decision.around(whole, familiar=known_to(forecaster)), statistics, record, losses)
     if support.others:
         result.calibration = intervals.calibrate(forecasting(forecaster, memory).forecast, statistics, support.others)
     known = described(result.model, support.fields, statistics) if tile else summarize(forecaster, data)

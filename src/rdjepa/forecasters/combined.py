@@ -7,7 +7,9 @@ g is the weight of two forecasts by their variances, that of the equation r, tha
 equation's forecast moves, around a point, when parts of the context have no say in its coefficients. m is the mean
 square of what it misses of the newest frame when it starts from the oldest, three frames before, around a point and
 from as far away as may arrive there within h frames. Where the equation is sure and finds its own context again,
-nothing else is needed. s is a tenth, and more where values are far from those that networks learn from.
+nothing else is needed. s is a tenth, and more where values are far from those that networks learn from. Where the
+blend has all, s is less for contexts that are like those of the support, s n^2 with the novelty n of a context below 1
+(`rdjepa.forecasters.familiar`): what a network has learned it may be trusted with, and the further from it, the less.
 `rdjepa.adaptation.combination` finds the shares. Not part of the paper's protocol.
 """
 
@@ -20,11 +22,13 @@ from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
 from rdjepa.forecasters.cubic import BANDS
 from rdjepa.forecasters.equation import LONGEST, Equation
+from rdjepa.forecasters.familiar import Familiar, novelty
 from rdjepa.forecasters.linear import Linear
 
 COMBINED = 5  # forecasts
 REACH = 4  # points on every side; for each frame ahead, of what is missed
 SMALL = 0.1  # s, of the mean square of the newest frame, which is 1 or more in standardized units
+POWER = 2  # of the novelty, by which s grows up to a novelty of 1: the variance of an error that grows with distance
 PARTS = 10  # of the support, at most, each forecast from the others; of no more trajectories each is a part
 EVERY = 2  # windows of the support, of which the first tells the shares: the next has all of its frames but one
 RULE = {
@@ -42,14 +46,20 @@ class Combined(Beside):
         linear: linear forecast fitted to the support; unfitted when None, to load weights into.
         shares: (5, N, C) of network, blend, equation, autoregression and linear forecast; all the network's when None.
         equation: what the support says of the terms of its equation; nothing when None.
+        familiar: the support as the network describes it, by which the blend trusts the network; equally everywhere
+            when None.
 
     Attributes:
         shares: (5, N, C).
+        known: (n, d) descriptions of the support, or None.
+        reach: of the support, a scalar, or None.
     """
 
     own = 2
     longest = LONGEST
     shares: Tensor
+    known: Tensor | None
+    reach: Tensor | None
 
     def __init__(
         self,
@@ -57,6 +67,7 @@ class Combined(Beside):
         linear: Linear | None = None,
         shares: Tensor | None = None,
         equation: Equation | None = None,
+        familiar: Familiar | None = None,
     ) -> None:
         super().__init__(network)
         self.linear = linear or Linear(network.components)
@@ -66,6 +77,16 @@ class Combined(Beside):
             shares = torch.zeros(COMBINED, HORIZONS, network.components)
             shares[0] = 1
         self.register_buffer("shares", shares)
+        rows, reach = (None, None) if familiar is None else (familiar.latents, familiar.reach)
+        self.register_buffer("known", None if rows is None else torch.as_tensor(rows, dtype=torch.float32))
+        self.register_buffer("reach", None if reach is None else torch.tensor(reach, dtype=torch.float64))
+
+    @property
+    def familiar(self) -> Familiar | None:
+        """The support as the network describes it, where the blend goes by it."""
+        if self.known is None or self.reach is None:
+            return None
+        return Familiar(self.known.cpu().numpy(), float(self.reach))
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
         """Return the others' part of the forecast, the network's weight, both (B, 5, C, H, W), and its features.
@@ -74,13 +95,21 @@ class Combined(Beside):
         its weights in the context. The equation alone sees the earlier frames.
         """
         alone, blended, own, map, linear = self.shares[:, :, :, None, None]
-        equation, g = blending(context, self.equation)
         newest = context[:, -CONTEXT:]
+        features = self.network.features(newest)
+        equation, g = blending(context, self.equation, self._novelty(*features))
         if context.shape[1] > CONTEXT:
-            return ((1 - g) * equation, g, *self.network.features(newest))
+            return ((1 - g) * equation, g, *features)
         rest = (blended * (1 - g) + own) * equation
         rest = rest + map * self.autoregression(newest) + linear * self.linear(newest)
-        return (rest, alone + blended * g, *self.network.features(newest))
+        return (rest, alone + blended * g, *features)
+
+    def _novelty(self, *features: Tensor) -> Tensor | None:
+        """Return how unlike the support contexts are, (B,), from the network's features; None where that has no say."""
+        if self.known is None or self.reach is None:
+            return None
+        described = self.network.latent_summary(*features)
+        return None if described is None else novelty(described, self.known, self.reach)
 
     def predict(self, *features: Tensor) -> Tensor:
         """Forecast (B, 5, C, H, W)."""
@@ -88,8 +117,14 @@ class Combined(Beside):
         return rest + weight * self.network.predict(*others)
 
 
-def blending(context: Tensor, equation: Equation) -> tuple[Tensor, Tensor]:
-    """Return the forecast of the equation (B, 5, C, H, W), and the blend's weight g of a network, the same shape."""
+def blending(context: Tensor, equation: Equation, unlike: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Return the forecast of the equation (B, 5, C, H, W), and the blend's weight g of a network, the same shape.
+
+    Args:
+        context: (B, T, C, H, W), standardized.
+        equation: what the support says of its terms.
+        unlike: (B,) novelty of each context; 1 of all when None.
+    """
     forecast, variance, missed = equation.fitted(context)
     square, last = missed.square(), min(context.shape[1], CONTEXT) - 1
     errors = [
@@ -98,6 +133,8 @@ def blending(context: Tensor, equation: Equation) -> tuple[Tensor, Tensor]:
     ]
     around = torch.stack(errors, dim=1)
     network = SMALL * context[:, -1].double().square().mean((1, 2, 3)).clamp(min=1)
+    if unlike is not None:
+        network = network * unlike.clamp(max=1) ** POWER
     return forecast.to(context.dtype), (around / (around + network[:, None, None, None, None])).to(context.dtype)
 
 

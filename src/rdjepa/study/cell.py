@@ -116,6 +116,8 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
         own["augmented"] = True
     if found.base != api.NONE:
         own["base"] = RULES.get(found.base, found.base)
+    if found.base == api.AUTO:  # where the blend has all, which the data decide
+        own["familiar"] = combined.POWER
     if found.base == api.AUTO and cell.k > 1:
         own["withheld"] = decision.RULE
     if constants := forecasters.model_class(found.name).constants:
