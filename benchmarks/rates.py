@@ -17,7 +17,8 @@ Rows have the learning rates themselves, in the order of the parameter groups, t
 (or all weights) and the order of windows anew, which shows how far two rows differ by chance. With `--stride` all
 frames are further apart. With `--combined` there are two more rows of each, for the same network combined with simple
 forecasts in the shares that the supports tell, and blended with one of them without any
-(`rdjepa.adaptation.combination`).
+(`rdjepa.adaptation.combination`), trusting the network equally in all contexts. With `--powers` there is a row more for
+each power of the novelty by which the blend trusts the network in familiar contexts (`rdjepa.forecasters.combined`).
 `support` is the error on the supports before any update, standardized (`rdjepa.adaptation.retention.relative_error`).
 Forecasters that nothing trains have a row after 0 updates; so has `rd-jepa-decoder` with 0 among `--updates`, whose
 `--model` needs a pretrained decoder. Those that rehearse take trajectories that `--model` was pretrained on, those that
@@ -42,6 +43,7 @@ from rdjepa import extensions, forecasters, systems
 from rdjepa.adaptation import combination, retention
 from rdjepa.adaptation.adapt import AVERAGED, PROFILES, extended, fitted, standardized, tensors, train, windows
 from rdjepa.adaptation.augmentation import images, number_of_images
+from rdjepa.adaptation.novelty import familiar, summarize
 from rdjepa.api import rehearsing
 from rdjepa.api.start import FRESH, FROZEN, PRETRAINED, TUNED, forecaster_of
 from rdjepa.data import manifest
@@ -49,12 +51,13 @@ from rdjepa.data.acquire import Acquirer
 from rdjepa.data.simulate import simulate
 from rdjepa.data.splits import support
 from rdjepa.data.trajectory import Key
+from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError, DivergenceError
 from rdjepa.evaluation.aggregate import horizon_average
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.anchored import Anchored, missed_by_continuations
 from rdjepa.forecasters.base import ForecastModel
-from rdjepa.forecasters.combined import Combined
+from rdjepa.forecasters.combined import POWER, Combined
 from rdjepa.forecasters.equation import Remembering
 from rdjepa.forecasters.rd_jepa import EncoderTuned
 from rdjepa.io import checkpoint
@@ -199,6 +202,16 @@ def scaled(model: ForecastModel, factor: float, trunk: float) -> list[dict]:
     return [{**group, "lr": scale * group["lr"]} for group, scale in zip(groups, factors, strict=False)]
 
 
+class Powered(Combined):
+    """A blend that goes by another power of the novelty."""
+
+    power = float(POWER)
+
+    def _novelty(self, *features: torch.Tensor) -> torch.Tensor | None:
+        found = super()._novelty(*features)
+        return None if found is None else found ** (self.power / POWER)
+
+
 def text(groups: Sequence[dict]) -> str:
     """Return the learning rates of parameter groups as they stand in a row."""
     return " ".join(f"{group['lr']:.3g}" for group in groups)
@@ -219,7 +232,7 @@ def trial(
     shares = [float(share) for share in arguments.retained.split(",") if share]
     first = retention.weights(model) if shares else {}
     support = standardized([each.fields for each in learning], normalizer)
-    data = windows(model, support, tensors(beside))
+    data = recorded = windows(model, support, tensors(beside))
     if augments and (count := number_of_images(len(support), data.own)) > 1:
         data = extended(data, windows(model, [image for own in support for image in images(own)[1:count]]))
     beside_it: dict[str, Combined] = {}
@@ -233,6 +246,14 @@ def trial(
         kinds: dict[str, ForecastModel] = {weights: snapshot}
         for how, made in beside_it.items():
             kinds[f"{weights}, {how}"] = Combined(snapshot, made.linear, made.shares, memory)
+        if arguments.powers and beside_it:
+            counts = [FORECASTING.count(len(fields)) for fields in support]
+            rows_of = summarize(snapshot, recorded)
+            known = None if rows_of is None else familiar(rows_of, counts)
+            for power in arguments.powers.split(","):
+                made = Powered(snapshot, None, beside_it["blended"].shares, memory, known)
+                made.power = float(power)
+                kinds[f"{weights}, blended, novelty^{power}"] = made
         if arguments.anchored:
             kinds[f"{weights}, anchored"] = Anchored(snapshot, missed_by_continuations(support))
         for kind, forecaster in kinds.items():
@@ -298,6 +319,7 @@ def common(go: argparse.ArgumentParser, **left_out: Any) -> None:
     go.add_argument("--precision", choices=("float32", "bfloat16"), default=PROFILES[PRESET].precision)
     go.add_argument("--retained", default="", help="shares of the first weights, mixed with the averaged ones")
     go.add_argument("--combined", action="store_true", help="each forecast beside simple ones too")
+    go.add_argument("--powers", default="", help="of the novelty, for blends that go by it, with --combined")
     go.add_argument("--anchored", action="store_true", help="each forecast anchored in its context too")
     go.add_argument("--seed", type=int, default=SUPPORT_SEED, help="of fresh weights and the order of windows")
 

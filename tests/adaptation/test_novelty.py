@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from rdjepa.adaptation.novelty import Familiar, embed, familiar, last_contexts
+from rdjepa.adaptation.novelty import embed, familiar, last_contexts
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.equation import Equation
+from rdjepa.forecasters.familiar import Familiar
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.models.rdjepa import build
 

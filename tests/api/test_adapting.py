@@ -13,6 +13,7 @@ import rdjepa
 from rdjepa import forecasters
 from rdjepa.adaptation import combination, retention
 from rdjepa.adaptation.adapt import AdaptConfig, standardized
+from rdjepa.adaptation.decision import settle
 from rdjepa.api.start import loaded
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.well import checksum
@@ -527,14 +528,22 @@ def test_of_several_trajectories_the_last_chooses_what_forecasts(tiny, monkeypat
     monkeypatch.setattr(retention, "relative_error", lambda *_: 0.9)
     if better == "network":
         monkeypatch.setattr(Combined, "predict", lambda _, rest, *others: rest + 9)
-    side, seen = WIDE if tile else SIDE, []
-    fields = [trajectory(seed=seed, side=side) for seed in (0, 1)]
+    side, seen, known = WIDE if tile else SIDE, [], []
+    fields = [trajectory(12, seed=0, side=side), trajectory(10, seed=1, side=side)]
+
+    def watched(*given, **options):
+        known.append(len(options["familiar"].latents))
+        return settle(*given, **options)
+
+    monkeypatch.setattr("rdjepa.api.adapting.settle", watched)
     adapt = partial(rdjepa.adapt, pretrained(), fields, steps=5, device="cpu", tile=tile)
     made = adapt(observe=lambda updates, *_: seen.append(updates), at=(5,))
     errors = made.record["on_others"]
-    assert made.record["withheld"] == 1 and seen == [5]
+    assert made.record["withheld"] == 1 and seen == [5] and known == [4]  # nothing is familiar by the last one
+    assert better == "network" or len(getattr(made.model, "known", ())) == 6
     assert (better == "network") == (errors["network"] < errors["combined"])
     assert (made.base, "combined" in made.record) == (("none", False) if better == "network" else ("combined", True))
+    monkeypatch.setattr("rdjepa.api.adapting.settle", settle)
     for options in ({"base": "none"}, {"retain": 0.5}, {"calibrate": [trajectory(seed=3, side=side)]}):
         assert "withheld" not in adapt(**options).record
 

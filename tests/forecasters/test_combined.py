@@ -5,6 +5,7 @@ from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import CONTEXT
 from rdjepa.forecasters.combined import REACH, Combined, blending
 from rdjepa.forecasters.equation import Equation
+from rdjepa.forecasters.familiar import Familiar, novelty
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import Extrapolation, Persistence
 
@@ -51,6 +52,40 @@ def test_the_blend_is_the_equation_where_that_fits_and_the_network_where_it_does
         other = Equation() if isinstance(which, Persistence) else Persistence()
         made, apart = Combined(Persistence(), None, shares)(fields), (which(fields) - other(fields)).norm()
         assert (made - which(fields)).norm() < 0.1 * apart
+
+
+def test_the_further_a_context_is_from_the_support_the_less_is_the_network_trusted():
+    context = FIELDS[None, :CONTEXT].repeat(4, 1, 1, 1, 1)
+    plain = blending(context, Equation())[1]
+    found = blending(context, Equation(), torch.tensor([0.0, 0.5, 1.0, 7.0]))[1]
+    assert (found[0] == 1).all() and torch.equal(found[2:], plain[2:])
+    odds = [g / (1 - g) for g in (plain[1], found[1])]  # of errors: the equation's over the network's variance
+    torch.testing.assert_close(odds[1], 4 * odds[0], rtol=1e-4, atol=0)
+
+
+class Described(Persistence):
+    def latent_summary(self, *features):
+        return features[0].std((1, 2, 3, 4))[:, None].expand(-1, 3)
+
+
+def test_a_blend_is_the_network_alone_where_it_has_learned_the_context():
+    shares = torch.zeros(5, 5, 2)
+    shares[1] = 1
+    network = Described()
+    known = Familiar(network.latent_summary(CONTEXTS[:1]).numpy(), 0.1)
+    learned, plain = Combined(network, None, shares, None, known), Combined(network, None, shares)
+    far = known.novelty(network.latent_summary(CONTEXTS[1:]).numpy())
+    assert far > 1
+    torch.testing.assert_close(learned(CONTEXTS)[0], network(CONTEXTS)[0])
+    torch.testing.assert_close(learned(CONTEXTS)[1], plain(CONTEXTS)[1])
+    assert learned.familiar is not None and learned.familiar.reach == 0.1 and plain.familiar is None
+
+
+def test_novelty_on_a_device_is_that_of_the_support():
+    known = Familiar(torch.randn(7, 5).numpy(), 1.7)
+    latents = torch.randn(9, 5)
+    found = novelty(latents, torch.from_numpy(known.latents), torch.tensor(known.reach))
+    assert found.numpy() == pytest.approx(known.novelty(latents.numpy()))
 
 
 def test_values_far_from_those_of_training_leave_the_network_less_weight():

@@ -196,7 +196,8 @@ def test_a_cell_that_retains_first_weights_is_named_after_the_share(brief, monke
 def test_the_network_alone_is_what_adapt_decides_with_nothing_combined(slim):
     both = [replace(CELL, forecaster=name) for name in ("rd-jepa-auto", "rd-jepa-alone")]
     auto, alone = (record(cell, replace(slim, curve=())) for cell in both)
-    assert auto["identity"] | {"cell": asdict(both[1])} == alone["identity"] | {"base": combined.RULE}
+    decided = {"base": combined.RULE, "familiar": combined.POWER}
+    assert auto["identity"] | {"cell": asdict(both[1])} == alone["identity"] | decided
     assert auto["id"] != alone["id"] and "base" not in alone["identity"]
     assert {"unadapted", "retained", "together", "combined"} <= auto.keys()
     assert {"unadapted", "retained"} <= alone.keys() and not {"together", "combined"} & alone.keys()
