@@ -3,7 +3,7 @@ import torch
 
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import CONTEXT
-from rdjepa.forecasters.combined import REACH, Combined, blending
+from rdjepa.forecasters.combined import POWER, REACH, Combined, blending
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.familiar import Familiar, novelty
 from rdjepa.forecasters.linear import Linear
@@ -60,7 +60,7 @@ def test_the_further_a_context_is_from_the_support_the_less_is_the_network_trust
     found = blending(context, Equation(), torch.tensor([0.0, 0.5, 1.0, 7.0]))[1]
     assert (found[0] == 1).all() and torch.equal(found[2:], plain[2:])
     odds = [g / (1 - g) for g in (plain[1], found[1])]  # of errors: the equation's over the network's variance
-    torch.testing.assert_close(odds[1], 4 * odds[0], rtol=1e-4, atol=0)
+    torch.testing.assert_close(odds[1], 2**POWER * odds[0], rtol=1e-4, atol=0)
 
 
 class Described(Persistence):

@@ -8,7 +8,7 @@ equation's forecast moves, around a point, when parts of the context have no say
 square of what it misses of the newest frame when it starts from the oldest, three frames before, around a point and
 from as far away as may arrive there within h frames. Where the equation is sure and finds its own context again,
 nothing else is needed. s is a tenth, and more where values are far from those that networks learn from. Where the
-blend has all, s is less for contexts that are like those of the support, s n^2 with the novelty n of a context below 1
+blend has all, s is less for contexts that are like those of the support, s n with the novelty n of a context below 1
 (`rdjepa.forecasters.familiar`): what a network has learned it may be trusted with, and the further from it, the less.
 `rdjepa.adaptation.combination` finds the shares. Not part of the paper's protocol.
 """
@@ -28,7 +28,7 @@ from rdjepa.forecasters.linear import Linear
 COMBINED = 5  # forecasts
 REACH = 4  # points on every side; for each frame ahead, of what is missed
 SMALL = 0.1  # s, of the mean square of the newest frame, which is 1 or more in standardized units
-POWER = 2  # of the novelty, by which s grows up to a novelty of 1: the variance of an error that grows with distance
+POWER = 1  # of the novelty, by which s grows up to a novelty of 1
 PARTS = 10  # of the support, at most, each forecast from the others; of no more trajectories each is a part
 EVERY = 2  # windows of the support, of which the first tells the shares: the next has all of its frames but one
 RULE = {
