@@ -7,9 +7,9 @@
 With `hold_out`, `rdjepa.adapt` keeps the end of a single trajectory from adaptation, and chooses between the network
 alone and its combination by their errors there. Of several it keeps the last from the first fifth of the updates, and
 chooses by that. `run` adapts to the beginning of one pool trajectory of a random equation (`rates.py` says which), or
-to `--k` of them, and appends the errors of both on what was kept, when the choice is made, and in the end on validation
-trajectories of the same equation, which have other coefficients. `table` puts the two beside each other. No held-out
-system and no test trajectory is used.
+to `--k` of them, and appends the errors of both on what was kept, of several those by which the choice was made, and in
+the end on validation trajectories of the same equation, which have other coefficients. `table` puts the two beside each
+other. No held-out system and no test trajectory is used.
 """
 
 import argparse
@@ -48,12 +48,10 @@ def run(arguments: argparse.Namespace) -> None:
         )
         learned = [first]
     steps = arguments.updates if arguments.updates == "auto" else int(arguments.updates)
-    found: dict[str, float] = {}
     beside: list[Combined] = []
 
     def choosing(_: int, weights: str, by_then: rdjepa.Forecaster) -> None:
         if weights == AVERAGED and isinstance(by_then.model, Combined):
-            found.update(errors(by_then, [kept]))
             beside.append(by_then.model)
 
     at = (steps // FIRST,) if several and isinstance(steps, int) else ()
@@ -61,9 +59,9 @@ def run(arguments: argparse.Namespace) -> None:
     if several and "withheld" not in forecaster.record:
         raise SystemExit(f"nothing to choose: {forecaster.record}")
     if several:  # both, whichever was chosen
-        network = forecaster.parts().get("rd-jepa-alone", forecaster).model
-        together = Combined(network, beside[0].linear, beside[0].shares, beside[0].equation)
-        forecaster.model = together.eval()
+        found = dict(zip(NAMES, forecaster.record["on_others"].values(), strict=True))
+        network, made = forecaster.parts().get("rd-jepa-alone", forecaster).model, beside[0]
+        forecaster.model = Combined(network, made.linear, made.shares, made.equation, made.familiar).eval()
     else:
         found = errors(forecaster, [kept])
     elsewhere = errors(forecaster, others)
