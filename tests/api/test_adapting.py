@@ -535,7 +535,7 @@ def test_of_several_trajectories_the_last_chooses_what_forecasts(tiny, monkeypat
         known.append(len(options["familiar"].latents))
         return settle(*given, **options)
 
-    monkeypatch.setattr("rdjepa.api.adapting.settle", watched)
+    monkeypatch.setattr("rdjepa.api.learner.settle", watched)
     adapt = partial(rdjepa.adapt, pretrained(), fields, steps=5, device="cpu", tile=tile)
     made = adapt(observe=lambda updates, *_: seen.append(updates), at=(5,))
     errors = made.record["on_others"]
@@ -543,7 +543,7 @@ def test_of_several_trajectories_the_last_chooses_what_forecasts(tiny, monkeypat
     assert better == "network" or len(getattr(made.model, "known", ())) == 6
     assert (better == "network") == (errors["network"] < errors["combined"])
     assert (made.base, "combined" in made.record) == (("none", False) if better == "network" else ("combined", True))
-    monkeypatch.setattr("rdjepa.api.adapting.settle", settle)
+    monkeypatch.setattr("rdjepa.api.learner.settle", settle)
     for options in ({"base": "none"}, {"retain": 0.5}, {"calibrate": [trajectory(seed=3, side=side)]}):
         assert "withheld" not in adapt(**options).record
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from rdjepa.adaptation import combination, intervals, retention
 from rdjepa.adaptation.adapt import (
@@ -23,10 +22,10 @@ from rdjepa.adaptation.adapt import (
     windows,
 )
 from rdjepa.adaptation.augmentation import ALL, images, number_of_images
-from rdjepa.adaptation.decision import ENOUGH, Decision, blending, decide, settle, withhold
+from rdjepa.adaptation.decision import Decision, blending, decide, withhold
 from rdjepa.adaptation.forecaster import Forecaster
-from rdjepa.adaptation.novelty import described, embed, familiar, last_contexts, summarize
 from rdjepa.adaptation.saving import why_unsavable
+from rdjepa.api.learner import Learner
 from rdjepa.api.start import (
     FRESH,
     FROZEN,
@@ -44,12 +43,10 @@ from rdjepa.checks import BelowOne, among, checked, of_class
 from rdjepa.data.borders import PERIODIC, WALLS
 from rdjepa.data.readers import Reading
 from rdjepa.data.statistics import Normalizer
-from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import ArgumentError, Note, warn
 from rdjepa.forecasters.anchored import missed_by_continuations
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.equation import Equation, Remembering
-from rdjepa.forecasters.familiar import Familiar
 from rdjepa.io.provenance import software
 from rdjepa.models.device import device_named, in_float32
 from rdjepa.models.rdjepa import RDJEPA
@@ -182,6 +179,7 @@ def adapt(
             "a linear base or others to rehearse": (base == LINEAR, rehearses),
         }
     )
+
     start = loaded(model, config.seed if config and seed is None else seed)
     torch_device = device_named(device)
     if decoder == AUTO:
@@ -202,6 +200,7 @@ def adapt(
         warn(refusal)
     if config is None and steps in (None, AUTO):
         _say_settings(start)
+
     side, reading = grid_of(start), reading or Reading()
     if reading.boundary is None and borders in (PERIODIC, WALLS):
         reading = dataclasses.replace(reading, boundary=borders)
@@ -220,50 +219,35 @@ def adapt(
     if encoder == AUTO:
         several = len(support.fields) >= retention.SEVERAL and settings.steps and isinstance(start, RDJEPA)
         encoder = TUNED if several and continues and not rehearses else FROZEN
+
     network, fingerprint = forecaster_of(start, settings.seed, borders, decoder, encoder)
     statistics = normalizer or Normalizer.fit(support.fields, "support")
-
-    def standard(fields: Sequence[np.ndarray]) -> list[Tensor]:
-        return standardized(fields, statistics, torch_device)
-
-    def known_to(model: ForecastModel, without: int = 0) -> Familiar | None:
-        """Return the trajectories, the last ones left out, as a network describes them for the blend to go by it."""
-        if not decision.blends:
-            return None
-        fields = support.fields[: len(support.fields) - without]
-        counts = [FORECASTING.count(len(each)) for each in fields]
-        rows = described(support.whole(model), fields, statistics) if tile else summarize(model, data)
-        return None if rows is None else familiar(rows[: sum(counts)], counts)
-
-    def forecasting(model: ForecastModel, equation: Equation | None = None) -> Forecaster:
-        """Return what the decision, as it is by then, makes of a network: a forecaster of whole fields."""
-        return Forecaster(decision.around(support.whole(model), equation, known_to(model)), statistics)
-
-    pieces = [standard(own) for own in support.pieces(side)]
+    pieces = [standardized(own, statistics, torch_device) for own in support.pieces(side)]
     learned = [each for own in pieces for each in own]
     fitted = network.fitted_to(learned, support.domain)
-    forecaster = of_class(fitted, ForecastModel, f"what `fitted_to` of {type(network).__name__} returns")
-    forecaster = forecaster.to(torch_device)
+    fitted = of_class(fitted, ForecastModel, f"what `fitted_to` of {type(network).__name__} returns").to(torch_device)
     if base == LINEAR:
-        forecaster = combination.correcting(forecaster, learned)
-
+        fitted = combination.correcting(fitted, learned)
     others = rehearsed_fields(
         rehearse() if callable(rehearse) else rehearse, (learned[0].shape[-2], learned[0].shape[-1])
     )
+
     times = [time.perf_counter()]
-    taught = data = windows(forecaster, learned, tensors(others, torch_device))
+    data = windows(fitted, learned, tensors(others, torch_device))
+    taught = data
     count = number_of_images(len(support.fields), data.own) if augment == AUTO else ALL if augment else 1
-    if count > 1 and settings.steps and forecaster.parameter_groups():
+    if count > 1 and settings.steps and fitted.parameter_groups():
         turned = [image for own in learned for image in images(own, support.domain)[1:count]]
-        taught = extended(data, windows(forecaster, turned))
+        taught = extended(data, windows(fitted, turned))
     times.append(time.perf_counter())
 
     decision = Decision(settings.steps, 0.0 if retain == AUTO else float(retain))
+    learner = Learner(fitted, support, statistics, data, decision)
     if continues and settings.steps and not rehearses and AUTO in (base, retain):  # the network as it is tells how
         if progress:
             progress(0, settings.steps, "measuring errors before any update")
-        found = decide(
-            forecaster,
+        decision = decide(
+            fitted,
             data,
             learned,
             settings.steps,
@@ -273,70 +257,63 @@ def adapt(
             shortens=shortens,
             domain=support.domain,
         )
-        decision = found if retain == AUTO else dataclasses.replace(found, share=decision.share)
+        learner.decision = decision if retain == AUTO else dataclasses.replace(decision, share=float(retain))
         if base == AUTO and tile:  # whole fields have an equation; their squares do not tell in which shares
-            equation = Equation.fit(standard(support.fields), support.domain)
-            decision = blending(decision, support.whole(forecaster), equation)
+            equation = Equation.fit(learner.standard(support.fields), support.domain)
+            learner.decision = blending(learner.decision, learner.whole, equation)
     elif continues and base == AUTO:
         why = "others are rehearsed" if rehearses else "no update is made"
         warn(f"the network forecasts alone, since {why}; nothing stands beside it", Note)
     if base == ANCHORED:
-        decision = dataclasses.replace(decision, missed=missed_by_continuations(standard(support.fields)))
+        missed = missed_by_continuations(learner.standard(support.fields))
+        learner.decision = dataclasses.replace(learner.decision, missed=missed)
     times.append(time.perf_counter())
 
-    settings = dataclasses.replace(settings, steps=decision.steps)
-    first = retention.weights(forecaster) if decision.share else {}
-    again = observe or support.others  # some contexts are forecast more than once
-    memory = Remembering.of(decision.combined.equation) if again and decision.combined else None
-    withheld = None if support.others else withhold(decision, pieces, taught.own // data.own)
+    settings, share = dataclasses.replace(settings, steps=learner.decision.steps), learner.decision.share
+    first = retention.weights(fitted) if share else {}
+    if (observe or support.others) and learner.decision.combined:  # some contexts are forecast more than once
+        learner.memory = Remembering.of(learner.decision.combined.equation)
+    withheld = None if support.others else withhold(learner.decision, pieces, taught.own // data.own)
     in_the_end = AVERAGED if settings.averaging else LAST
 
     def observed(updates: int, weights: str, model: ForecastModel) -> None:
-        nonlocal decision
         if observe and updates in at:
-            with retention.retaining(model, first, decision.share):
-                observe(updates, weights, forecasting(model, memory))
+            with retention.retaining(model, first, share):
+                observe(updates, weights, learner.forecaster(remembering=True))
         if withheld and (updates, weights) == (withheld.updates, in_the_end):
             if progress:
                 progress(updates, settings.steps, "trying the network on the last trajectory")
-            last, known = standard(support.fields[-1:]), known_to(model, without=1)
-            decision = settle(decision, support.whole(model), last, familiar=known, most=ENOUGH)
-            decision = dataclasses.replace(decision, told={**decision.told, "withheld": updates})
+            learner.choose_by_last(updates)
 
     watched = {*at, withheld.updates} if withheld else at
-    losses = train(forecaster, taught, settings, progress, observed, watched, withheld)
-    retention.retain(forecaster, first, decision.share)
+    losses = train(fitted, taught, settings, progress, observed, watched, withheld)
+    retention.retain(fitted, first, share)
     times.append(time.perf_counter())
-    if support.others and decision.combined:
-        unseen = standard(support.others)
-        decision = settle(decision, support.whole(forecaster), unseen, memory, known_to(forecaster))
+    if support.others and learner.decision.combined:
+        learner.choose_by_others()
     times.append(time.perf_counter())
-    parts = {"encoder": encoder, "decoder": decoder} if isinstance(start, RDJEPA) else {}
-    record = {
-        "forecaster": forecaster.name,
-        "preset": forecaster.preset,
+
+    result = learner.forecaster()
+    result.losses = losses
+    result.record = {
+        "forecaster": fitted.name,
+        "preset": fitted.preset,
         "fingerprint": fingerprint,
-        **parts,
-        "settings": forecaster.settings(),
+        **({"encoder": encoder, "decoder": decoder} if isinstance(start, RDJEPA) else {}),
+        "settings": fitted.settings(),
         "config": dataclasses.asdict(settings),
         **support.record(),
         "rehearsed": len(others),
-        "retained": decision.share,
+        "retained": share,
         "augmented": taught.own // data.own if taught is not data else 0,
-        **decision.told,
+        **learner.decision.told,
         "seconds": dict(zip(STAGES, np.diff(times).round(3).tolist(), strict=True)),
         "software": software(torch_device),
     }
-    whole = support.whole(forecaster)
-    result = Forecaster(decision.around(whole, familiar=known_to(forecaster)), statistics, record, losses)
     if support.others:
-        result.calibration = intervals.calibrate(forecasting(forecaster, memory).forecast, statistics, support.others)
-    known = described(result.model, support.fields, statistics) if tile else summarize(forecaster, data)
-    if known is not None and (len(known) > 1 or support.others):  # one window does not tell how far its like lie
-        counts = [FORECASTING.count(len(fields)) for fields in support.fields]
-        alike = described(result.model, support.others, statistics) if support.others else None
-        ends = embed(result.model, np.concatenate([last_contexts(fields) for fields in support.fields]), statistics)
-        result.familiar = familiar(known, counts, alike, ends)
+        forecast = learner.forecaster(remembering=True).forecast
+        result.calibration = intervals.calibrate(forecast, statistics, support.others)
+    result.familiar = learner.familiar()
     return result
 
 
