@@ -17,7 +17,7 @@ from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Key
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, StudyError
 from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
-from rdjepa.io import checkpoint
+from rdjepa.io import checkpoint, sealed
 from rdjepa.models.rdjepa import PRESETS
 from rdjepa.pretraining import config as profiles
 from rdjepa.pretraining.config import PretrainConfig
@@ -158,7 +158,7 @@ def test_a_decoder_is_pretrained_after_the_rest_and_adapted_further(tiny, data, 
         rdjepa.pretrain("tiny", data, last, **chosen)
     old, begun = tmp_path / "old", tmp_path / "begun"
     shutil.copytree(data / "brusselator", old / "brusselator")
-    manifest._write_recipes(old, {"brusselator": identity(get("brusselator")) | {"revision": 0}})
+    sealed.write(old / manifest.RECIPE, {"brusselator": identity(get("brusselator")) | {"revision": 0}})
     with pytest.raises(DataError, match=r"for brusselator\.revision; choose another directory"):
         rdjepa.pretrain("tiny", old, last, **chosen | {"objective": "predictive-latent"})
     shutil.copytree(first, begun)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -100,6 +101,13 @@ def test_what_decides_the_numbers_changes_the_identity(change, keys):
     assert different - {"fingerprint"} == keys - {"fingerprint"}  # a range may move the numbers that are measured, too
     assert keys <= different
     assert digest(replace(OURS, **change)) != digest(OURS)
+
+
+def test_an_argument_of_a_screen_changes_the_identity():
+    def screened(least):
+        return replace(OURS, screens=(partial(screening.Finite, least),))
+
+    assert digest(screened(0.1)) != digest(screened(0.5))
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,27 @@ def test_another_configuration_is_refused_and_its_keys_are_named(tmp_path):
     assert set(read_recipe(tmp_path)) == {"schnakenberg", "barkley"}
 
 
+def test_what_two_processes_claim_at_once_is_written(tmp_path, monkeypatch):
+    both, names = threading.Barrier(2), ("schnakenberg", "brusselator")
+    monkeypatch.setattr(manifest, "confirm", lambda _: both.wait(60))  # each has read that there is no recipe yet
+    claims = [threading.Thread(target=manifest.claim, args=(tmp_path, [get(name)])) for name in names]
+    for claim in claims:
+        claim.start()
+    for claim in claims:
+        claim.join(60)
+    assert set(read_recipe(tmp_path)) == set(names)
+
+
+def test_trajectories_that_no_recipe_lists_are_compared(tmp_path, small):
+    write_recipe(tmp_path, {"barkley": identities.identity(get("barkley"))})
+    store.write(tmp_path, simulate(small, 3, "id"))
+    other = replace(small, numerics=replace(small.numerics, dt=small.numerics.dt / 2))
+    with pytest.raises(DataError, match="got another trajectory schnakenberg/pool/id/00003; choose"):
+        manifest.check(tmp_path, [other])
+    manifest.check(tmp_path, [small])
+    assert set(read_recipe(tmp_path)) == {"barkley", small.name}
+
+
 def test_a_system_that_makes_other_numbers_may_not_begin(tmp_path, monkeypatch):
     monkeypatch.setattr(identities, "fingerprint", lambda system: "0" * 16)
     with pytest.raises(DataError, match=r"raise its revision and run: python -m rdjepa\.data\.identity"):

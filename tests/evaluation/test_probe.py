@@ -12,6 +12,7 @@ from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import ArgumentError, DataError
 from rdjepa.evaluation.probe import FEATURES, LEADS, PATCH_LEADS, ProbeConfig, probe
 from rdjepa.evaluation.probe_table import probe_markdown
+from rdjepa.io import sealed
 from rdjepa.models.rdjepa import build
 from rdjepa.systems import get
 
@@ -40,7 +41,7 @@ def write(folder, train, test, coefficients=None):
                     made = wave(system, split, regime, index)
                     other = coefficients if system == "gray-scott" else None
                     store.write(folder, replace(made, coefficients=other or made.coefficients))
-    manifest._write_recipes(folder, {name: identity(get(name)) for name in PLACE})
+    sealed.write(folder / manifest.RECIPE, {name: identity(get(name)) for name in PLACE})
     return folder
 
 
@@ -55,7 +56,7 @@ def test_a_single_test_trajectory_is_refused():
 
 
 def test_data_of_another_equation_are_refused(tiny, tmp_path):
-    manifest._write_recipes(tmp_path, {"gray-scott": identity(get("gray-scott")) | {"revision": 0}})
+    sealed.write(tmp_path / manifest.RECIPE, {"gray-scott": identity(get("gray-scott")) | {"revision": 0}})
     with pytest.raises(DataError, match=r"for gray-scott\.revision; choose another directory"):
         probe(build("tiny", seed=0), tmp_path, ProbeConfig(systems=("gray-scott",), train=1, test=2))
 

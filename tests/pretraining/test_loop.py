@@ -198,7 +198,8 @@ def test_latents_that_collapse_in_training_alone_are_told(tiny):
     assert "warnings" not in _measure(training, {}, [source().batch(0, 0, 2, 8, CONFIG.targets)])
 
 
-def test_a_shorter_profile_keeps_a_run_without_warm_up():
+def test_warm_up_keeps_its_share_of_a_run_of_another_length():
+    assert scaled(PROFILES["nano"], 75_000).warmup == 2 * PROFILES["nano"].warmup
     assert scaled(PretrainConfig(steps=100, warmup=0), 50).warmup == 0
     assert scaled(PretrainConfig(steps=1000, warmup=10), 5).warmup == 1
 

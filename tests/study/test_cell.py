@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
-from rdjepa import forecasters
+from rdjepa import forecasters, systems
 from rdjepa.adaptation import retention
 from rdjepa.adaptation.adapt import standardized, train, windows
 from rdjepa.adaptation.forecaster import Forecaster
@@ -102,6 +102,16 @@ def test_the_name_follows_the_weights_the_data_and_the_sizes(brief, monkeypatch)
     monkeypatch.undo()
     monkeypatch.setattr(cells.contenders, "settings", lambda forecaster, preset: {"width": 1})
     assert name(CELL, brief) != before[CELL]
+
+
+def test_a_users_system_of_another_role_makes_other_cells(brief, registrations):
+    mine, found = replace(CELL, system="mine"), {}
+    for role in ("held-out", "source", "wall"):
+        systems._REGISTERED.pop("mine", None)
+        systems.register(replace(systems.get("schnakenberg"), name="mine"), role)
+        found[role] = name(mine, brief), mine.support(), mine.test(brief.test)
+    assert len({made for made, *_ in found.values()}) == 3
+    assert found["wall"][1] != found["held-out"][1] and len(found["source"][2]) > len(found["held-out"][2])
 
 
 def test_the_place_of_a_checkpoint_is_no_setting(brief):

@@ -90,7 +90,7 @@ def test_a_family_is_built_continued_verified_and_described(monkeypatch, capsys,
     assert len(dataset.sample(tmp_path, tmp_path / "sample", 0.5)) == 1
 
 
-def test_a_users_system_has_tests_of_every_regime_that_it_defines():
+def test_a_users_system_has_tests_of_every_regime_that_it_defines(registrations):
     own = replace(get("schnakenberg"), name="mine")  # unlike a source it has no place in the paper's lists
     keys = dataset._keys(own, ("pool", "test"), 1.0, 2)
     assert {(key.split, key.regime, key.index) for key in keys} == {
@@ -98,6 +98,8 @@ def test_a_users_system_has_tests_of_every_regime_that_it_defines():
         *(("test", regime, i) for regime in ("id", "coeff-ood", "ic-ood") for i in range(2)),
     }
     assert {key.regime for key in dataset._keys(get("barkley"), ("test",), 1.0, 2)} == {"id"}
+    register(own, role="source")  # whose lists have all regimes already
+    assert len(dataset._keys(own, ("test",), 1.0, 2)) == len({*dataset._keys(own, ("test",), 1.0, 2)}) == 6
 
 
 def test_a_card_that_needs_a_file_says_so(tmp_path, monkeypatch, capsys, registrations):

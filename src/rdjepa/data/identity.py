@@ -2,7 +2,8 @@
 
 Numerics, ranges and thresholds enter as they are. Code (kinetics, initial conditions, integrators, random streams)
 enters as a fingerprint: a hash over a few numbers that the code computes. Names, titles, notes and references are left
-out. The code of a screen or of a distance is not measured: whoever changes it raises `System.revision`.
+out. The code of a screen or of a distance is not measured, nor the equations that a family keeps its distance from:
+whoever changes it raises `System.revision` of all that use it.
 
 Measuring a fingerprint compiles a kernel, so those of the package's systems are stored in systems/fingerprints.json,
 which this command writes:
@@ -14,6 +15,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -38,7 +40,7 @@ def identity(system: System) -> dict[str, Any]:
         "revision": system.revision,
         "numerics": _plain(system.numerics),
         **({"apart": _apart(system)} if system.apart else {}),
-        "screens": [[_name(screen), _plain(screen) if is_dataclass(screen) else {}] for screen in system.screens],
+        "screens": [[_name(screen), _settings(screen)] for screen in system.screens],
         "regimes": {
             name: {
                 # A list, since the order in which coefficients are drawn changes their values.
@@ -119,7 +121,14 @@ def _apart(system: System) -> dict[str, Any]:
 
 
 def _name(value: Callable[..., Any]) -> str:
-    return getattr(value, "__name__", type(value).__name__)
+    return _name(value.func) if isinstance(value, partial) else getattr(value, "__name__", type(value).__name__)
+
+
+def _settings(screen: Callable[..., Any]) -> Any:
+    """Return the thresholds of a screen that is a dataclass, or a function with some of its arguments given."""
+    if isinstance(screen, partial):
+        return _plain({"": screen.args, **screen.keywords})
+    return _plain(screen) if is_dataclass(screen) else {}
 
 
 def _plain(value: Any) -> Any:

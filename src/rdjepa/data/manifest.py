@@ -4,14 +4,14 @@
     <base>/manifest.json    checksum and rejected draws of every trajectory, written when a build ends; where every draw
                             is an equation of its own, its kind and its distance to the nearest held-out equation
     <base>/<name>/recordings.json   only of recordings (data/recorded.py), which have no recipe: where they come from
-    <base>/.manifest.json.lock      held by the process that writes the manifest
+    <base>/.recipe.json.lock        held by the process that writes the recipe, and so the manifest's
 
 The two describe the data completely: the same keys give the same arrays on the same platform.
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -49,14 +49,14 @@ def claim(base: Path | str, systems: Iterable[System]) -> None:
     require_own(base)
     _require_simulated(base, systems)
     stored = _read_recipes(path) if path.exists() else {}
-    recipes = stored | _agreed(base, stored, systems)
-    if recipes != stored:
+    new = not _agreed(base, stored, systems).items() <= stored.items()
+    if new:
         with writing(base):  # which is known before anything is simulated
             Path(base).mkdir(parents=True, exist_ok=True)
     for system in systems:
         confirm(system)
-    if recipes != stored:
-        _write_recipes(base, recipes)
+    if new:
+        _enter(base, systems)
 
 
 def require_own(base: Path | str) -> None:
@@ -93,10 +93,10 @@ def check(base: Path | str, systems: Iterable[System]) -> None:
     systems = list(systems)
     _require_simulated(base, systems)
     stored = _read_recipes(Path(base) / RECIPE)
-    recipes = stored | _agreed(base, stored, [system for system in systems if system.name in stored])
-    if recipes != stored:
+    held = [system for system in systems if system.name in stored or store.keys(base, system.name)]
+    if not _agreed(base, stored, held).items() <= stored.items():
         with suppress(OutputError):  # a data set may be read-only; then it is compared again next time
-            _write_recipes(base, recipes)
+            _enter(base, held)
 
 
 def _agreed(base: Path | str, stored: Mapping[str, Any], systems: Iterable[System]) -> dict[str, Any]:
@@ -159,8 +159,24 @@ def _read_recipes(path: Path) -> Recipes:
     return stored
 
 
-def _write_recipes(base: Path | str, recipes: Mapping[str, Any]) -> None:
-    sealed.write(Path(base) / RECIPE, recipes)
+def _enter(base: Path | str, systems: Sequence[System]) -> None:
+    """Write the recipes of some systems beside those that are there by now, which another process may have written."""
+    with _locked(base, RECIPE):
+        path = Path(base) / RECIPE
+        stored = _read_recipes(path) if path.exists() else {}
+        sealed.write(path, stored | _agreed(base, stored, systems))
+
+
+@contextmanager
+def _locked(base: Path | str, name: str) -> Iterator[None]:
+    """Let no other process write a file of a data set meanwhile."""
+    lock = FileLock(Path(base) / f".{name}.lock", mode=0o666)
+    with suppress(OSError, NotImplementedError):  # a file system without locks, or a file of another user
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @dataclass(frozen=True)
@@ -203,13 +219,8 @@ def write(base: Path | str) -> Path:
     Trajectories that different versions of the software made are kept, with a warning that names the versions: their
     fingerprints agree, or `claim` had refused them, but roundings may differ.
     """
-    lock = FileLock(Path(base) / f".{MANIFEST}.lock", mode=0o666)
-    with suppress(OSError, NotImplementedError):  # a file system without locks, or a file of another user
-        lock.acquire()
-    try:
+    with _locked(base, MANIFEST):
         return _written(Path(base))
-    finally:
-        lock.release()
 
 
 def _written(base: Path) -> Path:

@@ -88,5 +88,5 @@ PROFILES = {
 
 def scaled(config: PretrainConfig, steps: int) -> PretrainConfig:
     """Return the same profile over another number of steps; warm-up keeps its share, schedules end with the run."""
-    warmup = min(config.warmup, max(1, round(config.warmup * steps / config.steps)))
+    warmup = max(1, round(config.warmup * steps / config.steps)) if config.warmup else 0
     return replace(config, steps=steps, warmup=warmup)

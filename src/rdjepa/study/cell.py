@@ -122,6 +122,8 @@ def identity(cell: Cell, profile: Profile) -> dict[str, Any]:
         own["withheld"] = decision.RULE
     if constants := forecasters.model_class(found.name).constants:
         own["constants"] = dict(constants)
+    if cell.system not in protocol.SYSTEMS and protocol.role(cell.system) != "held-out":
+        own["role"] = protocol.role(cell.system)  # by which support and test trajectories are chosen
     if beside := contenders.rehearsal(cell.forecaster, profile):
         sources, keys = beside
         own["rehearsed"] = {

@@ -101,7 +101,8 @@ def _keys(system: System, splits: Sequence[str], scale: float, count: int | None
     keys = [key for key in protocol.keys([system.name], splits, scale, count) if key.regime in system.regimes]
     others = () if system.name in protocol.SYSTEMS or protocol.role(system.name) == "family" else system.regimes
     tests = [key for key in keys if (key.split, key.regime) == ("test", "id")]
-    return keys + [replace(key, regime=regime) for regime in others if regime != "id" for key in tests]
+    more = [replace(key, regime=regime) for regime in others if regime != "id" for key in tests]
+    return list(dict.fromkeys([*keys, *more]))  # a source has tests of all regimes already
 
 
 def write_support(data: Path | str, system: str) -> Path:

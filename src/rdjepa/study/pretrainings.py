@@ -123,7 +123,7 @@ class Pretraining:
             identity=self.identity(),
             checkpoint=model.fingerprint,
             seconds=round(time.perf_counter() - started, 1),
-            software=software() | {"accelerator": str(device)},
+            software=software(device) | {"accelerator": str(device)},
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         sealed.write(folder / RECORD, asdict(record))
