@@ -14,7 +14,7 @@ from rdjepa.io import sealed
 from rdjepa.pde import integrators, rollout, screening
 from rdjepa.pde.boundary import Boundary
 from rdjepa.pde.sampling import Box
-from rdjepa.pde.system import InitialCondition
+from rdjepa.pde.system import InitialCondition, System
 from rdjepa.systems import get, names, wall_names
 
 OURS = get("schnakenberg")
@@ -104,8 +104,11 @@ def test_what_decides_the_numbers_changes_the_identity(change, keys):
 
 
 def test_an_argument_of_a_screen_changes_the_identity():
-    def screened(least):
-        return replace(OURS, screens=(partial(screening.Finite, least),))
+    def moves(fields: np.ndarray, least: float) -> str | None:
+        return None if np.ptp(fields) > least else "at rest"
+
+    def screened(least: float) -> System:
+        return replace(OURS, screens=(partial(moves, least=least),))
 
     assert digest(screened(0.1)) != digest(screened(0.5))
 
