@@ -47,15 +47,14 @@ def test_weights_are_retained_for_the_time_of_a_block_even_if_it_fails(moved):
 @pytest.mark.parametrize(
     ("most", "taken"), [(1_000, range(16)), (16, range(16)), (15, range(0, 16, 2)), (5, (0, 4, 8, 12))]
 )
-def test_the_error_is_that_of_the_windows_of_the_support_of_which_some_are_taken(monkeypatch, most, taken):
-    monkeypatch.setattr(retention, "MOST", most)
+def test_the_error_is_that_of_the_windows_of_the_support_of_which_some_are_taken(most, taken):
     own, other = torch.randn(2, 24, 2, 4, 4, generator=torch.Generator().manual_seed(0)).unbind()
     data = windows(Persistence(), [own], [100 * other])
     assert data.own == 16 < len(data.targets)
     targets = torch.stack([own[start + 4 : start + 9] for start in taken])
     newest = torch.stack([own[start + 3] for start in taken])[:, None]
     expected = (newest - targets).norm() / targets.norm()
-    assert relative_error(Persistence(), data) == pytest.approx(float(expected), rel=1e-5)
+    assert relative_error(Persistence(), data, most) == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_fields_of_zeros_are_forecast_without_error():

@@ -12,8 +12,11 @@ from rdjepa import forecasters
 from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.adaptation.saving import RULES
 from rdjepa.errors import ArgumentError, CheckpointError
+from rdjepa.forecasters import combined
 from rdjepa.forecasters.anchored import Anchored
 from rdjepa.forecasters.combined import Combined
+from rdjepa.forecasters.equation import Equation
+from rdjepa.forecasters.familiar import Familiar
 from rdjepa.forecasters.fno import Config
 from rdjepa.forecasters.joint import JointForecaster
 from rdjepa.forecasters.persistence import Persistence
@@ -77,6 +80,19 @@ def test_one_that_was_combined_or_anchored_by_another_rule_is_refused(tmp_path, 
     monkeypatch.setitem(RULES, base, {**RULES[base], "another": 3})
     with pytest.raises(CheckpointError, match=rf"that is {base} as this version does it, got .* adapt again"):
         rdjepa.load_forecaster(path)
+
+
+def test_one_that_forecasts_by_other_numbers_is_refused(tmp_path, monkeypatch):
+    normalizer, shares = rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0)), torch.zeros(5, 5, 2)
+    shares[1] = 1
+    known = Familiar(np.ones((3, 2), np.float32), 0.1, 0.01)
+    for model in (Combined(Persistence(), None, shares, None, known), Equation()):
+        path = rdjepa.Forecaster(model, normalizer).save(tmp_path / "made.safetensors")
+        rdjepa.load_forecaster(path)
+        with monkeypatch.context() as patch, pytest.raises(CheckpointError, match=r"as this version does it, got"):
+            patch.setattr(combined, "POWER", 3)
+            patch.setattr(Equation, "constants", {**Equation.constants, "another": 3})
+            rdjepa.load_forecaster(path)
 
 
 class Tied(JointForecaster):

@@ -153,6 +153,21 @@ def test_tiles_of_pretrained_weights_are_blended_with_the_equation_of_the_whole_
     assert np.quantile(between, 0.01) > -1e-3 and np.quantile(between, 0.99) < 1 + 1e-3
     loaded = rdjepa.load_forecaster(forecaster.save(tmp_path / "f.safetensors"))
     assert loaded.base == "combined" and np.array_equal(loaded.forecast(context), parts["rd-jepa"])
+    assert isinstance(loaded.model, Combined) and loaded.model.familiar is not None and loaded.model.familiar.missed > 0
+    for other in (forecaster.model, loaded.model.network):  # the tiles themselves, too
+        with pytest.raises(ArgumentError, match=r"a network to adapt, got one with .* forecaster.model.network"):
+            rdjepa.adapt(other, wide, steps=1)
+
+
+def test_parts_of_a_forecaster_take_what_it_takes(tiny):
+    fields = np.random.default_rng(0).standard_normal((50, SIDE, SIDE, 1)).cumsum(0).astype(np.float32)
+    for base, alone in (("auto", "rd-jepa-alone"), ("anchored", "rd-jepa-alone")):
+        made = rdjepa.adapt(pretrained(), fields, steps=1, stride=2, base=base, hold_out=0.4, retain=0.5, device="cpu")
+        parts = made.parts()
+        assert {part.stride for part in parts.values()} == {2}
+        assert {part.forecast(fields[:5]).shape for part in parts.values()} == {(5, SIDE, SIDE, 2)}
+        assert parts[alone].novelty(fields[:5]) == parts["rd-jepa"].novelty(fields[:5]) == made.novelty(fields[:5])
+        assert parts["rd-jepa"].calibration is made.calibration is not None
 
 
 def test_a_network_is_anchored_after_its_adaptation_and_so_is_one_that_was_not_pretrained(tiny, tmp_path):

@@ -12,6 +12,7 @@ import rdjepa
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import fitted
 from rdjepa.api.curve import _weights
+from rdjepa.api.support import said_domain_of
 from rdjepa.data import pace
 from rdjepa.data.readers import Reading
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, OutputError
@@ -127,6 +128,18 @@ def test_all_forecasters_of_a_curve_are_told_the_same_domain(monkeypatch):
         rdjepa.learning_curve(FIELDS[:2], model=small(), steps=1, draws=1, reading=rdjepa.Reading(boundary=boundary))
         assert len(told) == 4 and set(told) == {boundary}
         told.clear()
+
+
+def test_spans_of_a_recording_end_as_the_whole_recording_does(monkeypatch):
+    seen: list[int] = []
+
+    def said(given, boundary):
+        seen.extend(len(each.fields) for each in given)
+        return said_domain_of(given, boundary)
+
+    monkeypatch.setattr("rdjepa.api.curve.said_domain_of", said)
+    rdjepa.learning_curve(slow(45), model=small(), steps=1, draws=1)
+    assert seen == [45]
 
 
 def test_rivals_see_the_windows_that_the_forecaster_sees():

@@ -3,7 +3,7 @@ import torch
 
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import CONTEXT
-from rdjepa.forecasters.combined import POWER, REACH, Combined, blending
+from rdjepa.forecasters.combined import POWER, REACH, SMALL, Combined, blending
 from rdjepa.forecasters.equation import Equation
 from rdjepa.forecasters.familiar import Familiar, novelty
 from rdjepa.forecasters.linear import Linear
@@ -61,6 +61,16 @@ def test_the_further_a_context_is_from_the_support_the_less_is_the_network_trust
     assert (found[0] == 1).all() and torch.equal(found[2:], plain[2:])
     odds = [g / (1 - g) for g in (plain[1], found[1])]  # of errors: the equation's over the network's variance
     torch.testing.assert_close(odds[1], 2**POWER * odds[0], rtol=1e-4, atol=0)
+
+
+def test_a_network_is_trusted_nowhere_more_than_on_the_support():
+    context = FIELDS[None, :CONTEXT].repeat(3, 1, 1, 1, 1)
+    unlike = torch.tensor([0.0, 0.2, 0.9])
+    found = blending(context, Equation(), unlike, torch.tensor(0.2 * SMALL))[1]
+    torch.testing.assert_close(found[0], found[1])  # as if its error were that on the support
+    assert torch.equal(found[2], blending(context, Equation(), unlike)[1][2])
+    poor = blending(context, Equation(), unlike, torch.tensor(9.0))[1]  # never less than where nothing is known of it
+    torch.testing.assert_close(poor, blending(context, Equation())[1])
 
 
 class Described(Persistence):

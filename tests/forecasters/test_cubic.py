@@ -39,6 +39,13 @@ def test_waves_decay_as_the_five_point_laplacian_has_them(walls, distance):
     assert found.min() > -1e-12  # and no new extremes are made
 
 
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_nothing_is_lost_through_walls_however_near(size):
+    found = _diffusion(torch.tensor([[0.7]], dtype=torch.float64), size, True, 1.0)[0]
+    np.testing.assert_allclose(found.sum(0), np.ones(size), atol=1e-12)
+    assert found[0, 1] > 0.1
+
+
 def test_steps_are_of_second_order_and_exact_without_diffusion_up_to_the_fourth(monkeypatch):
     state = drawn(1, 2, 8, 8, size=0.5)
     for diffusion, order in (((0.4, 0.2), 2), ((0.0, 0.0), 4)):

@@ -53,6 +53,12 @@ def test_a_model_refuses_contexts_of_another_shape(tiny, shape):
         build("tiny", seed=0)(torch.zeros(shape))
 
 
+@pytest.mark.parametrize("horizons", [0, 9])
+def test_a_model_refuses_lead_times_that_pretraining_has_none_of(tiny, horizons):
+    with pytest.raises(ArgumentError, match=f"1 to 8 horizons, got {horizons}; roll out"):
+        build("tiny", seed=0)(torch.zeros(1, 4, 2, 32, 32), horizons)
+
+
 def test_a_decoder_takes_a_newest_frame_for_every_context(tiny):
     model, side = build("tiny", seed=0), tiny.grid
     latent = model.predictor.full_grid(model.encoder(torch.zeros(2, 4, 2, side, side)), 1)

@@ -15,8 +15,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from rdjepa.data.fields import with_second
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import ArgumentError, DataError
+from rdjepa.evaluation.metrics import relative_l2
 from rdjepa.evaluation.view import TRAJECTORIES, thinned, view
 from rdjepa.viz.page import Clip, _curve, encoded, is_page
 
@@ -110,6 +112,19 @@ def test_errors_on_the_page_are_those_of_the_windows(tmp_path, monkeypatch):
         assert np.allclose(clip.l2, np.linalg.norm((made - future).reshape(5, -1), axis=1) / norm, rtol=1e-5)
         assert np.allclose(clip.still, np.linalg.norm((newest - future).reshape(5, -1), axis=1) / norm, rtol=1e-5)
         assert np.allclose(clip.wrong.sum(-1), ((made - future) ** 2).mean(axis=(1, 2, 3)), rtol=1e-4)  # Parseval
+
+
+def test_errors_and_pictures_are_of_the_measured_component_alone(monkeypatch, tmp_path):
+    seen: list[Clip] = []
+    monkeypatch.setattr("rdjepa.evaluation.view.page", lambda clips, path, **_: seen.extend(clips))
+    both = trajectory()
+    one = replace(both, fields=with_second(both.fields[..., :1]))
+    for forecast in (drift, None):
+        view([one, one], tmp_path / "v.html", forecast, title="t")
+        assert {clip.reference.shape[-1] for clip in seen} == {1}
+    future = one.fields[seen[0].frames[4:], ..., :1]
+    made = one.fields[seen[0].frames[3], ..., :1] + np.arange(1, 6)[:, None, None, None]
+    assert seen[0].l2 is not None and np.allclose(seen[0].l2, relative_l2(made, future), rtol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from rdjepa.adaptation import combination, retention
 from rdjepa.adaptation.adapt import Windows, Withheld
-from rdjepa.adaptation.combination import TOGETHER
+from rdjepa.adaptation.forecaster import at_once
 from rdjepa.data.windows import FORECASTING
 from rdjepa.forecasters.anchored import Anchored
 from rdjepa.forecasters.base import ForecastModel
@@ -168,7 +168,8 @@ def settle(
     for fields in others:
         count = FORECASTING.count(len(fields))
         cut = FORECASTING.stack(fields, FORECASTING.spread(len(fields), min(count, most or count)))
-        for context, targets in zip(cut.context.split(TOGETHER), cut.targets.split(TOGETHER), strict=True):
+        few = at_once(fields.device.type, fields.shape[-2] * fields.shape[-1])
+        for context, targets in zip(cut.context.split(few), cut.targets.split(few), strict=True):
             squares += float(targets.double().square().sum())
             for name, each in tried.items():
                 missed[name] += float((each(context) - targets).double().square().sum())

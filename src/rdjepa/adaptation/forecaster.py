@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 ALONE = "rd-jepa-alone"  # name of the network of a combination, as in studies
 REMEDY = "give a file that `rdjepa adapt` wrote"
 AT_ONCE = {"cpu": 2, "cuda": 64}  # windows per forward pass; on a processor more do not fit into the cache
-POINTS = 64**2  # of windows that a GPU takes so many of at once
+POINTS = 64**2  # of windows that a pass takes so many of
 
 
 class Forecaster:
@@ -189,7 +189,8 @@ class Forecaster:
         """
         model = self.model
         if isinstance(model, Anchored):
-            return {model.name: self, f"{model.name}-alone": Forecaster(model.network, self.normalizer)}
+            alone = Forecaster(model.network, self.normalizer, self.record, familiar=self.familiar)
+            return {model.name: self, f"{model.name}-alone": alone}
         if not isinstance(model, Combined):
             return {model.name: self}
         equation = Remembering.of(model.equation)
@@ -198,7 +199,10 @@ class Forecaster:
         *_, autoregression, linear = model.shares.flatten(1).any(1).tolist()
         made |= {model.autoregression.name: model.autoregression} if autoregression else {}
         made |= {model.linear.name: model.linear} if linear else {}
-        return {name: Forecaster(each, self.normalizer) for name, each in made.items()}
+        parts = {name: Forecaster(each, self.normalizer, self.record) for name, each in made.items()}
+        parts[model.name].familiar = parts[ALONE].familiar = self.familiar
+        parts[model.name].calibration = self.calibration
+        return parts
 
     def forecast(self, context: np.ndarray) -> np.ndarray:
         """Forecast the five frames after the context; a warning says when numbers were too large for a finite one.
@@ -439,6 +443,6 @@ def _of_a_record() -> Iterator[None]:
 
 
 def at_once(kind: str, points: int) -> int:
-    """Return how many windows of so many points a forward pass takes on a kind of device: on a GPU fewer large ones."""
+    """Return how many windows of so many points a forward pass takes on a kind of device: fewer large ones."""
     few = AT_ONCE.get(kind, 8)
-    return few if kind == "cpu" else max(1, min(few, few * POINTS // points))
+    return max(1, min(few, few * POINTS // points))

@@ -42,15 +42,15 @@ def share_for(known: bool, trajectories: int) -> float:
     return SHARE if known and trajectories < SEVERAL else 0.0
 
 
-def relative_error(model: ForecastModel, data: Windows) -> float:
+def relative_error(model: ForecastModel, data: Windows, most: int = MOST) -> float:
     """Return the norm of a forecaster's errors on the windows of the support over that of the standardized fields.
 
-    Of more than `MOST` windows every second, third, ... is taken. Neither the units of fields nor a constant that is
+    Of more than `most` windows every second, third, ... is taken. Neither the units of fields nor a constant that is
     added to them change it.
     """
     errors, fields = 0.0, 0.0
     with torch.no_grad():
-        every = math.ceil(data.own / MOST)
+        every = math.ceil(data.own / most)
         for index in torch.arange(0, data.own, every, device=data.targets.device).split(8):
             targets = data.targets[index]
             predicted = model.predict(*(part[index] for part in data.features)).float()

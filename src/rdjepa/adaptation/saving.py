@@ -62,7 +62,7 @@ def save(forecaster: Forecaster, path: str | Path, force: bool = False) -> Path:
         "preset": model.preset,
         "settings": model.settings(),
         "base": forecaster.base,
-        **({"rule": RULES[forecaster.base]} if forecaster.base in RULES else {}),
+        **_rule(forecaster.base, type(_network(model)), isinstance(model, Combined) and model.familiar is not None),
         **(model.equation.domain.settings() if isinstance(model, Combined) else {}),
         **({"tiles": {"grid": tiled.grid, "walls": tiled.walls}} if tiled else {}),
         "normalizer": forecaster.normalizer.to_dict(),
@@ -143,10 +143,13 @@ def load_forecaster(path: str | Path, device: str | torch.device = "cpu") -> For
         )
     except (KeyError, ArgumentError) as error:
         raise CheckpointError(f"{error}; the forecaster is in {path}") from error
-    if (base := header.get("base", "none")) in RULES and header.get("rule") != RULES[base]:
-        software = header["record"].get("software", {})
+    base = header.get("base", "none")
+    theirs = {name: header[name] for name in ("rule", "constants") if name in header}
+    ours = _rule(base, kind, "known" in tensors)
+    if theirs.get("rule") != ours.get("rule") or not theirs.items() <= ours.items():
+        software, what = header["record"].get("software", {}), base if base in RULES else header["forecaster"]
         raise CheckpointError(
-            f"expected a forecaster that is {base} as this version does it, got one of "
+            f"expected a forecaster that is {what} as this version does it, got one of "
             f"{software.get('rdjepa', 'another')} ({software.get('source', 'unknown source')}) at {path}; "
             "read it with that version, or adapt again"
         )
@@ -163,6 +166,19 @@ def load_forecaster(path: str | Path, device: str | torch.device = "cpu") -> For
     return found.to(torch_device)
 
 
+def _rule(base: str, kind: type[ForecastModel], knows: bool) -> dict[str, Any]:
+    """Return the entries of a file that say by which numbers of this version a model forecasts.
+
+    Args:
+        base: what the network is combined with.
+        kind: of the network.
+        knows: whether its blend goes by what is familiar.
+    """
+    rule = RULES.get(base, {}) | ({"power": combined.POWER} if knows else {})
+    constants = sealed.plain(dict(kind.constants))
+    return ({"rule": rule} if rule else {}) | ({"constants": constants} if constants else {})
+
+
 def _rebuilt(kind: type[ForecastModel], header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> ForecastModel:
     """Return the model of a file: its network, within what stands around it, with the stored weights."""
     base = header.get("base", "none")
@@ -174,14 +190,20 @@ def _rebuilt(kind: type[ForecastModel], header: Mapping[str, Any], tensors: Mapp
     if "tiles" in header:
         model = Tiled(model, checked(header["tiles"]["grid"], Count, "grid"), bool(header["tiles"]["walls"]))
     if base == "combined":
-        known = Familiar(tensors["known"].numpy(), float(tensors["reach"])) if "known" in tensors else None
-        model = Combined(model, familiar=known)
+        model = Combined(model, familiar=_familiar_to_blend(tensors))
         model.equation.domain = Domain.of(header)
     if base == "anchored":
         model = Anchored(model)
     model.load_state_dict(tensors)
     model.preset = header["preset"]
     return model
+
+
+def _familiar_to_blend(tensors: Mapping[str, Tensor]) -> Familiar | None:
+    """Return what the blend of a file goes by; None where it trusts the network equally everywhere."""
+    if "known" not in tensors:
+        return None
+    return Familiar(tensors["known"].numpy(), float(tensors["reach"]), float(tensors["missed"]))
 
 
 def _network(model: ForecastModel) -> ForecastModel:

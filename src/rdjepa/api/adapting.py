@@ -154,7 +154,7 @@ def adapt(
         observe: called after the updates `at` with their number, "last" and the forecaster as it is then; where
             weights are averaged once more, with "averaged". It is valid during the call alone, and does not know yet
             what trajectories to calibrate on will decide.
-        at: numbers of updates.
+        at: numbers of updates; of those beyond the last update nothing is observed.
 
     Returns:
         A forecaster in physical units. Its record holds the settings, and under "seconds" what computing the constant

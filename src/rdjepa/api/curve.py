@@ -14,7 +14,7 @@ from rdjepa.adaptation.adapt import PROFILES, AdaptConfig, fitted
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.api.adapting import BASES, adapt
 from rdjepa.api.start import grid_of, loaded
-from rdjepa.api.support import AUTO, checked_fields, domain_of, read_at_stride
+from rdjepa.api.support import AUTO, checked_fields, read_at_stride, said_domain_of
 from rdjepa.checks import Count, Few, Seed, among, checked, of_class
 from rdjepa.data.borders import PERIODIC, WALLS
 from rdjepa.data.readers import Reading
@@ -113,7 +113,7 @@ def learning_curve(
         origin["scratch"] = [start.name, start.config.to_dict()]
         with seeded(seed):
             models["scratch"] = Scratch(RDJEPA(start.config, start.name))
-    domain = domain_of(parts, read.boundary)
+    domain = said_domain_of(given, read.boundary)  # a span of few frames tells less of it
     settled = {**settings, "reading": Reading(boundary=WALLS if domain.walls else PERIODIC), "device": torch_device}
     fits: dict[str, Fit] = {name: partial(_adapted, each, settled) for name, each in models.items()}
     for kind in (each for each in (Linear, Autoregression, Equation) if each.name != subject):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from torch import Tensor
 
+from rdjepa.adaptation import retention
 from rdjepa.adaptation.adapt import Windows, standardized
 from rdjepa.adaptation.decision import ENOUGH, Decision, settle
 from rdjepa.adaptation.forecaster import Forecaster
@@ -84,7 +85,9 @@ class Learner:
         if rows is None:
             return None
         counts = _counts(self.support.fields[: len(self.support.fields) - without])
-        return familiar(rows[: sum(counts)], counts)
+        seen = replace(self.data, own=self.data.own * sum(counts) // len(rows))
+        missed = retention.relative_error(self.network.eval(), seen, ENOUGH) ** 2
+        return replace(familiar(rows[: sum(counts)], counts), missed=missed)
 
     def _described(self) -> np.ndarray | None:
         """Return the rows (n, d) of the windows of whole fields; None without a pretrained encoder."""

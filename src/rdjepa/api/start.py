@@ -10,6 +10,7 @@ from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.api.support import AUTO
 from rdjepa.checks import among, of_class
 from rdjepa.errors import ArgumentError, CheckpointError, such_as
+from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
 from rdjepa.io import checkpoint
@@ -38,10 +39,15 @@ def loaded(model: Any, seed: int | None = None) -> RDJEPA | ForecastModel:
         seed: of the weights of such a forecaster; that of an adaptation when None.
 
     Raises:
-        ArgumentError: it is of another class.
+        ArgumentError: it is of another class, or stands around a network already.
         CheckpointError: a missing or damaged checkpoint.
     """
     of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
+    if isinstance(model, Around):  # what it holds was fitted to another support
+        raise ArgumentError(
+            "expected a network to adapt, got one with what an adaptation put around it (a combination, an anchor, a "
+            "linear forecast or tiles); give the network inside, as forecaster.model.network"
+        )
     plain = [name for name in forecasters.names() if not forecasters.get(name).pretrained]
     if isinstance(model, str) and model in plain:
         return forecasters.build(model, "nano", AdaptConfig().seed if seed is None else seed)

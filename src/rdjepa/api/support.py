@@ -136,7 +136,7 @@ def read_support(
         grid=grid,
         tiled=tile,
         boundary=reading.boundary,
-        domain=_domain_of_all(given, reading.boundary),
+        domain=said_domain_of(given, reading.boundary),
         checksums=checksums,
         interval=_interval_of_all([*given, *beside]),
         held_out={} if hold_out is None else {"trajectories": kept} if kept else {"frames": len(others[0])},
@@ -160,8 +160,8 @@ def domain_of(trajectories: Sequence[Trajectory], boundary: str | None = None) -
     return Domain(any(has_walls(trajectory, boundary) for trajectory in trajectories), spacing)
 
 
-def _domain_of_all(trajectories: Sequence[Trajectory], said: str | None) -> Domain:
-    """Return the domain of all trajectories, and say so where walls are guessed or some trajectory has none."""
+def said_domain_of(trajectories: Sequence[Trajectory], said: str | None) -> Domain:
+    """Return what `domain_of` does, and say so where walls are guessed or some trajectory has none."""
     walls = sum(has_walls(trajectory, said) for trajectory in trajectories)
     if 0 < walls < len(trajectories):
         warn(

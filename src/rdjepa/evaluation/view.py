@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rdjepa.data.fields import measured
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError
@@ -53,7 +54,7 @@ def view(
     for i in chosen:
         label = f"{i + 1}: {trajectories[i].key or 'trajectory'}"
         if forecast is None:
-            clips.append(_frames(label, trajectories[i].fields, shortest))
+            clips.append(_frames(label, trajectories[i], shortest))
         else:
             clips += _windows(label, trajectories[i], forecast)
     height, width = trajectories[0].fields.shape[1:3]
@@ -77,19 +78,21 @@ def view(
     )
 
 
-def _frames(label: str, fields: np.ndarray, count: int) -> Clip:
+def _frames(label: str, trajectory: Trajectory, count: int) -> Clip:
+    fields = trajectory.fields[..., : measured(trajectory.fields)]
     frames = np.linspace(0, len(fields) - 1, count).astype(int)
     return Clip(label, frames, thinned(fields[frames]))
 
 
 def _windows(label: str, trajectory: Trajectory, forecast: Forecast) -> list[Clip]:
-    """Return the forecasts of a few windows, evenly chosen from the first to the last."""
-    fields, spacing = trajectory.fields, trajectory.spacing
+    """Return the forecasts of a few windows, evenly chosen from the first to the last; of measured components alone."""
+    fields, spacing, own = trajectory.fields, trajectory.spacing, measured(trajectory.fields)
     starts = np.unique(FORECASTING.spread(len(fields), WINDOWS))
     clips = []
     for start in starts.tolist():
         context, future = FORECASTING.cut(fields, start)
-        made = np.asarray(forecast(context[None]))[0]
+        made = np.asarray(forecast(context[None]))[0][..., :own]
+        context, future = context[..., :own], future[..., :own]
         still = np.broadcast_to(context[-1], future.shape)
         clips.append(
             Clip(

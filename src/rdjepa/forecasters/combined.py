@@ -9,7 +9,8 @@ square of what it misses of the newest frame when it starts from the oldest, thr
 from as far away as may arrive there within h frames. Where the equation is sure and finds its own context again,
 nothing else is needed. s is a tenth, and more where values are far from those that networks learn from. Where the
 blend has all, s is less for contexts that are like those of the support, s n with the novelty n of a context below 1
-(`rdjepa.forecasters.familiar`): what a network has learned it may be trusted with, and the further from it, the less.
+(`rdjepa.forecasters.familiar`), but not less than the mean square of what the network misses of the support itself:
+what a network has learned it may be trusted with, and the further from it, the less.
 `rdjepa.adaptation.combination` finds the shares. Not part of the paper's protocol.
 """
 
@@ -53,6 +54,7 @@ class Combined(Beside):
         shares: (5, N, C).
         known: (n, d) descriptions of the support, or None.
         reach: of the support, a scalar, or None.
+        missed: of the support by the network, a scalar, or None.
     """
 
     own = 2
@@ -60,6 +62,7 @@ class Combined(Beside):
     shares: Tensor
     known: Tensor | None
     reach: Tensor | None
+    missed: Tensor | None
 
     def __init__(
         self,
@@ -77,16 +80,17 @@ class Combined(Beside):
             shares = torch.zeros(COMBINED, HORIZONS, network.components)
             shares[0] = 1
         self.register_buffer("shares", shares)
-        rows, reach = (None, None) if familiar is None else (familiar.latents, familiar.reach)
+        rows, reach, missed = (familiar.latents, familiar.reach, familiar.missed) if familiar else (None, None, None)
         self.register_buffer("known", None if rows is None else torch.as_tensor(rows, dtype=torch.float32))
         self.register_buffer("reach", None if reach is None else torch.tensor(reach, dtype=torch.float64))
+        self.register_buffer("missed", None if missed is None else torch.tensor(missed, dtype=torch.float64))
 
     @property
     def familiar(self) -> Familiar | None:
         """The support as the network describes it, where the blend goes by it."""
-        if self.known is None or self.reach is None:
+        if self.known is None or self.reach is None or self.missed is None:
             return None
-        return Familiar(self.known.cpu().numpy(), float(self.reach))
+        return Familiar(self.known.cpu().numpy(), float(self.reach), float(self.missed))
 
     def features(self, context: Tensor) -> tuple[Tensor, ...]:
         """Return the others' part of the forecast, the network's weight, both (B, 5, C, H, W), and its features.
@@ -97,7 +101,7 @@ class Combined(Beside):
         alone, blended, own, map, linear = self.shares[:, :, :, None, None]
         newest = context[:, -CONTEXT:]
         features = self.network.features(newest)
-        equation, g = blending(context, self.equation, self._novelty(*features))
+        equation, g = blending(context, self.equation, self._novelty(*features), self.missed)
         if context.shape[1] > CONTEXT:
             return ((1 - g) * equation, g, *features)
         rest = (blended * (1 - g) + own) * equation
@@ -117,24 +121,30 @@ class Combined(Beside):
         return rest + weight * self.network.predict(*others)
 
 
-def blending(context: Tensor, equation: Equation, unlike: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def blending(
+    context: Tensor, equation: Equation, unlike: Tensor | None = None, missed: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Return the forecast of the equation (B, 5, C, H, W), and the blend's weight g of a network, the same shape.
 
     Args:
         context: (B, T, C, H, W), standardized.
         equation: what the support says of its terms.
         unlike: (B,) novelty of each context; 1 of all when None.
+        missed: mean square of what the network misses of the support, by that of its fields, a scalar; 0 when None.
     """
-    forecast, variance, missed = equation.fitted(context)
-    square, last = missed.square(), min(context.shape[1], CONTEXT) - 1
+    forecast, variance, own = equation.fitted(context)
+    square, last = own.square(), min(context.shape[1], CONTEXT) - 1
     errors = [
         _around(variance[:, lead - 1], REACH) + (lead / last) ** 2 * _around(square, REACH * lead)
         for lead in range(1, HORIZONS + 1)
     ]
     around = torch.stack(errors, dim=1)
-    network = SMALL * context[:, -1].double().square().mean((1, 2, 3)).clamp(min=1)
+    size = context[:, -1].double().square().mean((1, 2, 3)).clamp(min=1)
+    network = SMALL * size
     if unlike is not None:
         network = network * unlike.clamp(max=1) ** POWER
+    if missed is not None:
+        network = torch.maximum(network, missed.clamp(max=SMALL) * size)
     return forecast.to(context.dtype), (around / (around + network[:, None, None, None, None])).to(context.dtype)
 
 

@@ -231,7 +231,8 @@ def _second_difference(size: int, walls: bool, distance: float, device: torch.de
     unit = torch.eye(size, dtype=torch.float64)
     matrix = unit.roll(1, 0) + unit.roll(-1, 0) - 2 * unit
     if walls:
-        matrix[0, -1] = matrix[-1, 0] = 0
+        matrix[0, -1] -= 1
+        matrix[-1, 0] -= 1
         matrix[0, 0] = matrix[-1, -1] = -1
     matrix /= distance**2
     values, vectors = torch.linalg.eigh(matrix)

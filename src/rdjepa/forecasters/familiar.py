@@ -22,14 +22,17 @@ class Familiar:
     Attributes:
         latents: (n, d) one row for every context of the support, those at its end, which nothing follows, included.
         reach: largest distance from them of a window that is known to be of the same kind.
+        missed: mean square of the network's errors on the support, by that of its fields; 0 where nobody asks.
     """
 
     latents: np.ndarray
     reach: float
+    missed: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the shape and the number, which may come from a file."""
         checked(self.reach, NotNegative, "the reach")
+        checked(self.missed, NotNegative, "what is missed of the support")
         if np.ndim(self.latents) != 2 or not len(self.latents):
             raise ArgumentError(f"expected latents (n, d), got {np.shape(self.latents)}; adapt the forecaster again")
 

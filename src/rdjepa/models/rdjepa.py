@@ -12,6 +12,7 @@ from rdjepa.errors import ArgumentError
 from rdjepa.models.borders import BORDERS, ZEROS
 from rdjepa.models.decoder import GROUPS, Decoder
 from rdjepa.models.device import in_float32
+from rdjepa.models.embeddings import MAX_OFFSET
 from rdjepa.models.encoder import Encoder
 from rdjepa.models.predictor import BRANCHES, LAPLACIAN, Predictor
 from rdjepa.models.seeds import seeded
@@ -196,8 +197,11 @@ class RDJEPA(nn.Module):
         forecast.
 
         Raises:
-            ArgumentError: another number of frames or components, or another grid.
+            ArgumentError: another number of frames or components, another grid, or lead times beyond those of
+                pretraining, 8.
         """
+        if not 1 <= horizons <= MAX_OFFSET:
+            raise ArgumentError(f"expected 1 to {MAX_OFFSET} horizons, got {horizons}; roll out to forecast further")
         wanted = (4, self.config.components, self.config.grid, self.config.grid)
         if tuple(context.shape[1:]) != wanted:
             raise ArgumentError(
