@@ -82,7 +82,8 @@ class Registry(Generic[Entry]):
         if name not in self:
             raise self._error(
                 f"expected {self._kind} among {', '.join(self.entries)}, got {name!r}; name one of them"
-                f"{such_as(name, self.entries)}, or register it with {self._register}{in_a_worker()}"
+                f"{such_as(name, self.entries)}, or register it with {self._register}{in_a_worker()}, in a file that "
+                "rdjepa --load takes"
             )
         return self.entries[name]
 

@@ -218,6 +218,14 @@ def test_what_only_updates_make_something_of_is_said_where_there_are_none(tiny, 
         rdjepa.adapt(pretrained(), trajectory(), steps=0, device="cpu", **options)
 
 
+@pytest.mark.parametrize("base", ["linear", "anchored"])
+def test_what_forecasts_by_itself_has_no_base_and_no_updates(base):
+    with pytest.raises(ArgumentError, match=f"a network where a base is asked for, got '{base}' with persistence"):
+        rdjepa.adapt("persistence", trajectory(), base=base)
+    with pytest.warns(Note, match="no update is made of persistence, so nothing comes of augment and steps$"):
+        rdjepa.adapt("persistence", trajectory(), steps=500, augment=True)
+
+
 @pytest.mark.parametrize(
     ("reading", "spacing"),
     [(None, [1.0, 5 / 3]), (rdjepa.Reading(spacing=(0.5, 0.6)), [1.0, 2.0]), (rdjepa.Reading(spacing=(5, 3)), None)],

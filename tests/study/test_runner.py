@@ -335,8 +335,11 @@ def test_a_directory_of_another_version_is_refused(tmp_path, brief, two_cells):
 def test_other_settings_of_a_profile_are_refused(finished, brief, two_cells):
     both = replace(brief, adapt=replace(brief.adapt, steps=2, precision="bfloat16"))
     for other, words in (
-        (replace(brief, test=2), r"test; go on from Python with the same Profile \(rdjepa.study\), or choose another"),
-        (both, "adapt.precision, adapt.steps; give the same --precision and --steps, or choose another --root"),
+        (replace(brief, test=2), r"test \(2, not 1\); go on from Python with the same Profile \(rdjepa.study\), or"),
+        (
+            both,
+            r"adapt.precision \(bfloat16, not float32\), adapt.steps \(2, not 1\); give the same --precision and --st",
+        ),
     ):
         for action in (study.run, study.status, study.missing_cells):
             with pytest.raises(StudyError, match=f"got other {words}"):

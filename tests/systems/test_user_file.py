@@ -94,7 +94,7 @@ MISTAKES = {
     "reversed range": ('"D": (0.8, 1.2)', '"D": (1.2, 0.8)', "low <= high for D"),
     "range of text": ('"D": (0.8, 1.2)', '"D": ("0.8", 1.2)', "low <= high for D"),
     "range of NaN": ('"D": (0.8, 1.2)', '"D": (float("nan"), 1.2)', "low <= high for D"),
-    "negative diffusivity": ('"D": (0.8, 1.2)', '"D": (-0.8, -0.2)', "finite diffusivities from 0"),
+    "negative diffusivity": ('"D": (0.8, 1.2)', '"D": (-0.8, -0.2)', "finite diffusivities of u and v, 0 or more, got"),
     "one coefficient twice": ('Coefficient("mortality",', 'Coefficient("D",', "different names"),
     "no id": ('"id": Regime', '"usual": Regime', 'regimes "id"'),
     "no initial state": ('(InitialCondition("patches", patches),)', "()", "an initial condition"),

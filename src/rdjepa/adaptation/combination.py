@@ -7,8 +7,8 @@ or more the linear one of every point from its last four values, fitted to all o
 Whether it finds its own context again says where an equation is of no use, so there is a blend of network and equation
 too. The shares (`rdjepa.forecasters.combined`) have the least error on the support, where nothing has seen what it
 forecasts: the network is as it was before any update, a fit sees its context alone, and what each trajectory's equation
-and linear forecast know of a support is of the others, or of a single trajectory the equation's of its other half, where that has a window. Not
-part of the paper's protocol.
+and linear forecast know of a support is of the others, or of a single trajectory the equation's of its other half,
+where that has a window. Not part of the paper's protocol.
 """
 
 import math

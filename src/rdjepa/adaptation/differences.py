@@ -44,3 +44,9 @@ def say_other_domain(trajectories: Sequence[Trajectory], domain: Domain) -> None
             "goes by; adapt to such fields, or say --spacing (spacing=) there",
             Note,
         )
+    elif len(told) < len(trajectories) and abs(own - 1) > OTHER_RATIO:
+        warn(
+            f"rows are taken to lie {own:.3g} times as far apart as columns, as in adaptation, since nothing else is "
+            "said here; --spacing (spacing=) says it",
+            Note,
+        )

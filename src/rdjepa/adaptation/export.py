@@ -19,6 +19,7 @@ from rdjepa.checks import among, require_packages
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, Note, warn
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
+from rdjepa.forecasters.equation import Equation
 from rdjepa.io.atomic import replacing
 from rdjepa.io.kinds import refuse_replacing
 from rdjepa.models.device import in_float32
@@ -77,7 +78,8 @@ def export(forecaster: Forecaster, path: str | Path, format: str | None = None, 
 
     Raises:
         ArgumentError: another format, one that the ending of the path denies, packages that are missing, a network that
-            cannot be exported, or a program whose forecasts are others; nothing is written then.
+            cannot be exported, the equation alone, whose matrices are those of one grid, or a program whose forecasts
+            are others; nothing is written then.
         OutputError: the file exists, or cannot be written.
     """
     path, ends = Path(path), {ending: name for name, ending in ENDINGS.items()}
@@ -86,6 +88,11 @@ def export(forecaster: Forecaster, path: str | Path, format: str | None = None, 
     if told not in (None, format):
         raise ArgumentError(
             f"expected a file ending on {ENDINGS[format]} for {format}, got {path.name}; change one of the two"
+        )
+    if isinstance(forecaster.model, Equation):
+        raise ArgumentError(
+            "expected a forecaster whose program is the same on every grid, got the equation alone, whose matrices "
+            "depend on it; export one of adapt that is combined with it, or keep the forecaster"
         )
     write = _write_torch if format == "torch" else _onnx_writer()
     if forecaster.base == "combined":

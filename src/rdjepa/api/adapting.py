@@ -47,6 +47,7 @@ from rdjepa.errors import ArgumentError, Note, warn
 from rdjepa.forecasters.anchored import missed_by_continuations
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.equation import Equation, Remembering
+from rdjepa.forecasters.simple import Simple
 from rdjepa.io.provenance import software
 from rdjepa.models.device import device_named, in_float32
 from rdjepa.models.rdjepa import RDJEPA
@@ -191,10 +192,17 @@ def adapt(
     settings = dataclasses.replace(config or PROFILES.get(start.preset, AdaptConfig()), **given)
     if not continues:
         _require_training(start, settings, retain)
+    passive = isinstance(start, Simple)
     idle = {"augment": augment not in (False, AUTO), "rehearse": rehearses, "retain": retain not in (0, AUTO)}
-    if not settings.steps and any(idle.values()):
+    idle["steps"] = passive and steps not in (None, AUTO, 0)
+    if (passive or not settings.steps) and any(idle.values()):
         named = " and ".join(name for name, given in idle.items() if given)
-        warn(f"no update is made, so nothing comes of {named}", Note)
+        warn(f"no update is made{f' of {start.name}' if passive else ''}, so nothing comes of {named}", Note)
+    if passive and base not in (AUTO, NONE):
+        raise ArgumentError(
+            f"expected a network where a base is asked for, got {base!r} with {start.name}, which forecasts by itself; "
+            "leave the base out"
+        )
     require_parts(start, borders, decoder, encoder)
     if isinstance(start, ForecastModel) and (refusal := why_unsavable(start)):
         warn(refusal)

@@ -25,6 +25,7 @@ from rdjepa.data.inspection import Inspection
 from rdjepa.data.readers import Reading
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING, largest_stride
+from rdjepa.errors import Note, warn
 from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import Forecast, evaluate, norms_of, warn_of_vanishing
 from rdjepa.forecasters.autoregression import Autoregression
@@ -179,6 +180,8 @@ def first_look(
     rest = [Trajectory(fields, np.arange(len(fields), dtype=np.float64), timed=False) for fields in kept]
     warn_of_vanishing(rest, largest=max(norms_of(fields).max() for fields in learned))
     possible = min(level, math.floor(100 * forecaster.calibration.highest) / 100)
+    if possible < level:
+        warn(f"intervals are of {possible:.0%}, since what is held out is too little for {level:g}", Note)
     last = given[-1]
     start = len(last.fields) - FORECASTING.length
     interval, newest = last.times[1] - last.times[0], last.times[-1]

@@ -27,7 +27,9 @@ def build(
     splits: Annotated[
         list[str] | None, typer.Option(help=f"Splits, separated by commas. [default: {','.join(SPLITS)}]")
     ] = None,
-    scale: Annotated[float, typer.Option(help="Share of the paper's counts, rounded up; 1 is all 11,625.")] = 1.0,
+    scale: Annotated[
+        float, typer.Option(help="Share of the paper's counts, up to 1 and rounded up; 1 is all 11,625.")
+    ] = 1.0,
     count: Annotated[
         int | None, typer.Option(help="At most this many of every split and regime; a family has up to 10,000.")
     ] = None,

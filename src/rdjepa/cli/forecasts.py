@@ -133,7 +133,7 @@ def adapt(
 ) -> None:
     """Adapt a pretrained model to a few trajectories of one system."""
     from rdjepa import api
-    from rdjepa.forecasters.simple import Simple
+    from rdjepa.forecasters.base import ForecastModel
 
     refuse_overwriting(
         out, [*data, *(calibrate or []), Path(model)], kind="forecaster", same_kind=is_forecaster, force=force
@@ -165,7 +165,7 @@ def adapt(
             progress=update,
         )
     count, losses = len(forecaster.record["frames"]), forecaster.losses
-    fitted = isinstance(forecaster.model, Simple)
+    fitted = type(forecaster.model).fitted_to is not ForecastModel.fitted_to
     learned = "no update; fitted to them in closed form" if fitted else "no update, only their field statistics"
     if losses:
         learned = f"loss {losses[0]:.4f} in the first of {len(losses)} updates, {losses[-1]:.4f} in the last"

@@ -11,6 +11,7 @@ from rich.table import Table
 from rdjepa.cli.console import console, progress, say
 from rdjepa.cli.options import COMPILE_MODES, FRAME_PLACES, OBJECTIVES, PARTS, PRESETS, Device, names_in
 from rdjepa.cli.outputs import refuse_overwriting
+from rdjepa.errors import ArgumentError, Note, warn
 from rdjepa.io.atomic import write_bytes
 
 PROBES = "probes.json"
@@ -74,7 +75,10 @@ def pretrain(
     from rdjepa.models.device import device_named
     from rdjepa.pretraining import processes
     from rdjepa.pretraining.engine import Engine, fastest
+    from rdjepa.pretraining.state import saved_states
 
+    if resume and not saved_states(out):
+        warn(f"{out} holds no state of a run to go on from, so it begins anew", Note)
     chosen: dict[str, Any] = {"systems": names_in(*systems)} if systems else {}
     suited = fastest(device_named(device), accumulate)
     engine = Engine(compile or suited.compile, accumulate, frames or suited.frames)
@@ -123,6 +127,7 @@ def probe(
     """Fit linear probes to a frozen encoder: R^2 of the coefficients, and accuracy of the system's name."""
     from rdjepa.data import store
     from rdjepa.data.build import trajectory_bytes
+    from rdjepa.data.recorded import recorded
     from rdjepa.evaluation.probe import ProbeConfig, lacks, record
     from rdjepa.evaluation.probe import probe as run_probe
     from rdjepa.evaluation.probe_table import probe_markdown, probe_table
@@ -134,6 +139,11 @@ def probe(
         refuse_overwriting(out / PROBES, [], kind="probes", same_kind=lambda _: True, force=False)
     stored = {key.system for key in store.keys(data)}
     usual = [name for name in ProbeConfig.systems if name in stored] or ProbeConfig.systems
+    if systems and (known := {*names_in(*systems)} & {*recorded(data)}):
+        raise ArgumentError(
+            f"expected simulated systems, whose coefficients are known, got recordings: {', '.join(sorted(known))}; "
+            "name others"
+        )
     names = [named(name) for name in names_in(*systems)] if systems else usual
     config = ProbeConfig(tuple(names), train, test)
     pretrained = load(model)

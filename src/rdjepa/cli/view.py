@@ -32,6 +32,8 @@ def view(
     from rdjepa.viz.page import is_page
 
     refuse_overwriting(out, files, kind="page", same_kind=is_page, force=force)
+    if out.suffix.lower() not in ("", ".html", ".htm"):
+        raise ArgumentError(f"expected a file ending on .html for a page, got {out}; name another file")
     adapted = load_forecaster(files[0], device) if files[0].is_file() and is_forecaster(files[0]) else None
     data = files[1:] if adapted else files
     if resample and not adapted:

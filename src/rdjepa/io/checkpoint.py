@@ -108,6 +108,8 @@ def locate(source: str | Path) -> Path:
         )
     if is_hub_id(name) and not directory.exists():
         return fetch(name)
+    if (directory / "model" / CONFIG).is_file():
+        raise CheckpointError(f"expected a checkpoint, got the run {name} of a pretraining; name {directory / 'model'}")
     known = ", ".join(shipped()) or "none"
     raise CheckpointError(
         f"expected a shipped checkpoint ({known}) or a directory with {CONFIG}, got {name!r}; check the name"

@@ -37,7 +37,8 @@ def check_step(numerics: Numerics, diffusivities: tuple[float, float]) -> None:
         ArgumentError: one of them is not; the message gives the limit.
     """
     if not all(math.isfinite(value) and value >= 0 for value in diffusivities):
-        raise ArgumentError(f"expected finite diffusivities from 0, got {diffusivities}; correct the coefficients")
+        found = " and ".join(f"{value:g}" for value in diffusivities)
+        raise ArgumentError(f"expected finite diffusivities of u and v, 0 or more, got {found}; correct their ranges")
     limit = diffusive_limit(numerics, diffusivities)
     if numerics.dt > limit:
         raise ArgumentError(

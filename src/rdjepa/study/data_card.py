@@ -74,7 +74,11 @@ def data_card(system: System, summary: Summary, sheet: str) -> str:
         + pipe_table(
             ("quantity", "value"),
             [
-                ("domain", f"[{numerics.origin:g}, {numerics.origin + numerics.length:g})², {numerics.boundary}"),
+                (
+                    "domain",
+                    f"[{numerics.origin:g}, {numerics.origin + numerics.length:g})², {numerics.boundary}"
+                    + "; coordinates in the files are distances from its corner" * (numerics.origin != 0),
+                ),
                 ("grid", f"{numerics.size} x {numerics.size}{pooled}"),
                 ("method", f"{numerics.method}, Laplacian {numerics.laplacian}, float64"),
                 ("largest step", f"{numerics.dt:g}"),

@@ -24,6 +24,7 @@ from rdjepa.io.atomic import making, write_bytes, writing
 
 FORMAT, VERSION = "rdjepa-study", 2
 STUDY, RECORD = "study.json", "record.json"
+SHORT = 40  # characters of a value in a message
 RECORDS = "records.json"  # of an export, which is no study directory
 OPTIONS = {"adapt.steps": "--steps", "adapt.precision": "--precision", "checkpoint": "--model"}  # that set them
 
@@ -91,7 +92,7 @@ class Directory:
                 remedy = "go on from Python with the same Profile (rdjepa.study), or "
             raise StudyError(
                 f"expected the settings of profile {profile} that {self.root} was begun with, got other "
-                f"{', '.join(other)}; {remedy}choose another --root"
+                f"{', '.join(_said(key, wanted, known) for key in other)}; {remedy}choose another --root"
             )
         return known is not None
 
@@ -199,6 +200,13 @@ def differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
         elif one != other:
             found.append(key)
     return found
+
+
+def _said(key: str, wanted: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+    """Return a key of `differing` with both values, where they are short: a checksum tells nobody anything."""
+    name, _, inner = key.partition(".")
+    both = [str(each.get(inner) if inner else each) for each in (wanted.get(name, {}), known.get(name, {}))]
+    return f"{key} ({both[0]}, not {both[1]})" if max(map(len, both)) <= SHORT else key
 
 
 def _acquired(lock: BaseFileLock, *, release: bool = False) -> bool:

@@ -35,6 +35,8 @@ def test_an_order_that_is_none_is_refused(text):
         ((64, 64, 30), "yxt"),
         ((5, 30, 64, 64), "btyx"),
         ((5, 64, 64, 30), "byxt"),
+        ((24, 64, 64, 6), "tyxc"),
+        ((24, 64, 64, 100), "byxt"),
     ],
 )
 def test_an_order_is_guessed_from_the_lengths(shape, order):
@@ -55,6 +57,12 @@ def test_a_single_frame_is_said_to_be_one(shape):
             axes.guess(shape, "here", separate)
     with pytest.raises(DataError, match=refused):
         axes.named(("lat", "lon", "channel")[: len(shape)], shape, "here")
+
+
+def test_an_array_of_many_components_or_of_frames_at_the_end_is_asked_about():
+    with pytest.raises(DataError, match="24 frames of 12 components or of 24 trajectories of 12 frames; say which"):
+        axes.guess((24, 64, 64, 12), "here")
+    assert axes.guess((24, 64, 64, 12), "here", separate=True) == "byxt"
 
 
 def test_one_component_by_itself_has_no_axis_of_components():

@@ -18,6 +18,7 @@ NAMES = {
 }
 LETTER = {name: letter for letter, names in NAMES.items() for name in names.split()}
 FEW = 4  # an axis of at most so many points may be that of the components
+MANY = 32  # and at the end, behind a square grid, one of at most so many, if that of the frames can be another
 STACK = "if each is a trajectory, stack them to one array 'fields', (B, T, H, W, C), or give a file for each"
 EXAMPLE = 'for example --axes "t y x c" (axes="t y x c")'
 
@@ -78,7 +79,7 @@ def guess(shape: Sequence[int], place: str, separate: bool = False) -> str:
 
     The order of this package, (T, H, W, 2) or (B, T, H, W, 2), is taken where it fits. Otherwise an axis of two points,
     or of up to four at its usual place, is that of the components; two neighboring axes of equal length are the grid;
-    frames come before it if they can.
+    frames come before it if they can. A last axis that is too short for frames is that of the components.
 
     Args:
         shape: of the array.
@@ -86,7 +87,8 @@ def guess(shape: Sequence[int], place: str, separate: bool = False) -> str:
         separate: the array is one component by itself, so no axis is that of the components.
 
     Raises:
-        DataError: no order fits, none has an axis of frames, or a single component has two.
+        DataError: no order fits, none has an axis of frames, a single component has two, or the last axis could be
+            that of many components or that of the frames.
     """
     count = len(shape)
     if count == 2 or (count == 3 and shape[-1] <= FEW):  # rows, columns and components at best
@@ -105,6 +107,14 @@ def guess(shape: Sequence[int], place: str, separate: bool = False) -> str:
     letters = "btyx"[4 - len(rest) :]
     if rest[-1] != rest[-2] and rest[-3] == rest[-2]:
         letters = letters[:-3] + "yxt"
+        if where is None and not separate and count == 4 and shape[0] >= FORECASTING.length and shape[-1] <= MANY:
+            if shape[-1] < FORECASTING.length:
+                return "tyxc"
+            raise DataError(
+                f"expected an order of axes that can be guessed, got shape {tuple(shape)} in {place}, of {shape[0]} "
+                f"frames of {shape[-1]} components or of {shape[0]} trajectories of {shape[-1]} frames; say which, as "
+                '--axes "t y x c" or "b y x t" (axes=)'
+            )
     if where is None:
         return letters
     return letters[:where] + "c" + letters[where:]
