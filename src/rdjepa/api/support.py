@@ -111,6 +111,8 @@ def read_support(
     grid = tiled_grid(given) if tile else side
     known = checked_fields(given, grid)
     support = undivided = list(known.values())
+    if all((fields[1:] == fields[:-1]).all() for fields in support):
+        raise DataError("expected frames that change, got the same in all of them; take a stretch in which they do")
     others: list[np.ndarray] = []
     beside: list[Trajectory] = []
     if hold_out is not None:

@@ -80,14 +80,17 @@ def check_system(
     say(
         f"{system.name}: the file, its kinetics, ranges, numerics and initial states are sound\n"
         f"step {found.dt:g}; diffusive limit: {bound}\n"
-        f"a trajectory takes {found.steps:,} steps, about {found.seconds:.2g} s and {size:.1f} MiB\n"
-        f"half the step changes the fields by {found.half_step:.2g}, a double grid by {found.double_grid:.2g} "
-        f"(relative L2 at t = {found.until:.4g})",
+        f"a trajectory takes {found.steps:,} steps, about {found.seconds:.2g} s and {size:.1f} MiB"
     )
+    if not math.isnan(found.half_step + found.double_grid):
+        say(
+            f"half the step changes the fields by {found.half_step:.2g}, a double grid by {found.double_grid:.2g} "
+            f"(relative L2 at t = {found.until:.4g})"
+        )
     if found.drawn:
         reasons = f" ({'; '.join(sorted(set(found.rejections)))})" if found.rejections else ""
         say(
-            f"{found.drawn} draws: values up to {found.largest:.3g}, {len(found.rejections)} rejected by the "
+            f"{found.drawn} draws: finite values up to {found.largest:.3g}, {len(found.rejections)} rejected by the "
             f"screens{reasons}",
         )
     else:

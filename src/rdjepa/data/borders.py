@@ -24,6 +24,8 @@ def borders(fields: np.ndarray) -> tuple[str, str]:
 
 def _axis(fields: np.ndarray, axis: int) -> str:
     found = []
+    if fields.shape[axis] < 2:
+        return UNKNOWN
     for component in range(fields.shape[-1]):
         lines = np.moveaxis(fields[..., component], axis, 0).astype(np.float64)
         spread = float(lines.std())

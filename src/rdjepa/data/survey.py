@@ -28,6 +28,7 @@ LARGEST = float(np.finfo(np.float32).max)
 TRAJECTORIES = 8  # of more than fit into the budget, so many are looked at
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # of values that float32 has none of, which is said
 def inspect(source: Any, reading: Reading | None = None, grid: int | None = None) -> Inspection:
     """Look at a source without reading all of it: at most `BUDGET` bytes of fields, or two frames of any size.
 

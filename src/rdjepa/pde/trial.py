@@ -88,7 +88,7 @@ def trial(system: System, draws: int = 3, budget: float = 10.0) -> Trial:
             (half_step, "half the step", "lower dt, or take method rk4"),
             (double_grid, "a double grid", "raise size"),
         )
-        if not change <= RESOLVED  # NaN too
+        if change > RESOLVED or (math.isnan(change) and not failures)
     ]
     return Trial(
         dt=numerics.dt,
