@@ -53,7 +53,12 @@ def test_the_template_is_checked_shown_and_simulated_as_it_is(capsys, mine):
     small(mine)
     assert not run("check-system", mine.name, "--draws", 1, "--seconds", 1)
     shown = capsys.readouterr().out
-    for words in ("diffusive limit: 4% of 2.833", "half the step changes", "1 draws: finite values up to", "0 rejected"):
+    for words in (
+        "diffusive limit: 4% of 2.833",
+        "half the step changes",
+        "1 draws: finite values up to",
+        "0 rejected",
+    ):
         assert words in " ".join(shown.split())
     assert not run("systems", mine.name)
     assert r"\frac{u v}" in capsys.readouterr().out
