@@ -111,6 +111,8 @@ def test_what_cannot_be_exported_leaves_no_file(linear, tmp_path, monkeypatch):
         export(linear, tmp_path / "f.onnx", "torch")
     with pytest.raises(ArgumentError, match="format among torch, onnx"):
         export(linear, tmp_path / "f.pt2", "tflite")
+    with pytest.raises(ArgumentError, match="on every grid, got the equation alone"):
+        export(rdjepa.adapt("equation", FIELDS), tmp_path / "f.pt2")
     monkeypatch.setattr(exports, "TOLERANCE", -1.0)
     with pytest.raises(ArgumentError, match="the forecaster's numbers up to"):
         export(linear, tmp_path / "f.pt2")

@@ -10,6 +10,8 @@ import torch
 import rdjepa
 from rdjepa.api import latent_error, pretraining
 from rdjepa.api.start import forecaster_of
+from rdjepa.cli.about import info
+from rdjepa.cli.pretrain import probe as cli_probe
 from rdjepa.data import acquire, manifest
 from rdjepa.data.build import build
 from rdjepa.data.identity import identity
@@ -70,7 +72,7 @@ def test_pretraining_takes_any_systems_and_records_them(tiny, data, tmp_path, mo
         rdjepa.pretrain("tiny", data, tmp_path / "other", systems=["barkley"], device="cpu")
 
 
-def test_pretraining_takes_recordings_beside_simulations_of_another_grid(tiny, data, tmp_path):
+def test_pretraining_takes_recordings_beside_simulations_of_another_grid(tiny, data, tmp_path, capsys):
     shutil.copytree(data, tmp_path / "data")
     added = rdjepa.add_recordings([trajectory(14, 1), trajectory(12, 2), trajectory(12, 3)], "mine", tmp_path / "data")
     assert (added.pool, added.validation) == (2, 1)
@@ -83,6 +85,12 @@ def test_pretraining_takes_recordings_beside_simulations_of_another_grid(tiny, d
     record, sources = checkpoint.read_config(model)[1].pretraining, checkpoint.read_sources(model)
     assert record["recorded"] == record["start"]["recorded"] == ["mine"] and sources.systems == ["schnakenberg", "mine"]
     assert "but recorded: mine." in (model / "README.md").read_text()
+    info(str(model))
+    assert "but of the recordings (mine) nobody can check what they are" in " ".join(capsys.readouterr().out.split())
+    with pytest.raises(ArgumentError, match="simulated systems, whose coefficients are known, got recordings: mine"):
+        cli_probe(str(model), tmp_path / "data", systems=["mine"])
+    with pytest.raises(CheckpointError, match=r"a checkpoint, got the run .*more of a pretraining; name .*model$"):
+        rdjepa.load(str(tmp_path / "more"))
     both = rdjepa.pretrain(
         "tiny", tmp_path / "data", tmp_path / "both", config=config, systems=["mine", "schnakenberg"], device="cpu"
     )

@@ -126,6 +126,12 @@ def test_a_forecast_has_no_name_of_another_format(capsys, adapted, out, options)
     assert not Path(out).exists()
 
 
+def test_a_page_has_the_name_of_one(capsys, here):
+    assert run("view", "nine.npy", "--out", "page.png") == 2
+    assert "a file ending on .html for a page, got page.png" in capsys.readouterr().err
+    assert not Path("page.png").exists()
+
+
 def test_a_forecast_of_frames_without_times_has_those_of_adaptation(adapted):
     forecaster = rdjepa.load_forecaster("mine.safetensors")
     forecaster.record.update(interval=0.5)

@@ -87,7 +87,7 @@ def _say_checkpoint(title: str, source: str) -> None:
     """Print how a checkpoint was pretrained, on what, and whether that is among what is held out."""
     from rdjepa.io import checkpoint
     from rdjepa.io.cards import runs
-    from rdjepa.study.leaks import audit, unknown
+    from rdjepa.study.leaks import audit
 
     directory, record = checkpoint.read_config(source)
     run = record.pretraining
@@ -100,7 +100,7 @@ def _say_checkpoint(title: str, source: str) -> None:
         )
     data_fingerprint, leaks = audit(source)
     verdict = "\n".join(leaks) or "no held-out system, no validation or test trajectory"
-    if recordings := unknown(source):
+    if recordings := run.get("recorded"):
         verdict += f"; but of the recordings ({', '.join(recordings)}) nobody can check what they are"
     say(f"its data: {data_fingerprint[:12]}, {verdict}")
     for family, near in run.get("nearest", {}).items():

@@ -77,12 +77,12 @@ def pretrain(
     from rdjepa.pretraining.engine import Engine, fastest
     from rdjepa.pretraining.state import saved_states
 
-    if resume and not saved_states(out):
-        warn(f"{out} holds no state of a run to go on from, so it begins anew", Note)
     chosen: dict[str, Any] = {"systems": names_in(*systems)} if systems else {}
     suited = fastest(device_named(device), accumulate)
     engine = Engine(compile or suited.compile, accumulate, frames or suited.frames)
     leads = processes.environment().leads
+    if leads and resume and not saved_states(out):
+        warn(f"{out} holds no state of a run to go on from, so it begins anew", Note)
     with progress(f"pretrain {preset}") if leads else contextlib.nullcontext() as update:
         api.pretrain(
             preset,

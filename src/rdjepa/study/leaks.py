@@ -32,16 +32,6 @@ def leaks(trajectories: Iterable[str], own: Collection[str] = ()) -> list[str]:
     return found
 
 
-def unknown(source: str) -> list[str]:
-    """Return the systems of a checkpoint, by name or directory, that are recordings: what they are, nobody can check.
-
-    Raises:
-        CheckpointError: there is no such checkpoint.
-    """
-    _, record = checkpoint.read_config(source)
-    return list(record.pretraining.get("recorded", []))
-
-
 def audit(source: str) -> tuple[str, list[str]]:
     """Return the fingerprint of the data of a checkpoint, by name or directory, and its leaks.
 
