@@ -141,6 +141,38 @@ def test_the_support_tells_of_states_that_the_context_has_not_been_in():
     assert errors[1] < 0.1 * errors[0]
 
 
+@pytest.mark.parametrize("noise", [1e-3, 1e-2])
+def test_the_support_has_its_share_of_what_the_context_misses(noise, monkeypatch):
+    monkeypatch.setattr(equation, "ENOUGH", 0.0)
+    monkeypatch.setattr(equation, "ITERATIONS", 30)
+    fields, told = solved_by(excitable, seed=2, spread=(0.3, 0.1)), Equation.fit([solved_by(excitable, seed=1)])
+    context = fields[None, :CONTEXT]
+    context = context + noise * torch.randn(context.shape, generator=torch.Generator().manual_seed(0))
+    weights, parts = told._fit(context, told._bounds(context))
+    own, support = parts.value[0, :-1].sum(), parts.value[0, -1]
+    away = (weights - told.center).flatten()
+    weight = support / (away @ told.gram @ away)
+    assert 1e-6 < weight < 1
+    torch.testing.assert_close(support, (1 - weight) * equation.SHARE * own, rtol=0.02, atol=0)
+
+
+def test_noise_makes_it_lean_on_the_support():
+    fields, told = solved_by(excitable, spread=(0.4, 0.1)), Equation.fit([solved_by(excitable, 20, spread=(0.4, 0.1))])
+    noisy = fields + 0.01 * torch.randn(fields.shape, generator=torch.Generator().manual_seed(0))
+    errors = [(model(noisy[None, :CONTEXT])[0] - fields[CONTEXT:]).norm() for model in (Equation(), told)]
+    assert errors[1] < 0.7 * errors[0]
+
+
+def test_what_the_support_changes_is_no_certainty():
+    fields, told = solved_by(excitable, spread=(0.4, 0.1)), Equation.fit([solved_by(excitable, 20, spread=(0.4, 0.1))])
+    noisy = fields + 0.01 * torch.randn(fields.shape, generator=torch.Generator().manual_seed(0))
+    context = noisy[None, :CONTEXT]
+    bounds, found = told._bounds(context), told.fitted(context)
+    alone = told._integrated(context[:, -1], told._fit(context, bounds, alone=True)[0], bounds, HORIZONS)
+    assert (found.forecast - alone).abs().max() > 0.01
+    assert (found.variance >= (found.forecast - alone).square()).all()
+
+
 def test_a_context_of_other_coefficients_is_read_as_its_own():
     def faster(u, v):
         return tuple(1.3 * rate for rate in gray_scott(u, v))
@@ -165,7 +197,7 @@ def test_each_part_left_out_is_the_equation_of_the_others(monkeypatch):
     fields = solved_by(gray_scott, seed=1)[None, :CONTEXT]
     noisy = fields + 1e-4 * torch.randn(fields.shape, generator=torch.Generator().manual_seed(0))
     model, bounds = Equation(), Equation()._bounds(noisy)
-    weights, parts = model._fit(noisy, bounds)
+    weights, parts = model._fit(noisy, bounds, alone=True)
     # all but the last of the context and the support
     gram, cross, _ = equation.Squares(*(each[:, :-2] for each in parts)).summed()
     expected = equation._solution(gram, cross, equation.RIDGE).view_as(weights)
@@ -220,8 +252,8 @@ def test_its_variance_is_that_of_its_errors_and_grows_with_noise_and_lead():
 def test_where_derivatives_are_not_finite_it_is_as_unsure_as_its_range_is_wide(monkeypatch):
     fields, plain = solved_by(gray_scott)[None, :CONTEXT], Equation._fit
 
-    def grown(self, frames, bounds):
-        weights, parts = plain(self, frames, bounds)
+    def grown(self, frames, bounds, alone=False):
+        weights, parts = plain(self, frames, bounds, alone)
         return weights, parts._replace(gram=torch.full_like(parts.gram, torch.inf))
 
     low, high = Equation()._bounds(fields)
@@ -312,13 +344,13 @@ def test_a_context_is_fitted_once_and_no_more_are_kept_than_are_said(monkeypatch
     expected = plain(contexts)
     model, fits, fit = Remembering.of(plain), [], Equation._fit
 
-    def counted(self, frames, bounds):
-        fits.append((type(self), len(frames)))
-        return fit(self, frames, bounds)
+    def counted(self, frames, bounds, alone=False):
+        fits.append((type(self), alone, len(frames)))
+        return fit(self, frames, bounds, alone)
 
     size = contexts[0].nbytes + 11 * fields[0].double().nbytes  # 5 frames of forecast and variance, and what is missed
     monkeypatch.setattr(equation, "REMEMBERED", 5 * size - 1)
     monkeypatch.setattr(Equation, "_fit", counted)
     for chosen in (slice(0, 2), slice(1, 6), slice(0, 6)):
         torch.testing.assert_close(model(contexts[chosen]), expected[chosen], atol=1e-5, rtol=1e-4)
-    assert [count for of, count in fits if of is Remembering] == [2, 4, 2]
+    assert fits == [(Remembering, alone, count) for count in (2, 4, 2) for alone in (False, True)]

@@ -10,7 +10,7 @@ exporters know.
 from collections.abc import Sequence
 from functools import cache, cached_property
 from itertools import combinations_with_replacement
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from jaxtyping import Float
@@ -40,6 +40,12 @@ class Squares(NamedTuple):
         """Return gram (B, q, q), cross (B, q) and value (B,) of all parts together."""
         gram, cross, value = (each.sum(1) for each in self)
         return gram, cross, value
+
+    def weighted(self, weight: Tensor) -> Self:
+        """Return the same parts, the last of them times a weight (B,)."""
+        return type(self)(
+            *(torch.cat([x[:, :-1], weight.view(-1, *(x.ndim - 1) * [1]) * x[:, -1:]], dim=1) for x in self)
+        )
 
 
 class Advance:

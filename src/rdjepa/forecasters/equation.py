@@ -7,9 +7,14 @@ grid spacings. The coefficients are those of one context. They have the least su
 equation is integrated from every frame to the next (multiple shooting; Bock, 1981), by the method of Levenberg (1944)
 and Marquardt (1963), whose derivatives are integrated along the way: so what happens between frames, such as a front
 that passes several points, is no loss. A step that would make a D negative ends where it is 0, and the other
-coefficients take what is best with that (an active set; Nocedal and Wright, Numerical Optimization, 2006, 16.5). What
-the support has of these squares, around its own least, counts a millionth as much; that decides what the context leaves
-open, such as the kinetics of states that none of its points has been in.
+coefficients take what is best with that (an active set; Nocedal and Wright, Numerical Optimization, 2006, 16.5).
+
+What the support has of these squares, around its own least, is added with a weight: the one with which, in the end, it
+is a fifth of what the context has. So the support pulls only as far as the context lets it. It decides what four frames
+leave open, such as the kinetics of states that none of their points has been in yet, and has little say where they tell
+a law of their own precisely. (To take a weight from what is found with it is empirical Bayes; MacKay, Bayesian
+interpolation, Neural Computation 4, 1992.) Where the context alone, the support's weight being a millionth, would
+forecast something else, the equation is unsure.
 
 Rates are never differenced in time: a first fit compares steps with integrals of the terms over the frames (Schaeffer
 and McCalla, Physical Review E 96, 2017). The library is that of sparse regression (Brunton, Proctor and Kutz, PNAS 113,
@@ -34,7 +39,9 @@ from rdjepa.forecasters.cubic import ORDER, STEPS, Advance, Squares, monomials_o
 from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.simple import Simple
 
-WEIGHT = 1e-6  # of the support's squares, of those of the context
+SHARE = 0.2  # of the context's squares, that the support's are
+FIRST = 1e-4  # weight of the support's squares before it is known with which they are
+ALONE = 1e-6  # weight where the context speaks alone
 ITERATIONS = 8
 DAMPING = 1e-2  # at first, of coefficients whose derivatives are of unit size; a tenth after a success, else ten times
 RIDGE = 1e-9  # the least damping: the terms of a nearly uniform field are alike
@@ -46,8 +53,8 @@ TOGETHER = 3  # stretches, and contexts of four frames on a CPU, fitted at a tim
 LONGEST = 16  # frames of a context: the time that a fit takes grows with them
 REMEMBERED = 208 * 2**20  # bytes, of contexts and what was found for them: 256 of 64 x 64 points
 CONSTANTS = {
-    "order": ORDER, "weight": WEIGHT, "iterations": ITERATIONS, "damping": DAMPING, "ridge": RIDGE, "enough": ENOUGH,
-    "least": LEAST, "steps": STEPS, "margin": MARGIN, "stretches": STRETCHES,
+    "order": ORDER, "share": SHARE, "first": FIRST, "alone": ALONE, "iterations": ITERATIONS, "damping": DAMPING,
+    "ridge": RIDGE, "enough": ENOUGH, "least": LEAST, "steps": STEPS, "margin": MARGIN, "stretches": STRETCHES,
 }  # fmt: skip
 
 
@@ -157,21 +164,25 @@ class Equation(Simple):
 
         That is the oldest of the newest four.
 
-        The variance is that of the jackknife (Quenouille, 1956; Tukey, 1958): the newest frame is integrated also by
-        the equations that are left when half of the rows of one interval at a time has no say, in single precision.
+        The variance has two parts. One is that of the jackknife (Quenouille, 1956; Tukey, 1958) of the equation of the
+        context alone: the newest frame is integrated also by the equations that are left when half of the rows of one
+        interval at a time has no say, in single precision. The other is the square of what the support changes.
         """
         frames = context.double()
         bounds = self._bounds(frames)
-        weights, parts = self._fit(frames, bounds)
+        weights, _ = self._fit(frames, bounds)
         forecast = self._integrated(frames[:, -1], weights, bounds, HORIZONS)
         back = min(frames.shape[1], CONTEXT) - 1
         again = self._integrated(frames[:, -1 - back], weights, bounds, back)[:, -1]
-        others = _without_part(weights, parts)
+        own, parts = self._fit(frames, bounds, alone=True)
+        alone = self._integrated(frames[:, -1], own, bounds, HORIZONS)
+        others = _without_part(own, parts)
         count = others.shape[1]
         newest, low, high = (each.float().repeat_interleave(count, 0) for each in (frames[:, -1], *bounds))
         made = self._integrated(newest, others.flatten(0, 1).float(), (low, high), HORIZONS)
-        apart = made.unflatten(0, (-1, count)) - forecast[:, None]
-        variance, whole = apart.square().sum(1) * (count - 1) / count, (bounds[1] - bounds[0]).square()[:, None]
+        apart = made.unflatten(0, (-1, count)) - alone[:, None]
+        variance = apart.square().sum(1) * (count - 1) / count + (forecast - alone).square()
+        whole = (bounds[1] - bounds[0]).square()[:, None]
         variance = torch.where(variance.isfinite(), variance, whole)  # derivatives grow beyond all numbers in noise
         return Fitted(forecast, variance, frames[:, -1] - again)
 
@@ -183,18 +194,24 @@ class Equation(Simple):
             found.append(state)
         return torch.stack(found, dim=1)
 
-    def _fit(self, frames: Tensor, bounds: tuple[Tensor, Tensor]) -> tuple[Tensor, Squares]:
-        """Return coefficients (B, C, n) of contexts in bounds (B, C, 1, 1), and their squares, last the support's."""
+    def _fit(
+        self, frames: Tensor, bounds: tuple[Tensor, Tensor], alone: bool = False
+    ) -> tuple[Float[Tensor, "B C n"], Squares]:
+        """Return coefficients of contexts in bounds (B, C, 1, 1), and their squares, last the support's.
+
+        The support pulls at them, or lets the context speak alone.
+        """
         if frames.device.type != "cpu" or torch.compiler.is_compiling():
-            return self._fit_together(frames, bounds)
+            return self._fit_together(frames, bounds, alone)
         few = max(1, TOGETHER * (CONTEXT - 1) // (frames.shape[1] - 1))
         each = zip(frames.split(few), *(bound.split(few) for bound in bounds), strict=True)
-        weights, parts = zip(*(self._fit_together(part, (low, high)) for part, low, high in each), strict=True)
+        weights, parts = zip(*(self._fit_together(part, (low, high), alone) for part, low, high in each), strict=True)
         return torch.cat(weights), Squares(*map(torch.cat, zip(*parts, strict=True)))
 
-    def _fit_together(self, frames: Tensor, bounds: tuple[Tensor, Tensor]) -> tuple[Tensor, Squares]:
+    def _fit_together(self, frames: Tensor, bounds: tuple[Tensor, Tensor], alone: bool) -> tuple[Tensor, Squares]:
         """Return what `_fit` does, of all contexts at a time."""
-        center, behind = self.center.double(), WEIGHT * self.gram.double()
+        center, behind = self.center.double(), self.gram.double()
+        weight, share = (ALONE, None) if alone else (FIRST, SHARE)
 
         def missed(weights: Tensor) -> Squares:
             own, away = squares(frames, weights, bounds, self.domain), (center - weights).flatten(1)
@@ -202,11 +219,12 @@ class Equation(Simple):
             support = behind.expand(pull.shape[0], -1, -1), pull, (pull * away).sum(1)
             return Squares(*(torch.cat([one, other[:, None]], dim=1) for one, other in zip(own, support, strict=True)))
 
-        apart = behind.unflatten(0, center.shape).unflatten(2, center.shape).diagonal(dim1=0, dim2=2).movedim(-1, 0)
+        apart = behind.unflatten(0, center.shape).unflatten(2, center.shape).diagonal(dim1=0, dim2=2)
+        apart = weight * apart.movedim(-1, 0)
         gram, cross = _moments(*_simpson(frames, self.domain))
         cross = cross + (apart @ center[..., None])[..., 0]
         start = _step(gram + apart, cross, RIDGE, _room(torch.zeros_like(cross)))
-        return _least(missed, start, center.expand_as(start))
+        return _least(missed, start, center.expand_as(start), weight=weight, share=share)
 
     def _bounds(self, frames: Float[Tensor, "B T C H W"]) -> tuple[Tensor, Tensor]:
         """Return the range of each context and the support together, widened, (B, C, 1, 1)."""
@@ -246,27 +264,47 @@ class Remembering(Equation):
         return Fitted(*(torch.stack(each) for each in zip(*(found[key] for key in keys), strict=True)))
 
 
-def _least(missed: Callable[[Tensor], Squares], *starts: Float[Tensor, "B C n"]) -> tuple[Tensor, Squares]:
-    """Return coefficients that miss less than those of the best start, and what they miss (Levenberg, Marquardt)."""
+def _least(
+    missed: Callable[[Tensor], Squares],
+    *starts: Float[Tensor, "B C n"],
+    weight: float = 1.0,
+    share: float | None = None,
+) -> tuple[Tensor, Squares]:
+    """Return coefficients that miss less than those of the best start, and what they miss (Levenberg, Marquardt).
+
+    The last part of what is missed has a weight; with a share, one with which it is this share of the others in the end.
+    """
     weights, here = starts[0], missed(starts[0])
+    last = torch.full_like(here.value[:, 0], weight)
     for start in starts[1:]:
         there = missed(start)
-        own, other = here.value.sum(1), there.value.sum(1)
+        own, other = (each.weighted(last).value.sum(1) for each in (here, there))
         weights, here = _chosen((other < own) | ~own.isfinite(), start, there, weights, here)
-    damping = torch.full_like(here.value[:, 0], DAMPING)
-    left = torch.zeros_like(damping, dtype=torch.bool)
+    damping = torch.full_like(last, DAMPING)
+    left = torch.zeros_like(last, dtype=torch.bool)
     for _ in range(ITERATIONS):
         if not torch.compiler.is_compiling() and left.all():
             break
-        gram, cross, value = here.summed()
+        gram, cross, value = here.weighted(last).summed()
         tried = weights + _step(gram, cross, damping[:, None, None], _room(weights).flatten(1)).view_as(weights)
         there = missed(tried)
-        reached = there.value.sum(1)
+        reached = there.weighted(last).value.sum(1)
         better = (reached < value) & ~left
-        left = left | (better & (reached > (1 - ENOUGH) * value))
+        enough = reached > (1 - ENOUGH) * value
         weights, here = _chosen(better, tried, there, weights, here)
         damping = torch.where(better, damping / 10, damping * 10).clamp(min=RIDGE)
-    return weights, here
+        if share is not None:
+            balanced = _balance(here, share)
+            enough = enough & (balanced < 2 * last) & (last < 2 * balanced)
+            last = torch.where(better, balanced, last)
+        left = left | (better & enough)
+    return weights, here.weighted(last)
+
+
+def _balance(parts: Squares, share: float) -> Float[Tensor, "B"]:
+    """Return the weight below 1 with which the last part of a mean square is a share of the others, if less than it."""
+    own, last = share * parts.value[:, :-1].sum(1), parts.value[:, -1]
+    return own / (own + last).clamp(min=torch.finfo(last.dtype).tiny)
 
 
 def _without_part(weights: Float[Tensor, "B C n"], parts: Squares) -> Float[Tensor, "B P-1 C n"]:
