@@ -272,7 +272,8 @@ def _least(
 ) -> tuple[Tensor, Squares]:
     """Return coefficients that miss less than those of the best start, and what they miss (Levenberg, Marquardt).
 
-    The last part of what is missed has a weight; with a share, one with which it is this share of the others in the end.
+    The last part of what is missed has a weight; with a share, in the end the one with which it is this share of the
+    others.
     """
     weights, here = starts[0], missed(starts[0])
     last = torch.full_like(here.value[:, 0], weight)
@@ -301,8 +302,8 @@ def _least(
     return weights, here.weighted(last)
 
 
-def _balance(parts: Squares, share: float) -> Float[Tensor, "B"]:
-    """Return the weight below 1 with which the last part of a mean square is a share of the others, if less than it."""
+def _balance(parts: Squares, share: float) -> Tensor:
+    """Return the weight (B,), below 1, with which the last part of a mean square is nearly a share of the others."""
     own, last = share * parts.value[:, :-1].sum(1), parts.value[:, -1]
     return own / (own + last).clamp(min=torch.finfo(last.dtype).tiny)
 
