@@ -10,11 +10,11 @@ that passes several points, is no loss. A step that would make a D negative ends
 coefficients take what is best with that (an active set; Nocedal and Wright, Numerical Optimization, 2006, 16.5).
 
 What the support has of these squares, around its own least, is added with a weight: the one with which, in the end, it
-is a fifth of what the context has. So the support pulls only as far as the context lets it. It decides what four frames
-leave open, such as the kinetics of states that none of their points has been in yet, and has little say where they tell
-a law of their own precisely. (To take a weight from what is found with it is empirical Bayes; MacKay, Bayesian
-interpolation, Neural Computation 4, 1992.) Where the context alone, the support's weight being a millionth, would
-forecast something else, the equation is unsure.
+is three times what chance adds to those of the context, which follows from how differently the parts of a context pull
+at the coefficients (a sandwich estimate; White, Econometrica 50, 1982). To take a weight from what is found with it is
+empirical Bayes (MacKay, Neural Computation 4, 1992). So the support decides what four frames leave open, such as the
+kinetics of states that none of their points has been in yet, and has little say where they tell a law of their own.
+Where the context alone, the support's weight being a millionth, would forecast something else, the equation is unsure.
 
 Rates are never differenced in time: a first fit compares steps with integrals of the terms over the frames (Schaeffer
 and McCalla, Physical Review E 96, 2017). The library is that of sparse regression (Brunton, Proctor and Kutz, PNAS 113,
@@ -39,8 +39,8 @@ from rdjepa.forecasters.cubic import ORDER, STEPS, Advance, Squares, monomials_o
 from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.simple import Simple
 
-SHARE = 0.2  # of the context's squares, that the support's are
-FIRST = 1e-4  # weight of the support's squares before it is known with which they are
+PULL = 3.0  # times what chance adds to the context's squares: the support's
+FIRST = 1e-4  # weight of the support's squares, before the one is known with which they are
 ALONE = 1e-6  # weight where the context speaks alone
 ITERATIONS = 8
 DAMPING = 1e-2  # at first, of coefficients whose derivatives are of unit size; a tenth after a success, else ten times
@@ -53,7 +53,7 @@ TOGETHER = 3  # stretches, and contexts of four frames on a CPU, fitted at a tim
 LONGEST = 16  # frames of a context: the time that a fit takes grows with them
 REMEMBERED = 208 * 2**20  # bytes, of contexts and what was found for them: 256 of 64 x 64 points
 CONSTANTS = {
-    "order": ORDER, "share": SHARE, "first": FIRST, "alone": ALONE, "iterations": ITERATIONS, "damping": DAMPING,
+    "order": ORDER, "pull": PULL, "first": FIRST, "alone": ALONE, "iterations": ITERATIONS, "damping": DAMPING,
     "ridge": RIDGE, "enough": ENOUGH, "least": LEAST, "steps": STEPS, "margin": MARGIN, "stretches": STRETCHES,
 }  # fmt: skip
 
@@ -211,7 +211,7 @@ class Equation(Simple):
     def _fit_together(self, frames: Tensor, bounds: tuple[Tensor, Tensor], alone: bool) -> tuple[Tensor, Squares]:
         """Return what `_fit` does, of all contexts at a time."""
         center, behind = self.center.double(), self.gram.double()
-        weight, share = (ALONE, None) if alone else (FIRST, SHARE)
+        weight, pull = (ALONE, None) if alone else (FIRST, PULL)
 
         def missed(weights: Tensor) -> Squares:
             own, away = squares(frames, weights, bounds, self.domain), (center - weights).flatten(1)
@@ -224,7 +224,7 @@ class Equation(Simple):
         gram, cross = _moments(*_simpson(frames, self.domain))
         cross = cross + (apart @ center[..., None])[..., 0]
         start = _step(gram + apart, cross, RIDGE, _room(torch.zeros_like(cross)))
-        return _least(missed, start, center.expand_as(start), weight=weight, share=share)
+        return _least(missed, start, center.expand_as(start), weight=weight, pull=pull)
 
     def _bounds(self, frames: Float[Tensor, "B T C H W"]) -> tuple[Tensor, Tensor]:
         """Return the range of each context and the support together, widened, (B, C, 1, 1)."""
@@ -268,12 +268,12 @@ def _least(
     missed: Callable[[Tensor], Squares],
     *starts: Float[Tensor, "B C n"],
     weight: float = 1.0,
-    share: float | None = None,
+    pull: float | None = None,
 ) -> tuple[Tensor, Squares]:
     """Return coefficients that miss less than those of the best start, and what they miss (Levenberg, Marquardt).
 
-    The last part of what is missed has a weight; with a share, in the end the one with which it is this share of the
-    others.
+    The last part of what is missed has a weight; with a pull, in the end the one with which it is as many times what
+    chance adds to the others.
     """
     weights, here = starts[0], missed(starts[0])
     last = torch.full_like(here.value[:, 0], weight)
@@ -294,18 +294,24 @@ def _least(
         enough = reached > (1 - ENOUGH) * value
         weights, here = _chosen(better, tried, there, weights, here)
         damping = torch.where(better, damping / 10, damping * 10).clamp(min=RIDGE)
-        if share is not None:
-            balanced = _balance(here, share)
+        if pull is not None:
+            balanced = _balance(here, last, pull)
             enough = enough & (balanced < 2 * last) & (last < 2 * balanced)
             last = torch.where(better, balanced, last)
         left = left | (better & enough)
     return weights, here.weighted(last)
 
 
-def _balance(parts: Squares, share: float) -> Tensor:
-    """Return the weight (B,), below 1, with which the last part of a mean square is nearly a share of the others."""
-    own, last = share * parts.value[:, :-1].sum(1), parts.value[:, -1]
-    return own / (own + last).clamp(min=torch.finfo(last.dtype).tiny)
+def _balance(parts: Squares, weight: Tensor, pull: float) -> Tensor:
+    """Return the weight (B,), below 1, with which the last part is so many times what chance adds to the others.
+
+    Chance moves coefficients as the parts differ in where they pull them, with a weight (B,) of the last one.
+    """
+    pulls, (gram, _, _) = parts.cross[:, :-1], parts.weighted(weight).summed()
+    apart, count = pulls - pulls.mean(1, keepdim=True), pulls.shape[1]
+    moved = _solution(gram[:, None].expand(-1, count, -1, -1), apart, RIDGE)
+    chance, last = pull * (apart * moved).sum((1, 2)) * count / (count - 1), parts.value[:, -1]
+    return chance / (chance + last).clamp(min=torch.finfo(last.dtype).tiny)
 
 
 def _without_part(weights: Float[Tensor, "B C n"], parts: Squares) -> Float[Tensor, "B P-1 C n"]:
