@@ -98,7 +98,7 @@ def _commands(text: str) -> list[str]:
     ("page", "study", "rows"),
     [
         ("heldout-nano/tables.md", "heldout", "study"),
-        ("heldout-nano/decoder.md", "decoder", "study"),
+        ("heldout-nano-decoder/tables.md", "decoder", "study"),
         ("heldout-nano-wide/tables.md", "decoder", "study-wide"),
     ],
 )
