@@ -94,7 +94,12 @@ def test_the_well_has_x_before_y(tmp_path: Path, make: Make) -> None:
         x, y = file["dimensions/x"][:], file["dimensions/y"][:]
     assert np.array_equal(u.swapaxes(1, 2), trajectory.fields[..., 0])
     np.testing.assert_allclose(x, 2.5 * np.arange(8) / 8, rtol=1e-6)
-    np.testing.assert_allclose(y, 2.5 * np.arange(6) / 6, rtol=1e-6)
+    np.testing.assert_allclose(y, 2.5 * np.arange(6) / 8, rtol=1e-6)  # cells are as high as wide
+
+
+def test_an_unknown_boundary_is_none_to_the_readers_of_the_well(tmp_path: Path, make: Make) -> None:
+    with h5py.File(store.write(tmp_path, make(boundary="unknown"))) as file:
+        assert list(file["boundary_conditions"]) == []
 
 
 def test_every_truncation_is_refused(tmp_path: Path, make: Make) -> None:
