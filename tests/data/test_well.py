@@ -210,13 +210,21 @@ def test_values_of_other_files_are_not_read(tmp_path: Path, make: Make) -> None:
         store.read(other)
 
 
-@pytest.mark.parametrize("lost", ["rdjepa_format_version", "rdjepa_record"])
-def test_a_file_that_lost_one_of_its_marks_is_not_read_as_another_kind(tmp_path: Path, make: Make, lost: str) -> None:
+@pytest.mark.parametrize(
+    ("lost", "sentence"),
+    [
+        ("rdjepa_format_version", "expected a file written by rdjepa, got another HDF5 file"),
+        ("rdjepa_record", "expected a whole trajectory file, got a truncated, damaged or foreign one"),
+    ],
+)
+def test_a_file_that_lost_one_of_its_marks_is_not_read_as_another_kind(
+    tmp_path: Path, make: Make, lost: str, sentence: str
+) -> None:
     path = store.write(tmp_path, make())
     with h5py.File(path, "r+") as file:
         if lost in file:
             del file[lost]
         else:
             del file.attrs[lost]
-    with pytest.raises(DataError, match="expected a"):
+    with pytest.raises(DataError, match=sentence):
         load(path)
