@@ -101,8 +101,8 @@ def test_killed_builds_end_with_the_same_bytes(tmp_path):
     running = subprocess.Popen(command(base), start_new_session=True, stdout=subprocess.DEVNULL)
     wait_for_files(base, 14, running)
     workers = subprocess.run(["pgrep", "-f", "-g", str(running.pid), "spawn_main"], capture_output=True, text=True)
-    for worker in workers.stdout.split()[-1:]:
-        os.kill(int(worker), signal.SIGKILL)
+    *_, worker = workers.stdout.split()
+    os.kill(int(worker), signal.SIGKILL)
     assert running.wait(timeout=240) == 0
     assert checksums(base) == checksums(tmp_path / "whole")
     assert (base / "manifest.json").read_bytes() == (tmp_path / "whole" / "manifest.json").read_bytes()

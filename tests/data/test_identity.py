@@ -15,10 +15,10 @@ from rdjepa.pde import integrators, rollout, screening
 from rdjepa.pde.boundary import Boundary
 from rdjepa.pde.sampling import Box
 from rdjepa.pde.system import InitialCondition, System
-from rdjepa.systems import get, names, wall_names
+from rdjepa.systems import every_name, get
 
 OURS = get("schnakenberg")
-EVERY = (*names(), *wall_names())
+EVERY = every_name()
 
 
 def regimes(change):

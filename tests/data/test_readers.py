@@ -402,6 +402,8 @@ def test_four_frames_of_every_kind_are_enough_where_so_many_are_asked_for(make: 
     assert load(ours, minimum_frames=CONTEXT)[0].fields.shape == short[0].shape
     with pytest.raises(DataError, match="at least 4 frames on the first axis, got 3"):
         load(short[:, 1:], minimum_frames=CONTEXT)
+    with pytest.raises(DataError, match="expected at least 1 frames on the first axis, got 0"):
+        load(short[:, :0], minimum_frames=1)
 
 
 def test_a_choice_of_arrays_where_they_have_no_names_is_said_to_have_no_effect(tmp_path):

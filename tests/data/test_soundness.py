@@ -50,10 +50,6 @@ def test_each_unfit_input_has_its_sentence(fields: np.ndarray, sentence: str) ->
     assert ", got " in message and "; " in message and "\n" not in message
 
 
-def test_the_number_of_frames_is_the_callers() -> None:
-    assert len(validate(GOOD[:4], minimum_frames=4)) == 4
-
-
 @pytest.mark.parametrize("start", [0.0, 2.46e6, 1.7e9])
 def test_a_hole_in_time_is_found_however_late_it_is(start: float) -> None:
     times = start + 60 * np.arange(14.0)

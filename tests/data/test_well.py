@@ -94,7 +94,12 @@ def test_the_well_has_x_before_y(tmp_path: Path, make: Make) -> None:
         x, y = file["dimensions/x"][:], file["dimensions/y"][:]
     assert np.array_equal(u.swapaxes(1, 2), trajectory.fields[..., 0])
     np.testing.assert_allclose(x, 2.5 * np.arange(8) / 8, rtol=1e-6)
-    np.testing.assert_allclose(y, 2.5 * np.arange(6) / 6, rtol=1e-6)
+    np.testing.assert_allclose(y, 2.5 * np.arange(6) / 8, rtol=1e-6)  # cells are as high as wide
+
+
+def test_an_unknown_boundary_is_none_to_the_readers_of_the_well(tmp_path: Path, make: Make) -> None:
+    with h5py.File(store.write(tmp_path, make(boundary="unknown"))) as file:
+        assert list(file["boundary_conditions"]) == []
 
 
 def test_every_truncation_is_refused(tmp_path: Path, make: Make) -> None:
@@ -205,13 +210,21 @@ def test_values_of_other_files_are_not_read(tmp_path: Path, make: Make) -> None:
         store.read(other)
 
 
-@pytest.mark.parametrize("lost", ["rdjepa_format_version", "rdjepa_record"])
-def test_a_file_that_lost_one_of_its_marks_is_not_read_as_another_kind(tmp_path: Path, make: Make, lost: str) -> None:
+@pytest.mark.parametrize(
+    ("lost", "sentence"),
+    [
+        ("rdjepa_format_version", "expected a file written by rdjepa, got another HDF5 file"),
+        ("rdjepa_record", "expected a whole trajectory file, got a truncated, damaged or foreign one"),
+    ],
+)
+def test_a_file_that_lost_one_of_its_marks_is_not_read_as_another_kind(
+    tmp_path: Path, make: Make, lost: str, sentence: str
+) -> None:
     path = store.write(tmp_path, make())
     with h5py.File(path, "r+") as file:
         if lost in file:
             del file[lost]
         else:
             del file.attrs[lost]
-    with pytest.raises(DataError, match="expected a"):
+    with pytest.raises(DataError, match=sentence):
         load(path)

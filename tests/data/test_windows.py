@@ -115,3 +115,4 @@ def test_the_largest_stride_leaves_what_is_needed_and_no_larger_one_does():
             stride = largest_stride(frames, needed)
             assert len(range(0, frames, stride)) >= min(needed, frames)
             assert len(range(0, frames, stride + 1)) < needed
+    assert largest_stride(5, 1) >= 1  # any leaves one

@@ -104,7 +104,9 @@ def test_the_splitting_between_walls_is_of_second_order_in_time():
     "arguments", [("absorbing",), ("robin",), ("robin", -1.0), ("neumann", 0.1), ("robin", np.inf), ("robin", np.nan)]
 )
 def test_what_is_no_boundary_is_refused(arguments):
-    with pytest.raises(ValueError, match="expected"):
+    known = arguments[0] in ("robin", "neumann")
+    sentence = "expected a finite kappa above 0 with a robin wall" if known else "expected a boundary periodic, neumann"
+    with pytest.raises(ValueError, match=sentence):
         Boundary(*arguments)
 
 

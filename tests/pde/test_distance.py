@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from rdjepa import systems
-from rdjepa.pde.distance import distance, visited
-from rdjepa.systems import family_forms
+from rdjepa.pde.distance import distance, distance_beyond, visited
+from rdjepa.pde.rollout import rollout
+from rdjepa.pde.screening import first_reason
+from rdjepa.systems import family_forms, family_kinds
 
 REFERENCES = {each.system.name: each for each in systems.APART.references}
 LEAST = systems.APART.least
@@ -17,8 +19,8 @@ RANGES = {
 }
 
 
-def states(name):
-    u, v = (np.linspace(*ends, 12) for ends in RANGES[name])
+def states(name, wider=0.0):
+    u, v = (np.linspace(low, high + wider * (high - low), 12) for low, high in RANGES[name])
     return np.stack(np.meshgrid(u, v), axis=-1).reshape(-1, 2)
 
 
@@ -100,6 +102,22 @@ def test_the_sources_but_the_other_oscillator_are_far(name):
     assert min(distance(kinetics(name), points, each) for each in REFERENCES.values()) > LEAST
 
 
+@pytest.mark.parametrize("name", REFERENCES)
+@pytest.mark.parametrize("seed", range(3))
+def test_on_a_range_two_fifths_wider_an_exact_copy_is_far_by_the_screen_and_near_by_the_stricter_measure(name, seed):
+    reaction, points = kinetics(name, seed), states(name, wider=0.4)
+    assert distance(reaction, points, REFERENCES[name]) > LEAST
+    assert distance_beyond(reaction, points, REFERENCES[name]) < 0.01
+    moved_reaction, there = moved(reaction, points, (-0.5, 4.0), (0.3, 5.0), 0.1, exchanged=True)
+    assert distance_beyond(moved_reaction, there, REFERENCES[name]) < 0.01
+
+
+def test_the_stricter_measure_is_never_larger_and_leaves_unrelated_kinetics_far():
+    reaction, points = (lambda u, v: (u * u - v**3, np.sin(u) - 2 * v)), states("lambda-omega")
+    for reference in REFERENCES.values():
+        assert LEAST < distance_beyond(reaction, points, reference) <= distance(reaction, points, reference)
+
+
 def test_the_distance_of_an_unrelated_kinetics_does_not_depend_on_units():
     reaction, points = (lambda u, v: (u * u - v**3, np.sin(u) - 2 * v)), states("lambda-omega")
     for reference in REFERENCES.values():
@@ -147,3 +165,29 @@ def test_the_family_could_draw_them_and_refuses_them(name):
     # Terms that cancel almost: a percent of each is ten times as much of their sum.
     changed = {key: value * (1 + 0.01 * (-1) ** i) for i, (key, value) in enumerate(mine.items())}
     assert family.apart.nearest(family, changed, fields).distance < family.apart.least
+
+
+@pytest.mark.slow
+def test_exact_barkley_from_the_familys_states_mostly_passes_its_screen_and_is_near_by_the_stricter_measure():
+    """The figures are those of docs/explanation/data.md; the scales are those of the family's excitable kind."""
+    family, scales, found = systems.get("family"), family_kinds.Scales((2, 7), (0.7, 1.4)), []
+    for seed in range(14):
+        drawn = systems.get("barkley").draw(seed)
+        form = family_forms.Form(barkley(drawn), base=(0.0, 0.0), reach=(1.0, drawn["a"] / 2), ratio=0.1)
+        box = family_kinds._kind("barkley", lambda _, form=form: form, scales, {}, family.kinetics)
+        p = box.draw(np.random.default_rng(seed))
+        with np.errstate(all="ignore"):
+            fields = rollout(family, p, family.start(p, seed).state)
+        if first_reason(family.screens, fields) is None:
+            reaction = lambda u, v, p=p: family.reaction(u, v, p)  # noqa: E731
+            found.append(
+                (
+                    family.apart.nearest(family, p, fields).distance,
+                    distance_beyond(reaction, visited(fields), REFERENCES["barkley"]),
+                )
+            )
+    accepted = [(plain, beyond) for plain, beyond in found if plain >= LEAST]
+    assert (len(found), len(accepted)) == (10, 7)
+    assert min(plain for plain, _ in accepted) == pytest.approx(0.47, abs=0.01)
+    assert max(plain for plain, _ in accepted) == pytest.approx(0.70, abs=0.01)
+    assert sorted(beyond < 0.1 for _, beyond in accepted) == [False] + [True] * 6

@@ -11,7 +11,7 @@ from rdjepa import systems
 from rdjepa.data import simulate as simulation
 from rdjepa.data.simulate import simulate
 from rdjepa.errors import ArgumentError, SimulationError
-from rdjepa.pde.distance import Apart
+from rdjepa.pde.distance import Apart, Nearest
 from rdjepa.pde.integrators import integrator
 from rdjepa.pde.rollout import rollout
 from rdjepa.pde.screening import Finite
@@ -150,6 +150,13 @@ def test_a_draw_that_is_too_near_is_refused_and_counted(monkeypatch):
     everything = Apart(systems.APART.references, 1.1)
     with pytest.raises(SimulationError, match=r"3 rejections: \d x distance to [a-z-]+ below"):
         simulate(brief(apart=everything, screens=(Finite(100.0),)), 4)
+
+
+def test_a_draw_whose_distance_is_no_number_is_refused(monkeypatch):
+    monkeypatch.setattr(simulation, "ATTEMPTS", 2)
+    monkeypatch.setattr(Apart, "nearest", lambda *_: Nearest("barkley", float("nan")))
+    with pytest.raises(SimulationError, match=r"2 rejections: 2 x distance nan to barkley below"):
+        simulate(brief(screens=(Finite(100.0),)), 4)
 
 
 def test_draws_that_never_pass_end_with_counted_reasons(monkeypatch):

@@ -57,18 +57,19 @@ def test_a_short_run_agrees(name):
     for _ in range(STEPS):
         theirs = advance(derivative, theirs, dt, "euler" if name in SAME_SCHEME else "rk4")
     theirs = np.moveaxis(theirs.swapaxes(1, 2), 0, -1)
-    change = np.abs(theirs - np.moveaxis(start, 0, -1)).max()
-    assert change > 1e-6
-    tolerance = 1e-4 if name in SAME_SCHEME or walls else 0.05  # ours are stored in float32
-    assert np.abs(ours - theirs).max() < tolerance * max(change, 1e-2)
+    change = np.abs(theirs - np.moveaxis(start, 0, -1)).max(axis=(0, 1))  # of each component
+    assert change.min() > 1e-4
+    # A tenth of either diffusivity of FitzHugh-Nagumo, and of Barkley's, would be 0.02 or more of it.
+    tolerance = 1e-4 if name in SAME_SCHEME or walls else 0.015
+    assert (np.abs(ours - theirs).max(axis=(0, 1)) < tolerance * change + 5e-7).all()  # ours are stored in float32
 
 
 def smooth_field(seed):
-    """Three long waves that also suit walls: even about both sides."""
+    """Two long waves that also suit walls: even about both sides; of shorter ones their Laplacian is less exact."""
     rng = np.random.default_rng(seed)
     x = (np.arange(SIZE) + 0.5) / SIZE
-    waves = np.cos(2 * np.pi * np.outer(np.arange(1, 4), x))
-    return np.einsum("ab,ai,bj->ij", rng.normal(size=(3, 3)) / 3, waves, waves)
+    waves = np.cos(2 * np.pi * np.outer(np.arange(1, 3), x))
+    return np.einsum("ab,ai,bj->ij", rng.normal(size=(2, 2)) / 2, waves, waves)
 
 
 def advance(derivative, state, dt, method):

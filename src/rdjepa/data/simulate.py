@@ -56,7 +56,7 @@ def simulate(name: str | Path | System, seed: int = 0, regime: str = "id", split
         reason, nearest = first_reason(system.screens, fields), None
         if system.apart and reason is None:
             nearest = system.apart.nearest(system, p, fields)
-            if nearest.distance < system.apart.least:
+            if not nearest.distance >= system.apart.least:  # nor where it is NaN
                 reason = f"distance {nearest.distance:.3g} to {nearest.name} below {system.apart.least:g}"
         if reason is None:
             return Trajectory(

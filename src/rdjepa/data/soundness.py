@@ -16,12 +16,11 @@ MIXED = (
 UNEVEN = 0.02  # largest difference between intervals, of their median
 
 
-def validate(fields: np.ndarray, minimum_frames: int = FORECASTING.length) -> np.ndarray:
-    """Check the fields of one trajectory and return them as float32.
+def validate(fields: np.ndarray) -> np.ndarray:
+    """Check the fields of one trajectory, at least one forecasting window long, and return them as float32.
 
     Args:
         fields: (T, H, W, 2) of a floating dtype; anything but float32 is cast to it.
-        minimum_frames: smallest number of frames: one forecasting window by default.
 
     Returns:
         (T, H, W, 2) float32, contiguous; the given array itself if it was so already.
@@ -42,9 +41,9 @@ def validate(fields: np.ndarray, minimum_frames: int = FORECASTING.length) -> np
             f"expected {COMPONENTS} components on the last axis, got {components} in shape {fields.shape}; "
             "select the two components of the system, or move their axis last"
         )
-    if frames < minimum_frames:
+    if frames < FORECASTING.length:
         raise DataError(
-            f"expected at least {minimum_frames} frames on the first axis, got {frames}; "
+            f"expected at least {FORECASTING.length} frames on the first axis, got {frames}; "
             "save more frames of each trajectory"
         )
     require_grid(height, width)
@@ -74,20 +73,25 @@ def require_grid(height: int, width: int) -> None:
         raise DataError(f"expected a grid of at least 2 x 2, got {height} x {width}; resample or crop the fields")
 
 
-def single(fields: np.ndarray) -> np.ndarray:
+def single(fields: np.ndarray, start: int = 0) -> np.ndarray:
     """Return finite real numbers as float32, contiguous; the given array itself if it was so already.
+
+    Args:
+        fields: (T, ...).
+        start: number of its first frame in the trajectory of which it is a piece.
 
     Raises:
         DataError: a value is NaN, infinite, or beyond float32.
     """
     if fields.dtype.kind == "f":
         finite = np.isfinite(fields)
-        bad = fields.size - int(np.count_nonzero(finite))
-        if bad:
-            first = int(np.flatnonzero(~finite.reshape(len(fields), -1).all(axis=1))[0])
+        if not finite.all():
+            bad = np.count_nonzero(~finite.reshape(len(fields), -1), axis=1)
+            first = int(np.flatnonzero(bad)[0])
             raise DataError(
-                f"expected finite fields, got {bad} values that are NaN or infinite, the first in frame {first}; "
-                "fill them, or cut the trajectory there, since frames must stay equally spaced in time"
+                f"expected finite fields, got {bad[first]} values that are NaN or infinite in frame {start + first}, "
+                "the first with such; fill them, or cut the trajectory there, since frames must stay equally spaced "
+                "in time"
             )
     with np.errstate(over="ignore"):
         converted = np.ascontiguousarray(fields, dtype=np.float32)

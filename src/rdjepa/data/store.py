@@ -225,7 +225,7 @@ def _refuse_unfit(trajectory: Trajectory) -> None:
     if fields.ndim != 4 or fields.shape[-1] != COMPONENTS or 0 in fields.shape or fields.dtype != np.float32:
         raise DataError(
             f"expected float32 fields (T, H, W, {COMPONENTS}), got {fields.dtype} {fields.shape}; "
-            "pass them through rdjepa.data.fields.validate"
+            "pass them through rdjepa.data.soundness.validate"
         )
     if np.shape(times) != fields.shape[:1]:
         raise DataError(f"expected one time per frame, got {np.shape(times)} for {len(fields)} frames; give each one")

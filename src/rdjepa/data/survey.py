@@ -32,6 +32,8 @@ TRAJECTORIES = 8  # of more than fit into the budget, so many are looked at
 def inspect(source: Any, reading: Reading | None = None, grid: int | None = None) -> Inspection:
     """Look at a source without reading all of it: at most `BUDGET` bytes of fields, or two frames of any size.
 
+    npz and MATLAB 5 files are read whole, to look at as much of them.
+
     Everything said of values is said of the components that are read; of all, where it is not clear which these are.
 
     Args:

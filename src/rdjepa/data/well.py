@@ -18,6 +18,7 @@ import h5py
 import numpy as np
 
 from rdjepa.data import well_version_1
+from rdjepa.data.borders import UNKNOWN
 from rdjepa.data.fields import COMPONENTS
 from rdjepa.data.trajectory import Key, Trajectory
 from rdjepa.errors import DataError, first_line
@@ -127,13 +128,16 @@ def _write_dimensions(file: h5py.File, trajectory: Trajectory) -> None:
     _flag(time, sample=False, time=True)
     # The points of a periodic grid start at 0; between walls they are cell centers.
     shift = 0.5 * trajectory.says_walls
+    cell = trajectory.length / trajectory.fields.shape[2]  # the length is that of a row, and cells are as high as wide
     for name, points in zip(("y", "x"), trajectory.fields.shape[1:3], strict=True):
-        line = (np.arange(points) + shift) * (trajectory.length / points)
+        line = (np.arange(points) + shift) * cell
         _flag(group.create_dataset(name, data=line.astype(np.float32)), sample=False, time=False)
 
 
 def _write_boundaries(file: h5py.File, trajectory: Trajectory) -> None:
     boundaries = file.create_group("boundary_conditions")
+    if trajectory.boundary == UNKNOWN:
+        return
     kind = WALL if trajectory.says_walls else PERIODIC
     for name, points in zip(("y", "x"), trajectory.fields.shape[1:3], strict=True):
         group = boundaries.create_group(f"{name}_{kind.lower()}")

@@ -135,4 +135,4 @@ PRETRAINING = WindowSpec(context=4, max_offset=8)
 
 def largest_stride(frames: int, needed: int) -> int:
     """Return the largest stride at which so many frames leave as many as are needed; 1 where none does."""
-    return max(1, (frames - 1) // (needed - 1))
+    return max(1, (frames - 1) // max(1, needed - 1))

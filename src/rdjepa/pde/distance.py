@@ -4,7 +4,8 @@ Two equations are one and the same up to a shift and a scale of u, of v and of t
 affine map of each component takes one reaction vector field to the other. (With equal diffusivities any linear map of
 both together would do too; these are not searched.) The distance is what is left of the first field after the best
 such map. It is measured where the trajectory of the first goes, and the map takes this range to where trajectories of
-the second go: elsewhere two kinetics may differ as they like, and on a small part every kinetics is a linear one.
+the second go: elsewhere two kinetics may differ as they like, and on a small part every kinetics is a linear one. So
+the same equation on a wider range is at a distance from itself, which `distance_beyond` does not count.
 """
 
 from collections.abc import Callable
@@ -18,7 +19,8 @@ from rdjepa.pde.system import Coefficients, System
 
 POINTS = 12  # per side of the grid of states
 OUTLIERS = 0.005  # share of the states at either end of u and of v that is left out
-SLACK = 0.125  # how far either end of an image may be from that of a reference's range, as a share of the range
+SLACK = 0.125  # how far within a reference's range either end of an image may lie, as a share of the range
+BEYOND = 0.5  # how far beyond it either end may lie in `distance_beyond`
 WIDENED = 2.0  # coefficients of a reference are taken from half its lowest to this times its highest value
 STARTS, REFINED, FIRST, THEN = 3, 6, 5, 15  # starts per symmetry, those that go on, steps before and after
 TINY = 1e-300
@@ -83,7 +85,7 @@ def distance(
     states: np.ndarray,
     reference: Reference,
 ) -> float:
-    """Return the distance of a kinetics from a reference, between 0 (the same) and 1.
+    """Return the distance of a kinetics from a reference, between 0 (the same over the same range) and 1.
 
     With (f, g) the kinetics, (h_1, h_2) that of the reference and |.| the root mean square over the states, it is the
     smallest value of
@@ -91,7 +93,7 @@ def distance(
         sqrt( 1/2 min_{a > 0} |f - a h_1(U, V)|^2 / |f|^2 + 1/2 min_{b > 0} |g - b h_2(U, V)|^2 / |g|^2 )
 
     - over U affine in u and V affine in v, each rising or falling (with a falling one its rate changes sign), the
-      images of the states being the range of the reference up to an eighth at either end;
+      images of the states being the range of the reference, or up to an eighth less at either end;
     - over the exchange: U affine in v, V in u, and f with h_2, g with h_1;
     - over the coefficients of the reference, each between half its lowest and twice its highest value.
 
@@ -99,12 +101,34 @@ def distance(
     minimum is searched from 24 fixed starts by Levenberg and Marquardt's method, so the distance is an upper bound; for
     the 50 nearest of 324 random equations a search ten times as long found 0.01 less in the median and 0.04 at most.
 
+    A trajectory that leaves the reference's range cannot be mapped onto it, and the reference's own kinetics are then
+    far from it.
+
     Args:
         reaction: (u, v) -> (du/dt, dv/dt) without diffusion.
         states: (n, 2) at which it is evaluated: the range of a trajectory.
         reference: the other equation.
     """
-    problem = _Problem(reaction, states, reference)
+    return _least(_Problem(reaction, states, reference))
+
+
+def distance_beyond(
+    reaction: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
+    states: np.ndarray,
+    reference: Reference,
+) -> float:
+    """Return the distance of a kinetics from a reference, whose range a trajectory may leave: at most `distance`.
+
+    It is the smaller of `distance` and of the same with either end of an image free to lie up to half the reference's
+    range outside. The reference's own kinetics on a wider range are then near, those on a small part of it are not. No
+    draw of a family is rejected by this: its trajectories, and what was learned from them, depend on `distance`.
+    """
+    beyond = _least(_Problem(reaction, states, reference, BEYOND))
+    return min(distance(reaction, states, reference), beyond)
+
+
+def _least(problem: "_Problem") -> float:
+    """Return the smallest distance that the search finds."""
     symmetries = np.array(list(product((False, True), repeat=3)) * STARTS)
     unknowns = np.random.default_rng(0).uniform(-1, 1, (len(symmetries), problem.size))
     unknowns[: len(symmetries) // STARTS] = 0
@@ -120,7 +144,9 @@ class _Problem:
     keeps each within its bounds. A symmetry is three flags: exchanged, U falls, V falls.
     """
 
-    def __init__(self, reaction: Callable[..., tuple[Any, Any]], states: np.ndarray, reference: Reference) -> None:
+    def __init__(
+        self, reaction: Callable[..., tuple[Any, Any]], states: np.ndarray, reference: Reference, beyond: float = 0.0
+    ) -> None:
         low, high = states.min(axis=0), states.max(axis=0)
         self.places = ((states - low) / np.maximum(high - low, TINY)).T  # 0 to 1 within the range
         self.rates = _normed(np.stack(np.broadcast_arrays(*reaction(*states.T), states[:, 0])[:2]))
@@ -128,8 +154,8 @@ class _Problem:
         spans = [reference.system.range(name) for name in reference.system.kinetic_names]
         bounds = [(low / WIDENED, high * WIDENED) for low, high in spans]
         for low, high in (reference.u, reference.v):
-            slack = SLACK * (high - low)
-            bounds += [(low, low + slack), (high - slack, high)]
+            slack, out = SLACK * (high - low), beyond * (high - low)
+            bounds += [(low - out, low + slack), (high - slack, high + out)]
         lowest, highest = np.array(bounds).T
         self.middle, self.half, self.size = (lowest + highest) / 2, (highest - lowest) / 2, len(bounds)
 

@@ -33,7 +33,10 @@ def legs(times: np.ndarray, dt: float) -> tuple[Leg, ...]:
 
 
 def block_mean(field: np.ndarray, size: int) -> np.ndarray:
-    """Average (..., H, W) over blocks down to (..., size, size)."""
+    """Average (..., H, W) over blocks down to (..., size, size).
+
+    `rdjepa.data.fields.block_means` adds in another order, so its last bits would change every saved trajectory.
+    """
     factor = field.shape[-1] // size
     return field.reshape(*field.shape[:-2], size, factor, size, factor).mean(axis=(-3, -1))
 

@@ -174,8 +174,9 @@ SYSTEM = System(
     ),
     notes=(
         "Time is in saved intervals. The Jacobian over the states of the initial condition has a root mean square of "
-        "0.5 to 7 per interval, its range set by the kind, and a field of that rate diffuses over 0.7 to 3 cells.",
-        "D dt / dx^2 is at most 0.2 for both components; where it would be more, time is slowed down.",
+        "0.5 to 7 per interval before the next step, its range set by the kind, and a field of that rate diffuses over "
+        "0.7 to 3 cells.",
+        "D dt / dx^2 is at most 0.2 for both components; where it would be more, time is slowed down, to 0.2 at least.",
         "A state begins at (u_0, v_0) plus or minus (u_1, v_1) times a mask: smooth noise cut off at 2.5 to 9 periods, "
         "patches, 2 to 15 spots, 1 to 4 rings, bands of u across bands of v, or 1 to 3 pairs of vortices; each with "
         "smooth noise of 0.5 to 3 %.",

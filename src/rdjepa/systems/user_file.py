@@ -20,12 +20,16 @@ def load(path: Path) -> System:
     """
     if not path.is_file():
         raise ArgumentError(f"expected a Python file that defines SYSTEM, got no file at {path}; correct the path")
-    return _loaded(path.resolve(), path.stat().st_mtime_ns)
+    try:
+        code = path.read_bytes()
+    except OSError as error:
+        raise refusal(error, path) from error
+    return _loaded(path.resolve(), code)
 
 
 @cache  # a kernel is compiled per kinetics function, so an unchanged file must give the same function object
-def _loaded(path: Path, modified: int) -> System:
-    system = getattr(_run(path), "SYSTEM", None)
+def _loaded(path: Path, code: bytes) -> System:
+    system = getattr(_run(path, code), "SYSTEM", None)
     if not isinstance(system, System):
         raise ArgumentError(
             f"expected {path} to define SYSTEM, an rdjepa.pde.system.System, got {type(system).__name__}; "
@@ -38,13 +42,13 @@ def _loaded(path: Path, modified: int) -> System:
     return system
 
 
-def _run(path: Path) -> ModuleType:
-    """Run a file as a module; not through Python's cache of bytecode, which misses an edit within the same second."""
+def _run(path: Path, code: bytes) -> ModuleType:
+    """Run the code of a file as a module; not through Python's cache of bytecode, which misses an edit within the same second."""
     module = ModuleType(f"rdjepa_user_{path.stem}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # dataclasses look their module up
     try:
-        exec(compile(path.read_bytes(), path, "exec"), module.__dict__)  # noqa: S102 - a file that the user named
+        exec(compile(code, path, "exec"), module.__dict__)  # noqa: S102 - a file that the user named
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # sys.exit among them

@@ -16,7 +16,7 @@ import pytest
 import scipy.io
 from PIL import Image
 
-from rdjepa.data.readers import Reading, load
+from rdjepa.data.readers import Reading, catalog, load
 from rdjepa.data.readers.sizes import available_memory
 from rdjepa.data.survey import inspect
 from rdjepa.data.trajectory import Trajectory
@@ -268,7 +268,7 @@ def test_bad_files(tmp_path, name):
         (np.zeros_like(FIELDS), "component 0 between 0 and 0"),
         (np.stack([FIELDS[..., 0], np.ones((10, 6, 8))], -1), "component 1 between 1 and 1"),
         (1000 + FIELDS * 1e-5, "components that vary"),
-        (np.where(np.arange(10)[:, None, None, None] == 4, np.nan, FIELDS), "got 96 values .* the first in frame 4"),
+        (np.where(np.arange(10)[:, None, None, None] == 4, np.nan, FIELDS), "got 96 values .* in frame 4"),
         (FIELDS[:8], "at least 9 frames"),
         (np.concatenate([FIELDS, FIELDS[..., :1]], -1), "expected 2 components, got 3 .* --components 0,1"),
         (np.moveaxis(FIELDS, 0, 1)[..., 0], "at least 9 frames .* say the order of axes"),
@@ -317,6 +317,11 @@ def test_dates_in_a_file_are_seconds_and_texts_are_none(tmp_path):
     save(tmp_path / "d.npz", FIELDS, times=days - days[0] + np.timedelta64(36, "h"))
     (found,) = load(tmp_path / "d.npz")
     assert np.array_equal(found.times, (np.arange(10) + 1.5) * 86_400.0)  # durations are not dates
+    save(tmp_path / "m.npz", FIELDS, times=np.arange("2000-01", "2000-11", dtype="datetime64[M]"))
+    with pytest.raises(RdjepaError, match="equally spaced times, got intervals from 2.5056e.06 to 2.6784e.06"):
+        load(tmp_path / "m.npz")
+    years = np.arange("2001", "2011", dtype="datetime64[Y]")
+    assert catalog.in_seconds(years)[1] == 365 * 86_400.0
     save(tmp_path / "b.npz", FIELDS, times=days.astype(str))
     with pytest.raises(RdjepaError, match="real numbers or dates, got <U"):
         load(tmp_path / "b.npz")

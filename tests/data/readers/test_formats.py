@@ -16,6 +16,7 @@ from PIL import Image
 from rdjepa.cli.options import Data
 from rdjepa.data.fields import with_second
 from rdjepa.data.readers import Reading, load
+from rdjepa.data.readers.packed import seconds
 from rdjepa.data.readers.registry import FORMATS
 from rdjepa.data.survey import inspect
 from rdjepa.data.trajectory import Trajectory
@@ -53,7 +54,7 @@ def test_packed_netcdf_is_unpacked_and_missing_values_are_refused(tmp_path, data
     np.testing.assert_allclose(load(tmp_path / "a.nc")[0].fields, ONE, atol=6e-4)
     dataset["u"][3, 2, 1] = np.nan
     dataset.to_netcdf(tmp_path / "b.nc", engine="h5netcdf", encoding=packed)
-    with pytest.raises(DataError, match="got 1 values that are NaN or infinite, the first in frame 3"):
+    with pytest.raises(DataError, match="got 1 values that are NaN or infinite in frame 3"):
         load(tmp_path / "b.nc")
 
 
@@ -81,7 +82,7 @@ def test_missing_values_of_hdf5_and_zarr_are_refused(tmp_path, missing):
         zarr.save_array(tmp_path / f"{name}.zarr", stored)
         zarr.open(tmp_path / f"{name}.zarr").attrs[missing] = -30_000
         for path in (tmp_path / f"{name}.h5", tmp_path / f"{name}.zarr"):
-            with pytest.raises(DataError, match="got 96 values that are NaN or infinite, the first in frame 3"):
+            with pytest.raises(DataError, match="got 96 values that are NaN or infinite in frame 3"):
                 load(path)
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["fields"] = ONE
@@ -173,10 +174,15 @@ def test_dates_become_seconds(dataset):
     check(dataset.assign_coords(time=start + np.arange(10) * np.timedelta64(90, "s")), ONE[None], 90.0, 2.0)
 
 
-@pytest.mark.parametrize(("unit", "step"), [("seconds", 90), ("minutes", 30), ("hours", 2), ("days", 1)])
-def test_dates_in_a_file_become_the_seconds_of_those_in_memory(tmp_path, dataset, unit, step):
-    interval = step * {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}[unit]
-    ahead = np.arange(10) * np.timedelta64(interval, "s")
+@pytest.mark.parametrize(
+    ("unit", "step", "interval"),
+    [
+        *(("nanoseconds", 250, 2.5e-7), ("microseconds", 250, 2.5e-4), ("milliseconds", 3, 0.003)),
+        *(("seconds", 90, 90), ("minutes", 30, 1800), ("hours", 2, 7200), ("days", 1, 86400)),
+    ],
+)
+def test_dates_in_a_file_become_the_seconds_of_those_in_memory(tmp_path, dataset, unit, step, interval):
+    ahead = np.arange(10) * np.timedelta64(round(interval * 1e9), "ns")
     dated = dataset.assign_coords(time=np.datetime64("2024-02-28T23:00:00") + ahead)
     dated.time.encoding["units"] = f"{unit} since 2024-02-28 23:00:00"
     dated.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
@@ -185,6 +191,30 @@ def test_dates_in_a_file_become_the_seconds_of_those_in_memory(tmp_path, dataset
         assert stored.time.values[1] - stored.time.values[0] == step
     for source in (dated, tmp_path / "a.nc", tmp_path / "a.zarr"):
         check(source, ONE[None], interval, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ({"units": "Minutes since 2024-01-01"}, 60),
+        ({"units": "d since 2024-01-01"}, 86400),
+        ({"units": "weeks since 2024-01-01"}, 604800),
+        ({"units": "decades since 2024-01-01"}, 1),
+        ({"units": "months since 2024-01-01"}, 1),
+        ({"units": "minutes"}, 1),
+        ({"units": "minutes", "dtype": "timedelta64[ns]"}, 60),
+    ],
+)
+def test_only_units_of_a_fixed_length_become_seconds(attributes, expected):
+    assert seconds(attributes) == expected
+
+
+def test_durations_in_a_file_become_the_seconds_of_those_in_memory(tmp_path, dataset):
+    lasting = dataset.assign_coords(time=np.arange(10) * np.timedelta64(90 * 60, "s"))
+    lasting.time.encoding["units"] = "minutes"
+    lasting.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    for source in (lasting, tmp_path / "a.nc"):
+        check(source, ONE[None], 5400, 2.0)
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -357,6 +387,33 @@ def test_any_hdf5_by_the_names_of_its_arrays(tmp_path):
         load(tmp_path / "a.h5", reading=Reading(field="absent"))
 
 
+@pytest.mark.parametrize("naming", ["labels", "scales"])
+def test_the_axes_that_an_hdf5_file_names_are_those(tmp_path, naming):
+    square = ONE[:, :6, :6]
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        lines = {"time": 0.5 * np.arange(10), "x": 1.0 * np.arange(6), "y": 2.0 * np.arange(6)}
+        for name, line in lines.items():
+            file[name] = line
+        for number, component in enumerate("uv"):
+            file[component] = square[..., number].swapaxes(1, 2)
+            for axis, name in zip(file[component].dims, lines, strict=True):
+                if naming == "labels":
+                    axis.label = name
+                else:
+                    file[name].make_scale()
+                    axis.attach_scale(file[name])
+    check(tmp_path / "a.h5", square[None], 0.5, 6.0)
+    assert load(tmp_path / "a.h5")[0].spacing == (2.0, 1.0)
+
+
+def test_netcdf_with_its_fields_in_a_group(tmp_path, dataset):
+    xarray.Dataset(attrs={"title": "a run"}).to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    turned = dataset.transpose("time", "x", "y").drop_vars("time")
+    turned.to_netcdf(tmp_path / "a.nc", engine="h5netcdf", group="run", mode="a")
+    check(tmp_path / "a.nc", ONE[None], 1.0, 2.0)
+    check(tmp_path / "a.nc", ONE[None, ..., ::-1], 1.0, 2.0, reading=Reading(field="run/v,run/u"))
+
+
 def test_components_whose_paths_end_alike_are_told_apart_in_every_source(tmp_path):
     expected = MANY[:2]
     for number, fields in enumerate(expected):
@@ -478,6 +535,17 @@ def test_reading_in_pieces_takes_little_more_memory_than_what_is_read(tmp_path, 
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert np.array_equal(found.fields, fields) and peak < 1.5 * fields.nbytes
+
+
+def test_a_bad_value_in_a_later_piece_is_in_its_frame_of_the_trajectory(tmp_path, monkeypatch):
+    monkeypatch.setattr("rdjepa.data.readers.recording.CHUNK", 4 * ONE[0].nbytes)
+    fields = ONE.copy()
+    fields[6, 2, 1] = np.nan
+    fields[8] = np.nan
+    np.save(tmp_path / "a.npy", fields)
+    for source in (fields, tmp_path / "a.npy"):
+        with pytest.raises(DataError, match=r"got 2 values that are NaN or infinite in frame 6, the first with such;"):
+            load(source)
 
 
 def test_walls_that_only_later_frames_show_are_seen_in_a_file_as_in_an_array(tmp_path, monkeypatch):

@@ -112,6 +112,7 @@ def _times(
 def in_seconds(values: np.ndarray) -> np.ndarray:
     """Return dates as seconds since the first, durations in seconds, NaN where one is missing; numbers as they are."""
     if values.dtype.kind == "M":
+        values = values.astype("M8[s]") if np.datetime_data(values.dtype)[0] in "YM" else values  # of no fixed length
         values = values - values.flat[0]
     return values / np.timedelta64(1, "s") if values.dtype.kind == "m" else values
 

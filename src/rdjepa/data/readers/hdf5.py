@@ -18,6 +18,7 @@ from rdjepa.data.readers.packed import unpacked
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import Lazy, Recording
 
+PLACEHOLDER = b"This is a netCDF dimension but not a netCDF variable"  # begins the NAME of one without coordinates
 HDF5_START = b"\x89HDF\r\n\x1a\n"
 
 
@@ -45,19 +46,30 @@ def read(path: Path, reading: Reading) -> Iterator[Recording]:
         if known:
             yield from known[0].read(path, file, reading)
         else:
-            yield catalog.recording("HDF5 file", str(path), _arrays(file), reading, accept=partial(_accepted, path))
+            found = _arrays(file)
+            named = {name: _dimensions(array) for name, array in found.items()}
+            fields = [name for name, array in found.items() if array.ndim >= 3]
+            dimensions = named if fields and all(named[name] for name in fields) else None
+            yield catalog.recording("HDF5 file", str(path), found, reading, dimensions, partial(_accepted, path))
 
 
 def _arrays(file: h5py.File) -> dict[str, h5py.Dataset]:
-    """Return every array of numbers in a file by its path."""
+    """Return every array of numbers in a file by its path, without those that stand for a dimension of NetCDF."""
     found: dict[str, h5py.Dataset] = {}
 
     def visit(name: str, item: Any) -> None:
         if isinstance(item, h5py.Dataset) and item.shape and item.dtype.kind in "fiucbO":
-            found[name] = item
+            if not np.bytes_(item.attrs.get("NAME", b"")).startswith(PLACEHOLDER):
+                found[name] = item
 
     file.visititems(visit)
     return found
+
+
+def _dimensions(array: h5py.Dataset) -> list[str]:
+    """Return the names of the axes, by labels or else attached scales; empty where an axis has neither."""
+    names = [axis.label or (str(axis[0].name).rpartition("/")[2] if len(axis) else "") for axis in array.dims]
+    return names if all(names) else []
 
 
 def _accepted(path: Path, name: str, array: Any) -> Lazy:

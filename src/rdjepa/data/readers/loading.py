@@ -192,7 +192,7 @@ def require_shape(recording: Recording, minimum_frames: int = FORECASTING.length
     needed = (minimum_frames - 1) * stride + 1
     if recording.frames < needed:
         taken = f", one of every {stride} of them to be taken" if stride > 1 else ""
-        most = (recording.frames - 1) // (minimum_frames - 1)
+        most = (recording.frames - 1) // max(1, minimum_frames - 1)
         smaller = f"take --stride {most} (stride=) at most, " * (stride > most >= 1)
         raise DataError(
             f"expected at least {needed} frames on the first axis{taken}, got {recording.frames} in "
@@ -213,7 +213,7 @@ def _trajectory(
     distances = reading.spacing or recording.spacing or (whole.spacing if whole else (1.0, 1.0))
     fields, done, way = np.empty(0, np.float32), 0, None
     for chunk in source.chunks(index if whole is None else 0, components):
-        piece = soundness.single(chunk)
+        piece = soundness.single(chunk, done)
         if grid is not None and recording.grid != side:
             if way is None:
                 said = reading.boundary or recording.boundary

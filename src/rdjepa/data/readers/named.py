@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 
 from rdjepa.checks import require_packages
-from rdjepa.data.readers import catalog
+from rdjepa.data.readers import catalog, hdf5
 from rdjepa.data.readers.damage import DAMAGED, intact
 from rdjepa.data.readers.packed import seconds
 from rdjepa.data.readers.reading import Reading
@@ -49,7 +49,10 @@ def read_object(source: Any, reading: Reading, kind: str = "xarray object", plac
 
 
 def read_netcdf(path: Path, reading: Reading) -> Iterator[Recording]:
-    """Read a NetCDF file; times are the numbers that it holds, in its own unit, and in seconds where it has dates."""
+    """Read a NetCDF file; times are the numbers that it holds, in its own unit, and in seconds where it has dates.
+
+    One whose fields are in groups, of which xarray opens one at a time, is read as HDF5.
+    """
     with path.open("rb") as file:
         classic = file.read(4).startswith(NETCDF_STARTS)
     packages = ("xarray",) if classic else ("xarray", "h5netcdf")
@@ -58,7 +61,10 @@ def read_netcdf(path: Path, reading: Reading) -> Iterator[Recording]:
 
     options: dict[str, Any] = {"engine": "scipy" if classic else "h5netcdf", "decode_times": False, "cache": False}
     with intact("NetCDF file", str(path)), xarray.open_dataset(path, **options) as source:
-        yield from read_object(source, reading, "NetCDF file", str(path))
+        if classic or any(variable.ndim >= 3 for variable in source.variables.values()):
+            yield from read_object(source, reading, "NetCDF file", str(path))
+            return
+    yield from hdf5.read(path, reading)
 
 
 class _Values:

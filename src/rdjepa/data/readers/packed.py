@@ -1,7 +1,8 @@
 """Numbers that a file keeps packed, by the conventions of NetCDF: value = stored * scale_factor + add_offset.
 
-Times of which the attribute `units` says "minutes since" a date, or another unit, become seconds, as dates do that
-xarray has decoded; see the CF conventions, section 4.4.
+Times of which the attribute `units` says "minutes since" a date, or another unit of a fixed length, become seconds, as
+dates do that xarray has decoded; see the CF conventions, section 4.4. So do durations that xarray wrote, whose `units`
+are "minutes" and whose `dtype` says that they are times.
 
 What equals `_FillValue` or `missing_value` as it is stored stands for no value and is read as NaN.
 """
@@ -15,13 +16,24 @@ from rdjepa.data.readers.recording import Lazy
 from rdjepa.errors import DataError
 
 SCALE, OFFSET, *MISSING = NAMES = ("scale_factor", "add_offset", "_FillValue", "missing_value")
-SECONDS = {"micro": 1e-6, "milli": 1e-3, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}  # of units
+UNITS = (
+    (1e-9, "ns nanosec nanosecond"),
+    (1e-6, "us microsec microsecond"),
+    (1e-3, "ms msec millisec millisecond"),
+    (1.0, "s sec second"),
+    (60.0, "min minute"),
+    (3600.0, "h hr hour"),
+    (86400.0, "d day"),
+    (604800.0, "week"),
+)
+SECONDS = {name + ending: value for value, names in UNITS for name in names.split() for ending in ("", "s")}
 
 
 def seconds(attributes: Mapping[str, Any]) -> float:
-    """Return the seconds of the unit of times since a date; 1 of everything else."""
+    """Return the seconds of the unit of times since a date, or of durations of xarray; 1 of everything else."""
     unit, since, _ = str(attributes.get("units", "")).strip().lower().partition(" since ")
-    return next((value for start, value in SECONDS.items() if since and unit.startswith(start)), 1.0)
+    timed = since or str(attributes.get("dtype", "")).startswith("timedelta64")
+    return SECONDS.get(unit.strip(), 1.0) if timed else 1.0
 
 
 def unpacked(array: Lazy, attributes: Mapping[str, Any], place: str) -> Lazy:
