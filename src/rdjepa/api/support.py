@@ -14,7 +14,7 @@ from rdjepa.data.borders import PERIODIC, UNKNOWN, WALLS
 from rdjepa.data.fields import measured
 from rdjepa.data.readers import Reading
 from rdjepa.data.regrid import has_walls
-from rdjepa.data.soundness import MIXED, validate, why_repeated
+from rdjepa.data.soundness import MIXED, require_change, validate, why_repeated
 from rdjepa.data.trajectory import OTHER_RATIO, SAME_RATIO, Trajectory
 from rdjepa.data.well import checksum
 from rdjepa.errors import DataError, Note, warn
@@ -111,15 +111,17 @@ def read_support(
     grid = tiled_grid(given) if tile else side
     known = checked_fields(given, grid)
     support = undivided = list(known.values())
-    if all((fields[1:] == fields[:-1]).all() for fields in support):
-        raise DataError("expected frames that change, got the same in all of them; take a stretch in which they do")
     others: list[np.ndarray] = []
     beside: list[Trajectory] = []
     if hold_out is not None:
         support, others = intervals.hold_out(undivided, hold_out)
     kept = len(undivided) - len(support)
+    left = "all frames" + ("" if hold_out is None else f" that are left where a share of {hold_out:g} is held out")
+    if all((fields[1:] == fields[:-1]).all() for fields in support):
+        raise DataError(f"expected frames that change, got the same in {left}; take a stretch in which they do")
     checksums = list(known)[: len(support)]
     if hold_out is not None and not kept:  # whoever forecasts all of it forecasts what was adapted to
+        require_change(support[0], left)
         checksums = [checksum(support[0]), *known]
     if calibrate is not None:
         alike = dataclasses.replace(reading, names=given[0].names, index=None, stride=reading.step)
