@@ -20,3 +20,8 @@ def test_rows_of_a_function_are_told_apart_where_keys_have_the_same_regime_and_i
         rows = rdjepa.evaluate(persistence, given, metrics=["mse"])
     assert [(row.regime, row.trajectory) for row in rows] == [("", 0)] * 5 + [("", 1)] * 5
     assert {row.regime for row in rdjepa.evaluate(persistence, given[:1])} == {"id"}
+
+
+def test_a_trajectory_that_is_given_twice_is_said():
+    with pytest.warns(UserWarning, match="trajectories that differ, got 1 of 3 that repeat another; give each once, as"):
+        rdjepa.evaluate(persistence, [*FIELDS, FIELDS[0]], metrics=["mse"])

@@ -11,6 +11,7 @@ from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.checks import of_class
 from rdjepa.data import readers
 from rdjepa.data.readers import Reading
+from rdjepa.data.soundness import why_repeated
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.well import checksum
 from rdjepa.errors import ArgumentError, Note, warn
@@ -176,11 +177,14 @@ def _unseen(forecaster: Forecaster, trajectories: Any, resample: bool, reading: 
 
 
 def _told_apart(given: list[Trajectory]) -> list[Trajectory]:
-    """Return trajectories whose rows can be told apart by regime and index.
+    """Return trajectories whose rows can be told apart by regime and index, and warn of those that repeat another.
 
     Of several systems or splits some have the same; then keys are left out, and rows number all trajectories by their
     position.
     """
+    repeated = len(given) - len({checksum(each.fields) for each in given})
+    if repeated:
+        warn(f"{why_repeated(repeated, len(given))}, as means count them as often")
     keys = [(each.key.regime, each.key.index) for each in given if each.key]
     if len(set(keys)) < len(keys):
         warn("some trajectories have the same regime and index; rows number them by position", Note)
