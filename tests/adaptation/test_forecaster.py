@@ -290,8 +290,10 @@ def test_intervals_and_boundaries_that_differ_in_a_support_are_said():
 
 def test_the_stability_of_several_rollouts_at_once_and_a_file_without_a_name_are_refused(calibrated):
     contexts = np.stack([movie(1)[:4], movie(2)[:4]])
-    with pytest.raises(DataError, match="one rollout"):
-        calibrated.stable_frames(contexts, calibrated.rollout(contexts, 7))
+    made = calibrated.rollout(contexts, 7)
+    for pair in ((contexts, made), (contexts, made[0]), (contexts[0], made)):
+        with pytest.raises(DataError, match=r"one rollout \(N, H, W, C\) from one context \(T, H, W, C\), got shapes"):
+            calibrated.stable_frames(*pair)
     with pytest.raises(ArgumentError, match="a forecaster's file to be a str or Path, got None"):
         calibrated.save(None)
 
