@@ -1,9 +1,11 @@
 """What is adapted to and calibrated on, as it is read and checked."""
 
+import warnings
+
 import numpy as np
 import pytest
 
-from rdjepa.api.support import read_support
+from rdjepa.api.support import read_support, rehearsed_fields
 from rdjepa.errors import DataError
 
 
@@ -20,3 +22,14 @@ def test_what_is_left_to_adapt_to_has_to_vary_and_to_move():
     with pytest.raises(DataError, match="frames that change, got the same " + whole):
         read_support(still, None, hold_out=0.4)
     assert [len(each) for each in read_support(late[::-1], None, hold_out=0.4).fields] == [18]
+
+
+def test_what_is_rehearsed_is_standardized():
+    with pytest.warns(
+        UserWarning, match=r"standardized trajectories to rehearse, got means of 50, 50 and .* of 1, 1; "
+    ):
+        rehearsed_fields([50 + fields()], (8, 8))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rehearsed_fields([fields(), 0.01 * fields(seed=1)], (8, 8))
+        rehearsed_fields([], (8, 8))

@@ -68,7 +68,7 @@ def test_figures_are_pictures_and_movies_have_every_frame(tmp_path):
     with pytest.raises(DataError, match="one trajectory to show, got several"):
         made.plot(np.stack([FIELDS, -FIELDS]))
     made.record["measured"] = 2
-    with pytest.raises(DataError, match="trajectories of 2 measured components, .* got 1"):
+    with pytest.raises(DataError, match=r"trajectories of 2 measured components, .* got 1"):
         made.animate(FIELDS[..., :1])
     for wrong, said in ((2, "a component from 0 to 1, got 2"), (-1, "of at least 0"), (True, "a whole number")):
         with pytest.raises(ArgumentError, match=said):

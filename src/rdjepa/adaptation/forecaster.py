@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from rdjepa.adaptation.context import read_context
-from rdjepa.adaptation.differences import say_other_domain, say_other_interval
+from rdjepa.adaptation.differences import say_other_domain, say_other_interval, say_other_values
 from rdjepa.adaptation.intervals import Calibration, Interval, scales
 from rdjepa.adaptation.novelty import embed
 from rdjepa.adaptation.rollout import rollout, stable_frames
@@ -154,7 +154,8 @@ class Forecaster:
         """Refuse trajectories on another grid, or of another number of measured components than it was adapted to.
 
         Where there was one, the second is the same field one frame earlier, and nothing else may stand there. Frames
-        that lie further apart in time, or closer, are taken with a note, and so are those of another domain.
+        that lie further apart in time, or closer, are taken with a note, and so are those of another domain, and values
+        that are far from those of the adaptation.
 
         Raises:
             DataError: there are some.
@@ -173,8 +174,10 @@ class Forecaster:
                 f"expected trajectories of {own} measured component{'s' * (own > 1)}, as those that the forecaster was "
                 f"adapted to, got {max(others)}; choose what was measured there with --components (components=)"
             )
-        if (usual := self.record.get("interval")) is not None:  # the support had times
-            say_other_interval(trajectories, usual)
+        if (interval := self.record.get("interval")) is not None:  # the support had times
+            say_other_interval(trajectories, interval)
+        if (usual := self.record.get("range")) is not None:
+            say_other_values([each.fields for each in trajectories], usual, "in adaptation")
         domain = next((each.domain for each in self.model.modules() if isinstance(each, Equation)), None)
         if domain is not None:
             say_other_domain(trajectories, domain)
