@@ -26,7 +26,7 @@ def test_what_is_left_to_adapt_to_has_to_vary_and_to_move():
 
 def test_what_is_rehearsed_is_standardized():
     with pytest.warns(
-        UserWarning, match=r"standardized trajectories to rehearse, got means of 50, 50 and .* of 1, 1; "
+        UserWarning, match=r"standardized trajectories to rehearse, got means of 50, 50 and .* of 1, 0\.995; "
     ):
         rehearsed_fields([50 + fields()], (8, 8))
     with warnings.catch_warnings():
