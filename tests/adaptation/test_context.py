@@ -32,6 +32,16 @@ def test_dimensions_of_xarray_are_found_by_their_names(dims):
         read_context(given.rename(time="level"), 6, 2)
 
 
+def test_components_of_xarray_are_found_by_the_names_of_the_adaptation():
+    xarray = pytest.importorskip("xarray", reason="the extra `formats` is not installed")
+    more = np.concatenate([CONTEXT[..., ::-1], CONTEXT[..., :1]], -1)
+    given = xarray.DataArray(more, dims=("time", "y", "x", "component"), coords={"component": ["v", "u", "w"]})
+    assert np.array_equal(read_context(given, 6, 2, names=("u", "v")), CONTEXT)
+    pair = given.isel(component=[0, 1])
+    assert np.array_equal(read_context(pair, 6, 2, names=("u", "v")), CONTEXT)
+    assert np.array_equal(read_context(pair, 6, 2, names=("a", "b")), CONTEXT[..., ::-1])
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

@@ -166,6 +166,9 @@ def test_one_measured_component_and_two_are_not_taken_for_each_other(tmp_path):
             adapt(support, calibrate=others)
 
 
+RANGE = {"range": [[-4.0, -4.0], [4.0, 4.0]]}
+
+
 def timed(seed, interval, **known):
     return rdjepa.Trajectory(movie(seed), np.arange(20.0) * interval, **known)
 
@@ -189,6 +192,21 @@ def test_another_frame_interval_than_that_of_adaptation_is_said(tmp_path):
     halved = adapt(timed(0, 0.1), stride=2)
     assert halved.record["interval"] == pytest.approx(0.2)
     assert not any("apart" in each for each in notes(lambda: rdjepa.evaluate(halved, [timed(1, 0.1), movie(2)])))
+
+
+@pytest.mark.parametrize(
+    ("scale", "shift", "said"), [(1, 0, 0), (1, 9, 0), (1, 50, 1), (20, 0, 0), (1000, 0, 1), (0.001, 0, 1)]
+)
+def test_values_of_another_unit_are_said(scale, shift, said):
+    other, words = shift + scale * movie(1), "and between -"
+    forecaster = rdjepa.Forecaster(Persistence(), rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0)), RANGE)
+    for action in (
+        lambda: forecaster.require_fitting(readers.load(other)),
+        lambda: adapt(movie(0), calibrate=other),
+        lambda: adapt([movie(0), other]),
+    ):
+        found = [note for note in notes(action) if words in note]
+        assert len(found) == said and all(note.endswith("if its unit is another, convert it") for note in found)
 
 
 def test_an_interval_of_one_is_one_that_is_known():
@@ -290,8 +308,10 @@ def test_intervals_and_boundaries_that_differ_in_a_support_are_said():
 
 def test_the_stability_of_several_rollouts_at_once_and_a_file_without_a_name_are_refused(calibrated):
     contexts = np.stack([movie(1)[:4], movie(2)[:4]])
-    with pytest.raises(DataError, match="one rollout"):
-        calibrated.stable_frames(contexts, calibrated.rollout(contexts, 7))
+    made = calibrated.rollout(contexts, 7)
+    for pair in ((contexts, made), (contexts, made[0]), (contexts[0], made)):
+        with pytest.raises(DataError, match=r"one rollout \(N, H, W, C\) from one context \(T, H, W, C\), got shapes"):
+            calibrated.stable_frames(*pair)
     with pytest.raises(ArgumentError, match="a forecaster's file to be a str or Path, got None"):
         calibrated.save(None)
 

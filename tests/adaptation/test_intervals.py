@@ -123,7 +123,7 @@ def test_a_level_that_the_blocks_cannot_give_and_one_that_is_none_are_refused():
         found.factors(0.9)
     levels: list = [0, 1, 90, -0.5, float("nan"), "wide"]
     for level in levels:
-        with pytest.raises(ArgumentError, match="expected an interval"):
+        with pytest.raises(ArgumentError, match=r"expected the level of an interval \(--level, level=\) "):
             found.factors(level)
 
 

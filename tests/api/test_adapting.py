@@ -413,6 +413,20 @@ def test_unfit_contexts_are_refused(forecaster):
     assert np.array_equal(forecaster.forecast(reduced), forecaster.forecast(reduced.float().numpy()))
 
 
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"at": 1}, "at to be a Collection, got 1"),
+        ({"at": "10"}, "at to be a whole number"),
+        ({"progress": True}, "progress to be a function or None, got True"),
+        ({"observe": 3}, "observe to be a function or None, got 3"),
+    ],
+)
+def test_what_is_called_and_when_is_checked_before_anything_is_read(given, sentence):
+    with pytest.raises(ArgumentError, match=f"expected {sentence}"):
+        rdjepa.adapt("equation", "no such file", **given)
+
+
 @pytest.mark.parametrize("options", [{}, {"decoder": "pretrained", "base": "linear"}])
 def test_no_updates_of_what_has_to_learn_are_refused(tiny, options):
     with pytest.raises(ArgumentError, match="expected at least one update of a fresh decoder, a base or a forecaster"):
@@ -588,6 +602,10 @@ def test_what_needs_no_update_is_fitted_to_the_trajectories(name, tmp_path):
     assert not made.losses and np.array_equal(made.forecast(context), expected.forecast(context))
     again = rdjepa.load_forecaster(made.save(tmp_path / "made.safetensors"))
     assert np.array_equal(again.forecast(context), made.forecast(context))
+    with pytest.raises(ArgumentError, match="a forecaster, which is adapted already; give the network inside"):
+        loaded(again)
+    with pytest.raises(CheckpointError, match=r"the forecaster '.*made\.safetensors', which is adapted already"):
+        loaded(tmp_path / "made.safetensors")
 
 
 @pytest.mark.parametrize("options", [{"retain": 0.5}, {"steps": 0}])

@@ -329,6 +329,11 @@ def test_one_trajectory_is_cut_into_spans_and_that_is_said(quick):
 @pytest.mark.parametrize(
     "settings", [{"steps": 0}, {"draws": 0}, {"seed": -1}, {"stride": "half"}, {"stride": 0}, {"base": "cubic"}]
 )
+def test_a_curve_of_another_grid_is_not_told_of_tiles(quick):
+    with pytest.raises(DataError, match=r"with --resample \(resample=True\)$"):
+        rdjepa.learning_curve(np.ones((2, 12, 24, 24, 2)) * np.arange(24.0)[:, None], model=small(), steps=1)
+
+
 def test_bad_settings_of_a_curve_are_refused_and_nothing_is_written(tmp_path, settings):
     with pytest.raises(ArgumentError, match=r"expected .*, got .*; "):
         rdjepa.learning_curve(FIELDS, model=small(), out=tmp_path / "rows.csv", **{"steps": 1} | settings)
@@ -463,6 +468,12 @@ def per_horizon_of(held):
 def test_a_first_look_corrects_a_linear_forecast_where_asked():
     assert rdjepa.first_look(FIELDS, model=small(), steps=1, base="linear").forecaster.base == "linear"
     assert rdjepa.first_look(FIELDS, model=small(), steps=1).forecaster.base == "none"  # not all was pretrained
+
+
+def test_a_first_look_says_nothing_of_updates_and_grids_that_nobody_asked_for(recwarn):
+    look = rdjepa.first_look(slow(), model="equation")
+    assert not [each for each in recwarn if "no update" in str(each.message) or "any grid" in str(each.message)]
+    assert look.forecaster.record["forecaster"] == "equation" and not look.forecaster.losses
 
 
 def test_a_first_look_lowers_the_level_to_what_the_calibration_gives():

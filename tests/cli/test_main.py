@@ -51,6 +51,15 @@ def test_of_one_checkpoint_it_is_told_how_and_on_what_it_was_pretrained(capsys):
     assert "no held-out system, no validation or test trajectory" in said and "presets" not in said
 
 
+def test_presets_are_told_with_their_numbers_of_parameters(capsys, monkeypatch):
+    from rdjepa.models.rdjepa import build, parameter_count
+
+    monkeypatch.setattr("rdjepa.io.checkpoint.shipped", dict)
+    assert not run("info")
+    shown, nano = capsys.readouterr().out, build("nano")
+    assert all(f"{parameter_count(part):,}" in shown for part in (nano.encoder, nano.predictor, nano.decoder))
+
+
 def test_systems_are_listed_and_described(capsys):
     assert not run("systems")
     assert "gray-scott" in capsys.readouterr().out
@@ -119,9 +128,21 @@ def test_four_frames_are_enough_to_forecast(adapted):
         assert np.array_equal(given["forecast"], same["forecast"])
 
 
-@pytest.mark.parametrize(("out", "options"), [("a.h5", ()), ("a.NC", ()), ("a.npz", ("--all",)), ("a.npy", ("--all",))])
-def test_a_forecast_has_no_name_of_another_format(capsys, adapted, out, options):
-    assert run("forecast", "mine.safetensors", "nine.npy", "--out", out, *options) == 2
+@pytest.mark.parametrize(
+    ("command", "out", "options"),
+    [
+        ("forecast", "a.h5", ()),
+        ("forecast", "a.NC", ()),
+        ("forecast", "a.csv", ()),
+        ("forecast", "a.npz", ("--all",)),
+        ("forecast", "a.npy", ("--all",)),
+        ("evaluate", "a.csv", ()),
+        ("learning-curve", "a.json", ()),
+    ],
+)
+def test_results_have_no_name_of_another_format(capsys, adapted, command, out, options):
+    given = ("nine.npy",) if command == "learning-curve" else ("mine.safetensors", "nine.npy")
+    assert run(command, *given, "--out", out, *options) == 2
     assert f"which is what is written, got {out}" in " ".join(capsys.readouterr().err.split())
     assert not Path(out).exists()
 

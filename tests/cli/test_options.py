@@ -10,6 +10,7 @@ from rdjepa.adaptation import export
 from rdjepa.cli import about, curve, look, main, options, pretrain, study
 from rdjepa.data import trajectory
 from rdjepa.errors import ArgumentError
+from rdjepa.evaluation import metrics
 from rdjepa.evaluation.probe import ProbeConfig
 from rdjepa.io import checkpoint
 from rdjepa.models import borders
@@ -27,6 +28,7 @@ from rdjepa.study.supply import Supply
         (options.REGIMES, system.REGIMES),
         (options.PRESETS, models.PRESETS),
         (options.BASES, api.BASES),
+        (options.METRICS, metrics.DEFAULT_METRICS),
         (options.BORDERS, borders.BORDERS),
         (options.ENCODERS, api.ENCODERS),
         (options.DECODERS, api.DECODERS),

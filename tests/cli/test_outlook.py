@@ -104,6 +104,14 @@ def test_the_width_of_an_interval_is_compared_with_the_range_of_each_component(c
     assert found == f"mean width of the intervals, of the range of what was adapted to: {said}"
 
 
+def test_a_component_without_a_range_is_left_out_of_the_width(capsys):
+    upper = np.array([0.5, 0.3]) * np.ones((1, 4, 4, 2))
+    say_width(SimpleNamespace(record={"range": [[0.0, 1.0], [1.0, 1.0]]}), 0 * upper, upper)  # type: ignore[arg-type]
+    assert " ".join(capsys.readouterr().out.split()).endswith("adapted to: 0.5")
+    say_width(SimpleNamespace(record={"range": [[0.0, 1.0], [0.0, 1.0]]}), 0 * upper, upper)  # type: ignore[arg-type]
+    assert not capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("errors", "said"),
     [

@@ -214,6 +214,16 @@ def test_rows_are_written_before_they_are_summarized(here, monkeypatch):
     assert len((here / "rows").read_text().splitlines()) == 3 * 2 * 5
 
 
+def test_a_first_look_is_written_before_it_is_summarized(here, monkeypatch):
+    def failing(*_):
+        raise DataError("expected a, got b; do c")
+
+    monkeypatch.setattr("rdjepa.cli.look.say_width", failing)
+    np.save("long.npy", np.random.default_rng(0).standard_normal((24, 16, 16, 2)).astype("float32"))
+    assert run("first-look", "long.npy", "--model", "linear", "--out", "look") == 2
+    assert len(list((here / "look").iterdir())) == 3
+
+
 @pytest.mark.parametrize(
     ("out", "reason"),
     [("loop", "a loop of links"), ("loop/mine.safetensors", "a file where a directory is needed")],

@@ -72,7 +72,8 @@ def test_a_metric_that_is_named_twice_counts_once() -> None:
 
 
 @pytest.mark.parametrize("batch_size", [3, 32])
-def test_a_longer_context_has_the_frames_before_and_changes_no_window(batch_size: int) -> None:
+def test_a_longer_context_has_the_frames_before_and_changes_no_window(monkeypatch, batch_size: int) -> None:
+    monkeypatch.setattr("rdjepa.evaluation.evaluate.BATCH", batch_size)
     case = trajectory(frames=20)
     seen: list[np.ndarray] = []
 
@@ -80,7 +81,7 @@ def test_a_longer_context_has_the_frames_before_and_changes_no_window(batch_size
         seen.extend(context)
         return persistence(context)
 
-    rows = evaluate(forecast, [case], context=8, batch_size=batch_size)
+    rows = evaluate(forecast, [case], context=8)
     assert [len(each) for each in seen] == [4, 5, 6, 7, *[8] * 8]
     assert all(np.array_equal(each, case.fields[max(0, end - 8) : end]) for end, each in enumerate(seen, start=4))
     found = {(row.metric, row.horizon): row.value for row in evaluate(persistence, [case])}
@@ -91,10 +92,11 @@ def test_a_longer_context_has_the_frames_before_and_changes_no_window(batch_size
 
 
 @pytest.mark.parametrize("batch_size", [1, 5, 31, 100])
-def test_the_batch_size_changes_no_error(batch_size: int) -> None:
+def test_the_batch_size_changes_no_error(monkeypatch, batch_size: int) -> None:
     cases = [trajectory(0), trajectory(1, frames=11)]
     expected = evaluate(persistence, cases)
-    found = evaluate(persistence, cases, batch_size=batch_size)
+    monkeypatch.setattr("rdjepa.evaluation.evaluate.BATCH", batch_size)
+    found = evaluate(persistence, cases)
     assert [row.value for row in found] == pytest.approx([row.value for row in expected], rel=1e-12)
     sizes: list[int] = []
 
@@ -102,7 +104,7 @@ def test_the_batch_size_changes_no_error(batch_size: int) -> None:
         sizes.append(len(context))
         return persistence(context)
 
-    evaluate(counting, cases, batch_size=batch_size)
+    evaluate(counting, cases)
     assert sum(sizes) == 32 + 3 and max(sizes) <= batch_size
 
 
@@ -145,8 +147,6 @@ def test_forecasts_that_cannot_be_measured_are_refused() -> None:
         evaluate(lambda context: np.ma.masked_greater(persistence(context), 1), [trajectory()])
     with pytest.raises(ValueError, match="at least one trajectory"):
         evaluate(persistence, [])
-    with pytest.raises(ValueError, match="at least one window"):
-        evaluate(persistence, [trajectory()], batch_size=0)
     with pytest.raises(DataError, match="at least 9 frames"):
         evaluate(persistence, [trajectory(frames=8)])
 

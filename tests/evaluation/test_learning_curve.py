@@ -43,6 +43,13 @@ def test_the_advice_follows_the_errors_and_is_one_sentence(given, words):
     assert words in advice and advice.endswith(".") and advice.count(". ") == 0 and "\n" not in advice
 
 
+@pytest.mark.parametrize("errors", [{1: 0.4, 2: 0.2}, {1: 0.4, 2: 0.4}, {1: 0.4, 2: 0.5}])
+@pytest.mark.parametrize("trivial", [{"persistence": 1.0}, {"persistence": 0.1}, {"extrapolation": 0.1}])
+def test_of_what_is_fitted_in_closed_form_no_updates_are_advised(errors, trivial):
+    advice = dataclasses.replace(curve(errors, trivial), trained=False).advice()
+    assert "updates" not in advice and "base" not in advice and advice.endswith(".")
+
+
 def test_a_better_regression_is_named():
     given = curve({1: 0.4, 2: 0.399}, {"persistence": 1.0})
     rows = (*given.rows, *(Measured("rates", 2, draw, 1, 0.05) for draw in range(3)))

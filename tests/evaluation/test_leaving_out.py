@@ -99,6 +99,9 @@ def test_spans_of_time_part_a_trajectory():
     assert len(spans(dataclasses.replace(whole, fields=whole.fields[:18]))) == 2
     with pytest.raises(DataError, match="or one of 18 frames to be cut"):
         spans(dataclasses.replace(whole, fields=whole.fields[:17]))
+    whole.fields[10:20, ..., 1] = 3
+    with pytest.raises(DataError, match="component 1 between 3 and 3 in frames 10 to 19, a span of time of the only"):
+        spans(whole)
 
 
 def test_too_few_trajectories_and_draws_are_refused():

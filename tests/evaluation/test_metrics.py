@@ -152,3 +152,8 @@ def test_errors_may_be_tensors_with_a_gradient() -> None:
 def test_a_metric_without_a_name_is_refused(name) -> None:
     with pytest.raises(ArgumentError, match=r"expected (a name for a metric|the name of a metric to be a str), got "):
         Metric(name, "Mine", relative_l2)
+
+
+def test_a_metric_takes_what_its_function_takes():
+    fields = np.arange(12.0).reshape(3, 2, 2)
+    assert METRICS["mse"](fields.tolist(), (fields + 2).tolist()) == 4

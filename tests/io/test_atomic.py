@@ -64,6 +64,15 @@ def test_names_that_no_file_can_have_are_one_sentence(tmp_path):
             write_bytes(path, b"")
 
 
+def test_a_home_directory_that_is_not_written_out_becomes_no_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for write in (lambda: write_bytes("~/x", b""), lambda: making("~/x").__enter__()):
+        with pytest.raises(OutputError, match=r"home directory written out, got ~/x; .* Path\.expanduser\(\)"):
+            write()
+    assert not list(tmp_path.iterdir())
+    write_bytes("~x", b"")
+
+
 def test_a_folder_appears_whole_or_not_at_all(tmp_path):
     target = tmp_path / "deep" / "made"
     with making(target) as folder:

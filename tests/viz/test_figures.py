@@ -71,9 +71,10 @@ def test_panels_that_a_run_has_nothing_for_are_left_out(drawn, tmp_path):
     assert [len(figure.axes) for figure in drawn] == [1, 2, 4, 0]
 
 
-def test_a_forecast_at_one_horizon_is_drawn(drawn, tmp_path):
+def test_a_forecast_at_one_horizon_is_drawn(drawn, tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "SHOWN_HORIZONS", (2,))
     reference = RNG.standard_normal((5, 16, 16, 2))
-    figures.forecast(reference, {"a": reference + 1}, tmp_path / "f.png", title="t", horizons=(2,))
+    figures.forecast(reference, {"a": reference + 1}, tmp_path / "f.png", title="t")
     shown = [axis.images[0].get_array() for axis in drawn[0].axes if axis.images]
     truth = reference[1, ..., 0]
     assert np.allclose(shown, [truth, truth + 1, np.ones_like(truth)]) and drawn[0].axes[0].get_title() == "h = 2"

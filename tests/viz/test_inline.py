@@ -17,11 +17,12 @@ from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.data.fields import with_second
 from rdjepa.data.readers import load
 from rdjepa.data.trajectory import Key, Trajectory
-from rdjepa.errors import ArgumentError, DataError
+from rdjepa.errors import ArgumentError, DataError, Note
 from rdjepa.forecasters.linear import Linear
 from rdjepa.viz import inline
 
-FIELDS = np.random.default_rng(0).standard_normal((12, 16, 16, 2)).astype(np.float32)
+LONG = np.random.default_rng(0).standard_normal((20, 16, 16, 2)).astype(np.float32)
+FIELDS = LONG[:12]
 MINE = Trajectory(FIELDS, np.arange(12) / 2, {"D<u>": 0.5}, Key("mine"), length=8.0, boundary="neumann")
 
 
@@ -60,11 +61,14 @@ def test_figures_are_pictures_and_movies_have_every_frame(tmp_path):
         assert movie._repr_html_().startswith('<img src="data:image/gif;base64,')
     with pytest.raises(DataError, match="four frames from start 9, got 12"):
         made.plot(MINE, start=9)
-    with pytest.raises(DataError, match="four frames"):
+    with pytest.raises(DataError, match="at least 4 frames"):
         made.plot(FIELDS[:3])
-    with pytest.raises(DataError, match=r"a trajectory \(T, H, W, 2\), got shape \(\)"):
+    with pytest.raises(DataError, match="got a int; give one of these"):
         made.animate(5)
-    with pytest.raises(DataError, match=r"got shape \(12, 16, 16, 1\)"):
+    with pytest.raises(DataError, match="one trajectory to show, got several"):
+        made.plot(np.stack([FIELDS, -FIELDS]))
+    made.record["measured"] = 2
+    with pytest.raises(DataError, match=r"trajectories of 2 measured components, .* got 1"):
         made.animate(FIELDS[..., :1])
     for wrong, said in ((2, "a component from 0 to 1, got 2"), (-1, "of at least 0"), (True, "a whole number")):
         with pytest.raises(ArgumentError, match=said):
@@ -134,6 +138,18 @@ def test_the_last_window_with_a_reference_is_drawn_unless_another_is_chosen():
         assert (future is not None) == known and (
             future is None or np.array_equal(future, FIELDS[first + 4 : first + 9])
         )
+
+
+def test_what_is_shown_is_read_as_evaluation_reads_it(monkeypatch):
+    made, shown = forecaster(), []
+    monkeypatch.setattr(inline, "forecast", lambda reference, *_: shown.append(reference))
+    made.record |= {"stride": 2, "names": ["u", "v"]}
+    with pytest.warns(Note, match="one of every 2 frames is taken, 10 of 20"):
+        made.plot(Trajectory(LONG, np.arange(20.0), names=("v", "u")))
+    assert np.array_equal(shown.pop(), LONG[1::2, ..., ::-1][-5:])
+    one = Forecaster(made.model, made.normalizer, {"measured": 1})
+    one.plot(FIELDS[..., :1])
+    assert np.array_equal(shown.pop(), with_second(FIELDS[..., :1])[-5:])
 
 
 def test_xarray_has_the_same_numbers_and_the_grid_of_the_domain(monkeypatch):

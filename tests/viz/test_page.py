@@ -174,9 +174,11 @@ def test_trajectories_of_other_cells_have_spectra_of_other_lengths(tmp_path):
 
 
 def test_what_cannot_be_shown_is_refused_and_nothing_written(tmp_path, monkeypatch):
+    one = with_second(trajectory().fields[..., :1])
     for given, words in (
         ([], "at least one trajectory"),
-        ([trajectory(), trajectory(side=8)], "on one grid"),
+        ([trajectory(), trajectory(side=8)], "on one grid, got 8 x 8, 16 x 16"),
+        ([trajectory(), replace(trajectory(), fields=one)], "got some of one and some of two"),
         ([trajectory(frames=8)], "at least 9 frames"),
     ):
         with pytest.raises(DataError, match=words):

@@ -12,6 +12,7 @@ import numpy as np
 
 from rdjepa.data.fields import array_of, measured, with_second
 from rdjepa.data.readers import Reading, recordings
+from rdjepa.data.readers.loading import called
 from rdjepa.data.readers.named import is_xarray
 from rdjepa.data.soundness import single
 from rdjepa.data.trajectory import Trajectory
@@ -19,7 +20,9 @@ from rdjepa.errors import DataError
 from rdjepa.forecasters.base import CONTEXT
 
 
-def read_context(given: Any, grid: int | None, components: int, alone: bool = False) -> np.ndarray:
+def read_context(
+    given: Any, grid: int | None, components: int, alone: bool = False, names: tuple[str, ...] = ()
+) -> np.ndarray:
     """Return contexts (T, H, W, C) or (B, T, H, W, C), T at least 4, as float32 after a look at shape and values.
 
     Args:
@@ -28,11 +31,12 @@ def read_context(given: Any, grid: int | None, components: int, alone: bool = Fa
         components: their number C.
         alone: one component was measured: contexts (..., T, H, W, 1), of which the first frame is left out where there
             are more than 4, or with the second that this package puts beside it.
+        names: of the components in their order; an object of xarray that has all of them is taken by these.
 
     Raises:
         DataError: wrong shape, no finite real number at every point, or a second component where one was measured.
     """
-    array = _real(given)
+    array = _real(given, names)
     one = alone and array.shape[-1:] == (1,)
     height, width = ("H", "W") if grid is None else (grid, grid)
     sides = array.shape[-3:-1] if grid is None else (grid, grid)
@@ -61,8 +65,8 @@ def read_context(given: Any, grid: int | None, components: int, alone: bool = Fa
     return array
 
 
-def _real(given: Any) -> np.ndarray:
-    """Return an array of real numbers, one at every point, with the axes of an object of xarray in our order.
+def _real(given: Any, names: tuple[str, ...]) -> np.ndarray:
+    """Return an array of real numbers, one at every point; of an object of xarray axes and components in our order.
 
     Raises:
         DataError: masked values, others than real numbers, or rows of different lengths.
@@ -71,7 +75,7 @@ def _real(given: Any) -> np.ndarray:
         raise DataError("expected a context, got a Trajectory; give four of its frames, as trajectory.fields[-4:]")
     if is_xarray(given):
         recording = next(recordings(given, Reading()))
-        every = range(recording.components)
+        every = called(recording, names) or tuple(range(recording.components))
         parts = [recording.read(index, 0, recording.frames, every) for index in range(recording.count)]
         return np.stack(parts) if "b" in recording.axes else parts[0]
     given = array_of(given)

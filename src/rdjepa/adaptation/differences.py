@@ -4,12 +4,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rdjepa.data.fields import measured
 from rdjepa.data.readers import OTHER_INTERVAL, interval_of
 from rdjepa.data.readers.loading import SPREAD
 from rdjepa.data.regrid import seems_walled
 from rdjepa.data.trajectory import OTHER_RATIO, Trajectory
 from rdjepa.errors import Note, warn
 from rdjepa.forecasters.domain import PLAIN, Domain
+
+OTHER_WIDTH = 30  # times as wide or narrow: a range of values that may be of another unit
+
+
+def grid_to(grid: int | None, resample: bool) -> int | None:
+    """Return the grid that fields are brought to, None for their own; say so where a forecaster takes any."""
+    if resample and grid is None:
+        warn("this forecaster takes fields of any grid, so none are resampled", Note)
+    return grid if resample else None
 
 
 def say_other_interval(trajectories: Sequence[Trajectory], usual: float) -> None:
@@ -22,6 +32,30 @@ def say_other_interval(trajectories: Sequence[Trajectory], usual: float) -> None
             "those of the same interval, or say --interval (interval=) if only the unit is another",
             Note,
         )
+
+
+def say_other_values(several: Sequence[np.ndarray], usual: Sequence[Sequence[float]], where: str) -> None:
+    """Note a component whose values are far from usual ones, as in another unit.
+
+    Args:
+        several: fields (T, H, W, C).
+        usual: lowest and highest value of each component.
+        where: usual, in words.
+    """
+    for fields in several:
+        lowest, highest = fields.min((0, 1, 2)).tolist(), fields.max((0, 1, 2)).tolist()
+        for component, (low, high, least, most) in enumerate(zip(lowest, highest, *usual, strict=True)):
+            width = most - least
+            if width <= 0 or component >= measured(fields):
+                continue
+            outside = low > most + width or high < least - width
+            if outside or not width / OTHER_WIDTH <= high - low <= width * OTHER_WIDTH:
+                warn(
+                    f"component {component} lies between {low:.3g} and {high:.3g}, and between {least:.3g} and "
+                    f"{most:.3g} {where}; if its unit is another, convert it",
+                    Note,
+                )
+                return
 
 
 def say_other_domain(trajectories: Sequence[Trajectory], domain: Domain) -> None:

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 
 from rdjepa.adaptation.context import read_context
-from rdjepa.adaptation.differences import say_other_domain, say_other_interval
+from rdjepa.adaptation.differences import say_other_domain, say_other_interval, say_other_values
 from rdjepa.adaptation.intervals import Calibration, Interval, scales
 from rdjepa.adaptation.novelty import embed
 from rdjepa.adaptation.rollout import rollout, stable_frames
 from rdjepa.checks import Count, checked, of_class, require_component
 from rdjepa.data.fields import channels_first, channels_last, measured
-from rdjepa.data.readers import Reading
+from rdjepa.data.readers import Reading, load
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.errors import ArgumentError, CheckpointError, DataError, Note, warn
@@ -125,6 +125,11 @@ class Forecaster:
         with _of_a_record():
             return Reading(boundary=self.record.get("boundary")).boundary
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the components that it was adapted to, in their order; none where the data had none."""
+        return tuple(map(str, self.record.get("names", ())))
+
     def reading(self, reading: Reading | None = None) -> Reading:
         """Return how data for this forecaster are read: as given, else by its own stride, components and boundary.
 
@@ -137,12 +142,11 @@ class Forecaster:
             chosen = ", ".join(map(str, components))
             note = f"components {chosen} are taken, as in adaptation; --components (components=) says others"
             warn(note, Note)
-        names = reading.names or tuple(map(str, self.record.get("names", ())))
         return replace(
             reading,
             stride=reading.stride or self.stride,
             components=components,
-            names=names,
+            names=reading.names or self.names,
             boundary=reading.boundary or self.boundary,
         )
 
@@ -150,7 +154,8 @@ class Forecaster:
         """Refuse trajectories on another grid, or of another number of measured components than it was adapted to.
 
         Where there was one, the second is the same field one frame earlier, and nothing else may stand there. Frames
-        that lie further apart in time, or closer, are taken with a note, and so are those of another domain.
+        that lie further apart in time, or closer, are taken with a note, and so are those of another domain, and values
+        that are far from those of the adaptation.
 
         Raises:
             DataError: there are some.
@@ -169,8 +174,10 @@ class Forecaster:
                 f"expected trajectories of {own} measured component{'s' * (own > 1)}, as those that the forecaster was "
                 f"adapted to, got {max(others)}; choose what was measured there with --components (components=)"
             )
-        if (usual := self.record.get("interval")) is not None:  # the support had times
-            say_other_interval(trajectories, usual)
+        if (interval := self.record.get("interval")) is not None:  # the support had times
+            say_other_interval(trajectories, interval)
+        if (usual := self.record.get("range")) is not None:
+            say_other_values([each.fields for each in trajectories], usual, "in adaptation")
         domain = next((each.domain for each in self.model.modules() if isinstance(each, Equation)), None)
         if domain is not None:
             say_other_domain(trajectories, domain)
@@ -212,7 +219,8 @@ class Forecaster:
                 The network sees the newest four. Where it is combined with simple forecasts, the equation is fitted to
                 the newest 16, and of more than four the forecast is the blend of both. After adaptation to one measured
                 component, frames of it, (T, H, W, 1); of more than four the first only says what stood before the
-                second, see `rdjepa.adaptation.context`.
+                second, see `rdjepa.adaptation.context`. Or an object of xarray, whose dimensions are found by their
+                names, and its components too where it has all those of the adaptation.
 
         Returns:
             (5, H, W, C), or (B, 5, H, W, C), float32; entry h - 1 is the frame h intervals after the newest one. Where
@@ -279,11 +287,12 @@ class Forecaster:
         range of the support, it is that within three standard deviations of the mean.
 
         Raises:
-            DataError: several rollouts.
+            DataError: several rollouts or contexts.
         """
-        if np.ndim(made) != 4:
+        if np.ndim(made) != 4 or np.ndim(context) != 4:
             raise DataError(
-                f"expected one rollout (N, H, W, C), got shape {np.shape(made)}; ask for those of a batch one by one"
+                f"expected one rollout (N, H, W, C) from one context (T, H, W, C), got shapes {np.shape(made)} and "
+                f"{np.shape(context)}; ask for those of a batch one by one"
             )
         mean, std = np.array(self.normalizer.mean), np.array(self.normalizer.scale)
         low, high = self.record.get("range", (mean - 3 * std, mean + 3 * std))
@@ -348,48 +357,59 @@ class Forecaster:
             DataError: see `read_context`.
         """
         alone = self.record.get("measured") == 1
-        found = read_context(context, self.model.grid, self.model.components, alone)
+        found = read_context(context, self.model.grid, self.model.components, alone, self.names)
         return (found, ...) if found.ndim == 5 else (found[None], 0)
 
     def plot(self, fields: Any, start: int | None = None, component: int = 0) -> "Drawing":
         """Draw the forecast from four frames, with reference and error if five follow, as a figure for a notebook.
 
         Args:
-            fields: a `Trajectory`, or (T, H, W, C) in physical units.
-            start: first of the four frames; when None the last start that five frames follow, or else the last one.
+            fields: one trajectory, in physical units, in any form that `rdjepa.evaluate` takes and read as there: at
+                the frame stride of the adaptation, and with its components.
+            start: first of the four frames, of those at that stride; when None the last start that five frames follow,
+                or else the last one.
             component: shown.
 
         Raises:
-            DataError: too few frames, or another grid.
+            ArgumentError: no component of this number, or a start that is no whole number.
+            DataError: several trajectories, too few frames, or another grid.
         """
         from rdjepa.viz import inline  # matplotlib, which forecasting does not need
 
-        context, reference = self._example(fields, start, component)
-        return inline.forecast(reference, self.forecast(context), component, getattr(fields, "spacing", (1.0, 1.0)))
+        trajectory = self._one(fields)
+        context, reference = self._example(trajectory.fields, start, component)
+        return inline.forecast(reference, self.forecast(context), component, trajectory.spacing)
 
     def animate(self, fields: Any, start: int | None = None, component: int = 0) -> "Movie":
         """Play the four given frames and the forecast after them, beside the reference if there is one; see `plot`."""
         from rdjepa.viz import inline
 
-        context, reference = self._example(fields, start, component)
+        trajectory = self._one(fields)
+        context, reference = self._example(trajectory.fields, start, component)
         panels = {} if reference is None else {"reference": np.concatenate([context, reference])[..., component]}
         made = np.concatenate([context, self.forecast(context)])[..., component]
-        return inline.movie(panels | {"forecast": made}, getattr(fields, "spacing", (1.0, 1.0)))
+        return inline.movie(panels | {"forecast": made}, trajectory.spacing)
 
-    def _example(self, fields: Any, start: int | None, component: int) -> tuple[np.ndarray, np.ndarray | None]:
+    def _one(self, given: Any) -> Trajectory:
+        """Read the trajectory that is to be shown.
+
+        Raises:
+            DataError: it cannot be used, or there are several.
+        """
+        found = load(given, limit=2, minimum_frames=CONTEXT, reading=self.reading())
+        if len(found) > 1:
+            raise DataError("expected one trajectory to show, got several; give one of them")
+        self.require_fitting(found)
+        return found[0]
+
+    def _example(self, fields: np.ndarray, start: int | None, component: int) -> tuple[np.ndarray, np.ndarray | None]:
         """Return four frames to forecast from, and the five that follow if they are there.
 
         Raises:
             ArgumentError: no component of this number, or a start that is no whole number.
-            DataError: no trajectory (T, H, W, C), or too few frames.
+            DataError: too few frames.
         """
-        fields, count = np.asanyarray(getattr(fields, "fields", fields)), self.model.components
-        if fields.ndim != 4 or fields.shape[-1] != count:
-            raise DataError(
-                f"expected a trajectory (T, H, W, {count}), got shape {fields.shape}; give one, as an array or as one "
-                "of those that rdjepa.data.readers.load returns of a file"
-            )
-        require_component(component, count)
+        require_component(component, self.model.components)
         length = CONTEXT + HORIZONS
         start = checked(start, int | None, "start")
         if start is None:

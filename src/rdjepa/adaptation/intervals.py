@@ -82,9 +82,9 @@ class Calibration:
         check_level(level)
         if level > self.highest:
             raise ArgumentError(
-                f"expected an interval of at most {math.floor(1000 * self.highest) / 1000:g}, which is what a "
-                f"calibration on {self.blocks} {'block' if self.blocks == 1 else 'blocks'} of windows can give, got "
-                f"{level:g}; calibrate on more or longer trajectories"
+                f"expected a level (--level, level=) of at most {math.floor(1000 * self.highest) / 1000:g}, which is "
+                f"what a calibration on {self.blocks} {'block' if self.blocks == 1 else 'blocks'} of windows can give, "
+                f"got {level:g}; calibrate on more or longer trajectories"
             )
         count = self.scores.shape[-1]
         place = max(1, math.ceil(level / self.highest * count - 1e-9))  # 1e-9: a product that is whole but for rounding
@@ -97,8 +97,9 @@ def check_level(level: float) -> None:
     Raises:
         ArgumentError: it is not between 0 and 1.
     """
-    if not 0 < checked(level, Rate, "an interval") < 1:
-        raise ArgumentError(f"expected an interval between 0 and 1, got {level:g}; give 0.9 for 90 %")
+    name = "the level of an interval (--level, level=)"
+    if not 0 < checked(level, Rate, name) < 1:
+        raise ArgumentError(f"expected {name} between 0 and 1, got {level:g}; give 0.9 for 90 %")
 
 
 def check_share(share: float) -> None:

@@ -173,6 +173,7 @@ def adapt(
     """
     rehearses = callable(rehearse) or len(of_class(rehearse, Sequence | np.ndarray, "trajectories to rehearse")) > 0
     _require_arguments(config, normalizer, reading, base, retain, augment)
+    _require_calls(progress, observe, at)
     _require_one_of_two(
         {
             "trajectories to calibrate on or a share to hold out": (calibrate is not None, hold_out is not None),
@@ -360,6 +361,18 @@ def _require_arguments(
         )
     if retain != AUTO:
         checked(retain, BelowOne, "retain")
+
+
+def _require_calls(progress: Any, observe: Any, at: Any) -> None:
+    """Refuse what cannot be called during adaptation, or after no number of updates.
+
+    Raises:
+        ArgumentError: one of these.
+    """
+    for name, given in (("progress", progress), ("observe", observe)):
+        if given is not None and not callable(given):
+            raise ArgumentError(f"expected {name} to be a function or None, got {given!r}; give one")
+    checked(list(of_class(at, Collection, "at")), list[int], "at")
 
 
 def _require_one_of_two(pairs: dict[str, tuple[bool, bool]]) -> None:

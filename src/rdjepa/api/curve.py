@@ -142,7 +142,7 @@ def learning_curve(
     notes = [f"{steps} updates for every K; adapt takes up to {full} by default"] if trained and steps != full else []
     if single:
         notes.append(f"one trajectory is cut into {len(parts)} spans of time, more alike than trajectories are")
-    return LearningCurve(tuple(rows), subject, len(parts), single, tuple(notes))
+    return LearningCurve(tuple(rows), subject, len(parts), single, tuple(notes), bool(trained))
 
 
 def _adapted(model: RDJEPA | ForecastModel, settings: Mapping[str, Any], support: Sequence[Trajectory]) -> Forecast:

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from rdjepa.adaptation.differences import grid_to
 from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.checks import of_class
 from rdjepa.data import readers
 from rdjepa.data.readers import Reading
+from rdjepa.data.soundness import why_repeated
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.well import checksum
 from rdjepa.errors import ArgumentError, Note, warn
-from rdjepa.evaluation.evaluate import Forecast, Row, warn_of_vanishing
+from rdjepa.evaluation.evaluate import Forecast, Row, require_context, require_metrics, warn_of_vanishing
 from rdjepa.evaluation.evaluate import evaluate as _evaluate
 from rdjepa.evaluation.metrics import DEFAULT_METRICS
 from rdjepa.forecasters.base import CONTEXT
@@ -56,7 +58,7 @@ def evaluate(
         DataError: trajectories that cannot be used (the message says why).
     """
     forecast = _function(forecaster)
-    of_class(metrics, list | tuple, "metrics")
+    metrics, context = require_metrics(metrics), require_context(context)
     if isinstance(forecaster, Forecaster):
         given = _unseen(forecaster, trajectories, resample, reading)
     elif resample:
@@ -67,7 +69,7 @@ def evaluate(
     else:
         given = _told_apart(readers.load(trajectories, reading=reading))
     warn_of_vanishing(given, metrics)
-    return _evaluate(forecast, given, metrics=tuple(metrics), progress=progress, context=context)
+    return _evaluate(forecast, given, metrics=metrics, progress=progress, context=context)
 
 
 def compare(
@@ -107,7 +109,7 @@ def compare(
             fit.
     """
     of_class(forecaster, Forecaster, "a forecaster")
-    of_class(metrics, list | tuple, "metrics")
+    metrics, context = require_metrics(metrics), require_context(context)
     rivals = of_class({} if rivals is None else rivals, Mapping, "rivals")
     named = {name: _function(rival) for name, rival in rivals.items()}
     if taken := named.keys() & {*forecaster.parts(), *RULES}:
@@ -122,7 +124,7 @@ def compare(
     for position, trajectory in enumerate(given):
         own = {name: part.forecast for name, part in forecaster.parts().items()}
         for name, forecast in (own | named | {name: each for name, each in RULES.items() if name not in own}).items():
-            found = _evaluate(forecast, [trajectory], metrics=tuple(metrics), context=context)
+            found = _evaluate(forecast, [trajectory], metrics=metrics, context=context)
             place = found[0].trajectory if trajectory.key else position
             rows.setdefault(name, []).extend(replace(row, trajectory=place) for row in found)
         if progress is not None:
@@ -169,18 +171,21 @@ def _function(given: Forecaster | Forecast) -> Forecast:
 
 def _unseen(forecaster: Forecaster, trajectories: Any, resample: bool, reading: Reading | None) -> list[Trajectory]:
     """Read trajectories as a forecaster takes them, and warn of those that it was adapted to."""
-    grid = forecaster.model.grid if resample else None
+    grid = grid_to(forecaster.model.grid, resample)
     given = readers.load(trajectories, grid=grid, reading=forecaster.reading(reading))
     _require_new(forecaster, given)
     return _told_apart(given)
 
 
 def _told_apart(given: list[Trajectory]) -> list[Trajectory]:
-    """Return trajectories whose rows can be told apart by regime and index.
+    """Return trajectories whose rows can be told apart by regime and index, and warn of those that repeat another.
 
     Of several systems or splits some have the same; then keys are left out, and rows number all trajectories by their
     position.
     """
+    repeated = len(given) - len({checksum(each.fields) for each in given})
+    if repeated:
+        warn(f"{why_repeated(repeated, len(given))}, as means count them as often")
     keys = [(each.key.regime, each.key.index) for each in given if each.key]
     if len(set(keys)) < len(keys):
         warn("some trajectories have the same regime and index; rows number them by position", Note)

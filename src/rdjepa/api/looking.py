@@ -156,13 +156,14 @@ def first_look(
     intervals.check_share(hold_out)
     model = loaded(model)
     found = survey.inspect(source, reading or Reading())
-    tile = _tiles(found.grids, grid_of(model))
+    grid = grid_of(model)
+    tile = _tiles(found.grids, grid)
     forecaster = adapt(
         model,
         source,
-        steps=steps,
+        steps=None if isinstance(model, Simple) else steps,  # which makes no updates
         seed=seed,
-        resample=not tile,
+        resample=not tile and grid is not None,
         tile=tile,
         hold_out=hold_out,
         base=base,

@@ -7,6 +7,7 @@ from typing import Any
 
 from rdjepa import forecasters
 from rdjepa.adaptation.adapt import AdaptConfig
+from rdjepa.adaptation.forecaster import Forecaster
 from rdjepa.api.support import AUTO
 from rdjepa.checks import among, of_class
 from rdjepa.errors import ArgumentError, CheckpointError, such_as
@@ -14,6 +15,7 @@ from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.base import ForecastModel
 from rdjepa.forecasters.rd_jepa import EncoderTuned, RDJEPAForecaster
 from rdjepa.io import checkpoint
+from rdjepa.io.kinds import is_forecaster
 from rdjepa.models.rdjepa import RDJEPA, with_fresh_decoder
 
 _, FRESH, PRETRAINED = DECODERS = (AUTO, "fresh", "pretrained")
@@ -39,9 +41,14 @@ def loaded(model: Any, seed: int | None = None) -> RDJEPA | ForecastModel:
         seed: of the weights of such a forecaster; that of an adaptation when None.
 
     Raises:
-        ArgumentError: it is of another class, or stands around a network already.
-        CheckpointError: a missing or damaged checkpoint.
+        ArgumentError: it is of another class, a forecaster, or stands around a network already.
+        CheckpointError: a missing or damaged checkpoint, or the file of a forecaster.
     """
+    if isinstance(model, Forecaster):
+        raise ArgumentError(
+            "expected a model to adapt, got a forecaster, which is adapted already; give the network inside, as "
+            "forecaster.model, or forecaster.model.network where something stands around it"
+        )
     of_class(model, str | Path | RDJEPA | ForecastModel, "a model")
     if isinstance(model, Around):  # what it holds was fitted to another support
         raise ArgumentError(
@@ -56,6 +63,11 @@ def loaded(model: Any, seed: int | None = None) -> RDJEPA | ForecastModel:
         raise CheckpointError(
             f"expected a checkpoint, or a forecaster that nothing was pretrained for{near}, got {model!r}; "
             "check the name"
+        )
+    if isinstance(model, str | Path) and str(model) not in checkpoint.shipped() and is_forecaster(Path(model)):
+        raise CheckpointError(
+            f"expected a checkpoint, got the forecaster {str(model)!r}, which is adapted already; give the checkpoint "
+            "that it began with, or in Python the network of what rdjepa.load_forecaster returns"
         )
     return checkpoint.load(model) if isinstance(model, str | Path) else model
 

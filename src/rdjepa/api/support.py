@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from rdjepa.adaptation import intervals
+from rdjepa.adaptation.differences import grid_to, say_other_values
 from rdjepa.checks import of_class
 from rdjepa.data import readers, survey
 from rdjepa.data.borders import PERIODIC, UNKNOWN, WALLS
 from rdjepa.data.fields import measured
 from rdjepa.data.readers import Reading
 from rdjepa.data.regrid import has_walls
-from rdjepa.data.soundness import MIXED, validate, why_repeated
+from rdjepa.data.soundness import MIXED, require_change, validate, why_repeated
+from rdjepa.data.statistics import Moments, fold
 from rdjepa.data.trajectory import OTHER_RATIO, SAME_RATIO, Trajectory
 from rdjepa.data.well import checksum
 from rdjepa.errors import DataError, Note, warn
@@ -24,6 +26,7 @@ from rdjepa.forecasters.tiled import Tiled, squares
 from rdjepa.models.device import device_of
 
 AUTO = "auto"
+FAR, OTHER_STD = 3, 10  # a mean, and a ratio to 1, that standardized trajectories of whatever systems do not reach
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,6 @@ class Support:
 
     def record(self) -> dict[str, Any]:
         """Return what a forecaster keeps of it; "range" is the lowest and the highest value of each component."""
-        lowest = np.min([fields.min(axis=(0, 1, 2)) for fields in self.fields], axis=0)
-        highest = np.max([fields.max(axis=(0, 1, 2)) for fields in self.fields], axis=0)
         return {
             "support": self.keys,
             "checksums": self.checksums,
@@ -86,7 +87,7 @@ class Support:
             **({"boundary": self.boundary} if self.boundary else {}),
             **({"interval": self.interval} if self.interval else {}),
             "measured": measured(self.fields[0]),
-            "range": [lowest.tolist(), highest.tolist()],
+            "range": _range_of(self.fields),
             "held_out": self.held_out,
         }
 
@@ -109,17 +110,19 @@ def read_support(
     """
     given, reading = read_at_stride(trajectories, side, resample, reading, stride)
     grid = tiled_grid(given) if tile else side
-    known = checked_fields(given, grid)
+    known = checked_fields(given, grid, tileable=not tile)
     support = undivided = list(known.values())
-    if all((fields[1:] == fields[:-1]).all() for fields in support):
-        raise DataError("expected frames that change, got the same in all of them; take a stretch in which they do")
     others: list[np.ndarray] = []
     beside: list[Trajectory] = []
     if hold_out is not None:
         support, others = intervals.hold_out(undivided, hold_out)
     kept = len(undivided) - len(support)
+    left = "all frames" + ("" if hold_out is None else f" that are left where a share of {hold_out:g} is held out")
+    if all((fields[1:] == fields[:-1]).all() for fields in support):
+        raise DataError(f"expected frames that change, got the same in {left}; take a stretch in which they do")
     checksums = list(known)[: len(support)]
     if hold_out is not None and not kept:  # whoever forecasts all of it forecasts what was adapted to
+        require_change(support[0], left)
         checksums = [checksum(support[0]), *known]
     if calibrate is not None:
         alike = dataclasses.replace(reading, names=given[0].names, index=None, stride=reading.step)
@@ -128,6 +131,8 @@ def read_support(
         _refuse_seen(unseen, checksums)
         others = list(unseen.values())
         _refuse_mixtures([*support, *others])
+        say_other_values(others, _range_of(support), "in what is adapted to")
+    say_other_values(support[1:], _range_of(support[:1]), "in the first trajectory")
     return Support(
         fields=support,
         others=others,
@@ -195,6 +200,13 @@ def _interval_of_all(trajectories: Sequence[Trajectory]) -> float | None:
     return float(np.median(found))
 
 
+def _range_of(several: Sequence[np.ndarray]) -> list[list[float]]:
+    """Return the lowest and the highest value of each component of fields (T, H, W, C)."""
+    lowest = np.min([fields.min(axis=(0, 1, 2)) for fields in several], axis=0)
+    highest = np.max([fields.max(axis=(0, 1, 2)) for fields in several], axis=0)
+    return [lowest.tolist(), highest.tolist()]
+
+
 def _refuse_mixtures(fields: Sequence[np.ndarray]) -> None:
     """Refuse trajectories of one measured component among those of two."""
     if len(set(map(measured, fields))) > 1:
@@ -216,9 +228,7 @@ def read_at_stride(
 ) -> tuple[list[Trajectory], Reading]:
     """Read trajectories at a stride; return them and how. Say so where none was asked for and another is suggested."""
     reading = survey.at_stride(source, of_class(reading, Reading | None, "reading") or Reading(), stride)
-    if resample and grid is None:
-        warn("this forecaster takes fields of any grid, so none are resampled", Note)
-    given = readers.load(source, grid=grid if resample else None, reading=reading)
+    given = readers.load(source, grid=grid_to(grid, resample), reading=reading)
     found = survey.inspect(given) if stride == 1 and reading.stride is None else None
     if found and found.stride > 1:
         warn(f"frame stride {found.pace}", Note)
@@ -239,8 +249,15 @@ def tiled_grid(trajectories: Sequence[Trajectory]) -> int:
     return height
 
 
-def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> dict[str, np.ndarray]:
+def checked_fields(
+    trajectories: Sequence[Trajectory], grid: int | None, tileable: bool = False
+) -> dict[str, np.ndarray]:
     """Return checksum -> fields (T, H, W, 2) of the support trajectories after checking shape, values and grid.
+
+    Args:
+        trajectories: as they were read.
+        grid: points per side that they have to have; any when None.
+        tileable: whether who gave them may ask for tiles of larger ones.
 
     Raises:
         DataError: no trajectory, one that is given twice, invalid fields, another grid than the model's, several grids,
@@ -251,10 +268,10 @@ def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> dict
         raise DataError("expected at least one trajectory, got none; give some")
     for fields in support:
         if grid is not None and fields.shape[1:3] != (grid, grid):
+            tiles = ", or keep the points of larger squares with --tile (tile=True)" if tileable else ""
             raise DataError(
                 f"expected fields on a {grid} x {grid} grid, got {fields.shape[1]} x {fields.shape[2]}; "
-                "bring them to it with --resample (resample=True), or keep the points of larger squares with --tile "
-                "(tile=True)"
+                f"bring them to it with --resample (resample=True){tiles}"
             )
     if len(shapes := {fields.shape[1:3] for fields in support}) > 1:
         listed = ", ".join(f"{height} x {width}" for height, width in sorted(shapes))
@@ -267,12 +284,23 @@ def checked_fields(trajectories: Sequence[Trajectory], grid: int | None) -> dict
 
 
 def rehearsed_fields(given: Sequence[np.ndarray], grid: tuple[int, int]) -> list[np.ndarray]:
-    """Return the standardized trajectories of other systems after checking shape, values and grid."""
+    """Return the standardized trajectories of other systems after checking shape, values and grid.
+
+    Means and standard deviations of all that standardized ones hardly have are warned of.
+    """
     found = [validate(fields) for fields in given]
     for fields in found:
         if fields.shape[1:3] != grid:
             raise DataError(
                 f"expected trajectories to rehearse on a {grid[0]} x {grid[1]} grid, got {fields.shape[1]} x "
                 f"{fields.shape[2]}; take those of a model of this grid"
+            )
+    if found:
+        known = fold(map(Moments.of, found))
+        if np.abs(known.mean).max() > FAR or not 1 / OTHER_STD < known.std.min() <= known.std.max() < OTHER_STD:
+            means, stds = (", ".join(f"{each:.3g}" for each in part) for part in (known.mean, known.std))
+            warn(
+                f"expected standardized trajectories to rehearse, got means of {means} and standard deviations of "
+                f"{stds}; give those that rdjepa.rehearsal returns"
             )
     return found

@@ -64,6 +64,8 @@ def info(
     ] = None,
 ) -> None:
     """Show versions, device, model presets and shipped checkpoints; or what a checkpoint was pretrained on."""
+    import torch
+
     from rdjepa.io import checkpoint
     from rdjepa.io.provenance import software
     from rdjepa.models.rdjepa import PRESETS, build, parameter_count
@@ -74,7 +76,8 @@ def info(
     say(", ".join(f"{name} {version}" for name, version in software().items()))
     presets = table("presets (parameters)", "preset", "encoder", "predictor", "decoder", "trained in adaptation")
     for name in PRESETS:
-        built = build(name)
+        with torch.device("meta"):  # weights of shape alone
+            built = build(name)
         parts = [parameter_count(part) for part in (built.encoder, built.predictor, built.decoder)]
         presets.add_row(name, *(f"{n:,}" for n in parts), f"{parts[1] + parts[2]:,}")
     console.print(presets)

@@ -21,8 +21,7 @@ from rdjepa.cli.options import (
     reads_data,
     stride_of,
 )
-from rdjepa.cli.outputs import refuse_overwriting
-from rdjepa.errors import ArgumentError
+from rdjepa.cli.outputs import refuse_overwriting, require_ending
 
 FIGURE = ".png"
 
@@ -53,10 +52,9 @@ def learning_curve(
     from rdjepa.evaluation.curve_file import is_curve
 
     figure = out.parent / f"{out.stem}{FIGURE}"
-    if figure == out:
-        raise ArgumentError(f"expected another ending than {FIGURE} for the rows, got {out}; end it in .csv")
     ours = is_curve(out)
     refuse_overwriting(out, [*data, Path(model)], kind="learning curve", same_kind=is_curve, force=force)
+    require_ending(out, ".csv")
     refuse_overwriting(figure, [*data, Path(model)], kind="figure", same_kind=lambda _: ours, force=force)
     with progress("learning curve") as update:
 

@@ -14,6 +14,7 @@ from rdjepa.cli.options import (
     DECODERS,
     ENCODERS,
     HORIZONS,
+    METRICS,
     MODEL,
     Borders,
     Context,
@@ -42,8 +43,8 @@ from rdjepa.cli.outlook import (
     title_of,
     warn_of_novelty,
 )
-from rdjepa.cli.outputs import refuse_overwriting
-from rdjepa.errors import ArgumentError, DataError, OutputError
+from rdjepa.cli.outputs import refuse_overwriting, require_ending
+from rdjepa.errors import ArgumentError, DataError
 from rdjepa.io.atomic import write_arrays, write_bytes
 from rdjepa.io.kinds import is_forecast, is_forecaster, is_forecasts, is_rows
 
@@ -51,8 +52,6 @@ if TYPE_CHECKING:
     from rdjepa.adaptation.forecaster import Forecaster
     from rdjepa.data.readers import Reading
 
-METRICS = ("relative_l2", "gradient_l1")
-ENDINGS = (".npz", ".h5", ".hdf5", ".npy", ".nc", ".zarr", ".mat")  # that say what is in a file
 
 File = Annotated[Path, typer.Argument(help="File that `rdjepa adapt` wrote.")]
 
@@ -196,6 +195,7 @@ def evaluate(
 
     if out is not None:
         refuse_overwriting(out, [forecaster, *data], kind="rows", same_kind=is_rows, force=force)
+        require_ending(out, ".jsonl", ".json")
     adapted = load_forecaster(forecaster, device)
     _note_of_context(adapted, context)
     metrics = list(dict.fromkeys(metric or METRICS))
@@ -259,6 +259,7 @@ def forecast(
     """Forecast the next five frames, or more, from four or more of one trajectory, or from all windows of many."""
     import numpy as np
 
+    from rdjepa.adaptation.differences import grid_to
     from rdjepa.adaptation.saving import load_forecaster
     from rdjepa.data import readers
     from rdjepa.data.regrid import Regridding, has_walls
@@ -267,9 +268,9 @@ def forecast(
     out = out or Path("forecasts.h5" if every else "forecast.npz")
     kind, same_kind = ("forecasts", is_forecasts) if every else ("forecast", is_forecast)
     refuse_overwriting(out, [forecaster, *data], kind=kind, same_kind=same_kind, force=force)
-    _require_ending(out, (".h5", ".hdf5") if every else (".npz",))
+    require_ending(out, *((".h5", ".hdf5") if every else (".npz",)))
     adapted = load_forecaster(forecaster, device)
-    grid = adapted.model.grid if resample or back else None
+    grid = grid_to(adapted.model.grid, resample or back)
     reading = adapted.reading(reading)
     if every:
         _forecast_all(adapted, data, out, grid, reading, force)
@@ -339,19 +340,6 @@ def _note_of_context(adapted: "Forecaster", context: int) -> None:
     """Say where frames beyond those that a forecaster makes use of are given."""
     if context > adapted.model.longest:
         say(f"the newest {adapted.model.longest} of {context} frames are made use of")
-
-
-def _require_ending(out: Path, own: tuple[str, ...]) -> None:
-    """Refuse a name for a forecast that says another format than it is written in.
-
-    Raises:
-        OutputError: it does.
-    """
-    if out.suffix.lower() in ENDINGS and out.suffix.lower() not in own:
-        raise OutputError(
-            f"expected a file name ending in {' or '.join(own)}, which is what is written, got {out}; one forecast is "
-            "an .npz file, those of --all are an HDF5 file"
-        )
 
 
 def _require_together(

@@ -73,6 +73,10 @@ def first_look(
             device=device,
             progress=update,
         )
+    look.forecaster.save(forecaster, force=force)
+    bounds = {"lower": look.future.lower, "upper": look.future.upper, "level": look.level}
+    write_arrays(forecast, context=look.context, forecast=look.future.forecast, times=look.times, **bounds)
+    look.draw().save(figure)
     named = {title_of(name, look.forecaster): {"relative_l2": dict(errors)} for name, errors in look.errors.items()}
     console.print(error_table("relative_l2 on what was held out", named, "relative_l2"))
     say_choice(look.forecaster)
@@ -82,10 +86,6 @@ def first_look(
     say_calibration(look.forecaster)
     say_width(look.forecaster, look.future.lower, look.future.upper)
     warn_of_novelty(look.forecaster, look.context)
-    look.forecaster.save(forecaster, force=force)
-    bounds = {"lower": look.future.lower, "upper": look.future.upper, "level": look.level}
-    write_arrays(forecast, context=look.context, forecast=look.future.forecast, times=look.times, **bounds)
-    look.draw().save(figure)
     wide = f"{100 * look.level:g}% intervals"
     say_measured(look.forecaster)
     say(

@@ -17,6 +17,7 @@ from rdjepa.errors import ArgumentError
 SPLITS = ("pool", "validation", "test")
 REGIMES = ("id", "coeff-ood", "ic-ood")
 PRESETS = ("paper", "small", "nano")
+METRICS = ("relative_l2", "gradient_l1")
 BASES = ("auto", "none", "anchored", "linear")
 CURVE_UPDATES, CURVE_DRAWS = 40, 2
 CONTEXT = 4
@@ -111,7 +112,10 @@ Axes = Annotated[
 ]
 Components = Annotated[list[str] | None, typer.Option(help="One or two components, by position or name, as 0,2.")]
 Interval = Annotated[float | None, typer.Option(help="Time between frames, in place of the times in the data.")]
-Length = Annotated[float | None, typer.Option(help="Side length of the domain.")]
+Length = Annotated[
+    float | None,
+    typer.Option(help="Side length of the domain, which inspect shows and data add keeps; not for forecasts."),
+]
 Boundary = Annotated[
     str | None, typer.Option(help="How the domain ends, periodic or walls; by default as the data say or look.")
 ]

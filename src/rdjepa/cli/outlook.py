@@ -38,14 +38,19 @@ def say_calibration(forecaster: "Forecaster") -> None:
 def say_width(forecaster: "Forecaster", lower: "np.ndarray", upper: "np.ndarray") -> None:
     """Print how wide an interval is, compared with the range of what was adapted to, and whether that says anything.
 
+    A component that did not vary there has no range to compare with and is left out.
+
     Args:
         forecaster: that made it.
         lower: (N, H, W, C).
         upper: the same.
     """
-    lowest, highest = forecaster.record["range"]
+    ranges = zip(*forecaster.record["range"], strict=True)
+    widths = {place: high - low for place, (low, high) in enumerate(ranges) if high > low}
+    if not widths:
+        return
     wide = [
-        sum(each / (high - low) for each, low, high in zip(frame, lowest, highest, strict=True)) / len(lowest)
+        sum(frame[place] / width for place, width in widths.items()) / len(widths)
         for frame in (upper - lower).mean((1, 2)).tolist()
     ]
     empty = "; as wide as the range itself they say nothing" if max(wide) >= 1 else ""

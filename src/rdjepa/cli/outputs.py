@@ -9,6 +9,22 @@ from rdjepa.errors import OutputError
 from rdjepa.io.atomic import replacing
 from rdjepa.io.kinds import refuse_replacing
 
+ENDINGS = (".npz", ".npy", ".h5", ".hdf5", ".nc", ".zarr", ".mat", ".csv", ".tsv", ".json", ".jsonl", ".png", ".gif")
+ENDINGS += (".tif", ".tiff", ".html", ".safetensors", ".zip")  # that say what is in a file
+
+
+def require_ending(out: Path, *own: str) -> None:
+    """Refuse a name that says another format than what is written.
+
+    Raises:
+        OutputError: it does.
+    """
+    if out.suffix.lower() in ENDINGS and out.suffix.lower() not in own:
+        raise OutputError(
+            f"expected a file name ending in {' or '.join(own)}, which is what is written, got {out}; end it in "
+            f"{own[0]}, or leave the ending out"
+        )
+
 
 def refuse_overwriting(
     out: Path, inputs: Sequence[Path], *, kind: str, same_kind: Callable[[Path], bool], force: bool

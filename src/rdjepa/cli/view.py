@@ -25,6 +25,7 @@ def view(
     device: Device = "auto",
 ) -> None:
     """Write one page for the browser that plays trajectories and their forecasts; it needs no network."""
+    from rdjepa.adaptation.differences import grid_to
     from rdjepa.adaptation.saving import load_forecaster
     from rdjepa.data import readers
     from rdjepa.data.windows import FORECASTING
@@ -46,7 +47,7 @@ def view(
     trajectories = readers.load(
         data,
         minimum_frames=FORECASTING.length if adapted else 2,  # a forecast is of five frames, and is played too
-        grid=adapted.model.grid if adapted and resample else None,
+        grid=grid_to(adapted.model.grid, resample) if adapted else None,
         reading=adapted.reading(reading) if adapted else reading,
     )
     if adapted:

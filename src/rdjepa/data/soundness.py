@@ -103,8 +103,12 @@ def single(fields: np.ndarray, start: int = 0) -> np.ndarray:
     return converted
 
 
-def require_change(fields: np.ndarray) -> None:
+def require_change(fields: np.ndarray, where: str = "all frames") -> None:
     """Refuse fields (T, H, W, C) with a component that is constant, to the precision of its numbers.
+
+    Args:
+        fields: of `where`.
+        where: the frames that these are, in words.
 
     Raises:
         DataError: a component has one value everywhere, or differs from it in the last digits only, or by less than
@@ -112,15 +116,15 @@ def require_change(fields: np.ndarray) -> None:
     """
     ranges = zip(fields.min((0, 1, 2)).tolist(), fields.max((0, 1, 2)).tolist(), strict=True)
     for component, (low, high) in enumerate(ranges):
-        if reason := why_constant(component, low, high):
+        if reason := why_constant(component, low, high, where):
             raise DataError(reason)
 
 
-def why_constant(component: object, low: float, high: float) -> str:
-    """Return why a component between these values has no variation to speak of, in one sentence; "" where it has."""
+def why_constant(component: object, low: float, high: float, where: str = "all frames") -> str:
+    """Return why a component between these values in some frames does not vary, in one sentence; "" where it does."""
     if high - low <= NEGLIGIBLE * max(abs(low), abs(high)):
         return (
-            f"expected components that vary, got component {component} between {low:.9g} and {high:.9g} in all frames; "
+            f"expected components that vary, got component {component} between {low:.9g} and {high:.9g} in {where}; "
             "choose other components, or trajectories in which something happens"
             + ", or subtract a constant if these differences are real"
             * (low != high)
@@ -128,7 +132,7 @@ def why_constant(component: object, low: float, high: float) -> str:
     if high - low < SMALLEST_SPREAD:
         return (
             f"expected components that vary by at least {SMALLEST_SPREAD:g}, got component {component} between "
-            f"{low:.3g} and {high:.3g}; give the fields in a smaller unit"
+            f"{low:.3g} and {high:.3g} in {where}; give the fields in a smaller unit"
         )
     return ""
 

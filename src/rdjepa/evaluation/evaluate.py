@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from rdjepa.checks import checked
+from rdjepa.checks import checked, of_class
 from rdjepa.data.fields import array_of, measured
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
@@ -19,6 +19,7 @@ RELATIVE = "relative_l2"
 SCALED = "vrmse"
 NEARLY_ZERO = 1e-4  # norm of a field, of the largest in its trajectory
 SMALL_VARIANCE = 1e-5  # a hundred times what the metric adds to it
+BATCH = 32  # windows per call of a forecast
 SCORED = 4  # windows per call of a metric: they fit into the processor's cache, which is twice as fast as all at once
 Observer = Callable[[str, np.ndarray, np.ndarray], None]
 
@@ -45,7 +46,6 @@ class Row:
 def evaluate(
     forecast: Forecast,
     trajectories: Sequence[Trajectory],
-    batch_size: int = 32,
     metrics: Sequence[str] = DEFAULT_METRICS,
     progress: Progress | None = None,
     observe: Observer | None = None,
@@ -55,9 +55,9 @@ def evaluate(
     """Forecast the windows of every trajectory and average the errors within each trajectory.
 
     Args:
-        forecast: context (B, T, H, W, C) to forecasts (B, 5, H, W, C), both in physical units.
+        forecast: context (B, T, H, W, C) to forecasts (B, 5, H, W, C), both in physical units; called with a few
+            windows of one trajectory at a time.
         trajectories: what to forecast; taken one at a time, so `store.Stored` keeps only one in memory.
-        batch_size: windows per call of `forecast`; a batch never spans two trajectories.
         metrics: names in `METRICS`.
         progress: called with the number of trajectories done, their total and the key of the latest.
         observe: called with the regime and with every batch of forecasts and references (B, 5, H, W, C).
@@ -74,12 +74,7 @@ def evaluate(
             real or not finite, or a metric that gives no usable errors; or a context of fewer than four frames.
     """
     before = require_context(context) - FORECASTING.context
-    metrics = checked(list(metrics), tuple[str, ...], "metrics")
-    unknown = [name for name in metrics if name not in METRICS]
-    if unknown or not metrics:
-        raise ArgumentError(f"expected metrics among {', '.join(METRICS)}, got {', '.join(metrics)!r}; name known ones")
-    if batch_size < 1:
-        raise ArgumentError(f"expected a batch of at least one window, got {batch_size}; raise batch_size")
+    metrics = require_metrics(metrics)
     if stride < 1:
         raise ArgumentError(f"expected a stride of at least one window, got {stride}; raise it")
     if not len(trajectories):
@@ -89,7 +84,7 @@ def evaluate(
         key = trajectory.key
         regime, index = (key.regime, key.index) if key else ("", position)
         see = None if observe is None else partial(observe, regime)
-        errors = _errors(forecast, trajectory, batch_size, metrics, see, stride, before)
+        errors = _errors(forecast, trajectory, metrics, see, stride, before)
         for name, by_horizon in errors.items():
             rows.extend(Row(name, h, regime, index, float(value)) for h, value in enumerate(by_horizon, start=1))
         if progress is not None:
@@ -128,6 +123,18 @@ def warn_of_vanishing(
             break
 
 
+def require_metrics(metrics: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of metrics.
+
+    Raises:
+        ArgumentError: no list of them, none, or an unknown one.
+    """
+    names = checked(list(of_class(metrics, list | tuple, "metrics")), tuple[str, ...], "metrics")
+    if not names or any(name not in METRICS for name in names):
+        raise ArgumentError(f"expected metrics among {', '.join(METRICS)}, got {', '.join(names)!r}; name known ones")
+    return names
+
+
 def require_context(context: int) -> int:
     """Return a number of context frames.
 
@@ -155,7 +162,6 @@ def norms_of(fields: np.ndarray) -> np.ndarray:
 def _errors(
     forecast: Forecast,
     trajectory: Trajectory,
-    batch_size: int,
     metrics: Sequence[str],
     see: Callable[[np.ndarray, np.ndarray], None] | None,
     stride: int,
@@ -165,7 +171,7 @@ def _errors(
     fields, own = trajectory.fields, measured(trajectory.fields)
     starts = FORECASTING.starts(len(fields))[::stride]
     totals = {name: np.zeros(FORECASTING.max_offset) for name in metrics}
-    for some, earlier in _batches(starts, before, batch_size):
+    for some, earlier in _batches(starts, before, BATCH):
         context, targets = FORECASTING.stack(fields, some, earlier)
         made = array_of(forecast(context))
         predicted = np.asarray(made)

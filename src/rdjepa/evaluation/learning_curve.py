@@ -31,6 +31,7 @@ class LearningCurve:
         trajectories: number of trajectories, or of spans of time of a single one.
         spans: whether they are spans.
         notes: sentences on how it was measured.
+        trained: whether updates are made of the subject; otherwise it is fitted in closed form.
     """
 
     rows: tuple[Measured, ...]
@@ -38,6 +39,7 @@ class LearningCurve:
     trajectories: int
     spans: bool = False
     notes: tuple[str, ...] = ()
+    trained: bool = True
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -113,13 +115,15 @@ class LearningCurve:
         best = min(trivial, key=trivial.__getitem__, default="")
         thing = "span" if self.spans else "trajectory"
         things = f"{thing}s" if self.spans else "trajectories"
+        other = "give more updates" if self.trained else "try another model"
         if best and trivial[best] <= own:
             remedy = {
-                "persistence": "give more updates before you record more",
-                "extrapolation": "frames lie close together, so take fewer (--stride) or correct a linear forecast "
-                "(--base linear) before you record more",
+                "persistence": other,
+                "extrapolation": "frames lie close together, so take fewer (--stride, stride=)"
+                + " or correct a linear forecast (--base linear, base=)" * self.trained,
             }[best]
-            return f"With K = {last} the error {own:.3g} is not below that of {best}, {trivial[best]:.3g}: {remedy}."
+            worse = f"With K = {last} the error {own:.3g} is not below that of {best}, {trivial[best]:.3g}"
+            return f"{worse}: {remedy} before you record more."
         if len(counts) < 2:
             return (
                 f"With K = {last} the error is {own:.3g}; a single K shows no trend, so record at least one more "
@@ -130,14 +134,15 @@ class LearningCurve:
         rivals = [f"{name} has {each:.3g}" for name, each in means.items() if name not in trivial and each < own]
         left = f"{own:.3g} remains" + (f" ({'; '.join(rivals)})" if rivals else "")
         if math.isinf(bar):
-            return f"One draw has no bars; {trend}, and {left}: raise --draws before you decide what to record."
+            more = "raise --draws (draws=) before you decide what to record"
+            return f"One draw has no bars; {trend}, and {left}: {more}."
         if fall > bar:
             more = f"record more {things} like these"
             return f"K is not enough yet: {trend}, beyond its bar of {bar:.0%}, and {left}; {more}."
         if -fall > bar:
-            more = "give more updates before you record more"
+            more = f"{other} before you record more"
             return f"More of them make it worse: {trend}, beyond its bar of {bar:.0%}, and {left}; {more}."
         return (
             f"K = {counts[-2]} is about enough: {trend}, within its bar of {bar:.0%}, and {left}; "
-            f"more {things} like these will change little, so record other conditions, or give more updates."
+            f"more {things} like these will change little, so record other conditions, or {other}."
         )

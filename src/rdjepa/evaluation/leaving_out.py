@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rdjepa.checks import Few, Seed, checked
+from rdjepa.data.soundness import require_change
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError
@@ -100,7 +101,7 @@ def spans(trajectory: Trajectory) -> list[Trajectory]:
     """Cut a trajectory into equal spans of time, five at most, each of one window at least.
 
     Raises:
-        DataError: there are too few frames for two.
+        DataError: there are too few frames for two, or a component is constant in one.
     """
     frames, window = len(trajectory.fields), FORECASTING.length
     number = min(SPANS, frames // window)
@@ -109,7 +110,9 @@ def spans(trajectory: Trajectory) -> list[Trajectory]:
             f"expected at least two trajectories, or one of {2 * window} frames to be cut into spans of time, got one "
             f"of {frames}; give more"
         )
-    edges = np.linspace(0, frames, number + 1).astype(int)
+    edges = np.linspace(0, frames, number + 1).astype(int).tolist()
+    for a, b in pairwise(edges):  # adaptation would refuse it after others were adapted to
+        require_change(trajectory.fields[a:b], f"frames {a} to {b - 1}, a span of time of the only trajectory")
     return [
         replace(trajectory, fields=trajectory.fields[a:b], times=trajectory.times[a:b], key=None)
         for a, b in pairwise(edges)

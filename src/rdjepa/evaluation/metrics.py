@@ -98,10 +98,11 @@ class Metric:
                 f"expected the metric {self.name!r} to leave the fields as they are, got one that writes into them; "
                 "let it make new arrays"
             ) from error
-        expected = tuple(reference.shape[:-3])
+        shape = np.shape(reference)
+        expected = shape[:-3]
         if np.shape(errors) != expected:
             raise ArgumentError(
-                f"expected errors {expected} from the metric {self.name!r} for fields {tuple(reference.shape)}, got "
+                f"expected errors {expected} from the metric {self.name!r} for fields {tuple(shape)}, got "
                 f"{np.shape(errors)}; reduce the last three axes (H, W, C) alone"
             )
         found = np.asarray(array_of(errors))

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from rdjepa.data.fields import measured
+from rdjepa.data.soundness import MIXED
 from rdjepa.data.trajectory import Trajectory
 from rdjepa.data.windows import FORECASTING
 from rdjepa.errors import DataError
@@ -39,15 +40,18 @@ def view(
         losses: training loss of every update.
 
     Raises:
-        DataError: no trajectory, one that is too short, or two of different grids.
+        DataError: no trajectory, one that is too short, or two of different grids or numbers of measured components.
         ArgumentError: the package Bokeh is missing.
         OutputError: the file cannot be written.
     """
     if not trajectories:
         raise DataError("expected at least one trajectory to show, got none; give some")
-    shapes = {trajectory.fields.shape[1:] for trajectory in trajectories}
-    if len(shapes) > 1:
-        raise DataError(f"expected trajectories on one grid, got {', '.join(map(str, sorted(shapes)))}; show one grid")
+    grids = {trajectory.fields.shape[1:3] for trajectory in trajectories}
+    if len(grids) > 1:
+        listed = ", ".join(f"{height} x {width}" for height, width in sorted(grids))
+        raise DataError(f"expected trajectories on one grid, got {listed}; show one grid")
+    if len({measured(trajectory.fields) for trajectory in trajectories}) > 1:
+        raise DataError(MIXED)
     chosen = [int(i) for i in np.unique(np.linspace(0, len(trajectories) - 1, TRAJECTORIES).astype(int))]
     shortest = min(FRAMES, *(len(trajectories[i].fields) for i in chosen))
     clips: list[Clip] = []

@@ -153,8 +153,13 @@ def writing(path: Path | str) -> Iterator[None]:
     """Turn the error of a full or read-only disk and the like into an `OutputError` of one sentence.
 
     Raises:
-        OutputError: `path` cannot be written.
+        OutputError: `path` cannot be written, or begins with a `~` that nobody replaced.
     """
+    if Path(path).parts[:1] == ("~",):  # a folder of that name is hardly meant
+        raise OutputError(
+            f"expected a path with the home directory written out, got {path}; give it in full, as $HOME/... in a "
+            "shell or Path.expanduser() in Python"
+        )
     try:
         yield
     except OutputError:

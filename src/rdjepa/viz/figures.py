@@ -12,6 +12,7 @@ from rdjepa.viz import panels
 from rdjepa.viz.style import FIELD_COLORS, Figure, write
 
 BLUE, ORANGE, GREEN, GRAY = "#0072B2", "#D55E00", "#009E73", "#666666"  # safe for color-blind readers
+SHOWN_HORIZONS = (1, 3, 5)
 SHOWN_ERRORS = 0.995  # share of the errors that have colors of their own; the largest few would darken all others
 ACROSS, TILE = 14, 64  # trajectories in a row of a mosaic; pixels per side of one, larger fields are sampled
 
@@ -126,18 +127,16 @@ def forecast(
     path: Path,
     *,
     title: str,
-    horizons: Sequence[int] = (1, 3, 5),
 ) -> Path:
-    """Draw the first component: reference, first forecast, absolute errors of all forecasts, one column per horizon.
+    """Draw the first component: reference, first forecast, absolute errors of all forecasts, at a few horizons.
 
     Args:
         reference: (N, H, W, C) true future frames.
         forecasts: forecaster -> (N, H, W, C).
         path: PNG file.
         title: of the figure.
-        horizons: lead times shown, from 1.
     """
-    shown = [h - 1 for h in horizons]
+    shown = [h - 1 for h in SHOWN_HORIZONS]
     truth = reference[shown, ..., 0]
     errors = {name: np.abs(fields[shown, ..., 0] - truth) for name, fields in forecasts.items()}
     field, wrong = panels.field_scale(truth), panels.error_scale(*errors.values(), share=SHOWN_ERRORS)
@@ -146,7 +145,7 @@ def forecast(
     rows += [(f"{name}\n|error|", error, wrong) for name, error in errors.items()]
     figure = Figure(figsize=(2.1 * len(shown) + 1.2, 2.05 * len(rows) + 0.4), layout="constrained")
     crisp = [(label, images, {**look, "interpolation": "nearest"}) for label, images, look in rows]
-    panels.grid(figure, crisp, [f"h = {h}" for h in horizons])
+    panels.grid(figure, crisp, [f"h = {h}" for h in SHOWN_HORIZONS])
     figure.suptitle(title)
     return write(figure, path)
 

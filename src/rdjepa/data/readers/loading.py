@@ -123,9 +123,8 @@ def chosen(recording: Recording, reading: Reading) -> tuple[int, ...]:
         DataError: there are more than two and the user chose none.
     """
     found = reading.choose(recording.components, recording.names, recording.place)
-    distinct = len(set(reading.names)) == len(reading.names)
-    if found is None and reading.names and distinct and set(reading.names) <= set(recording.names):
-        found = tuple(map(recording.names.index, reading.names))
+    if found is None:
+        found = called(recording, reading.names)
     if found is None and recording.components > COMPONENTS:
         listed = f" ({', '.join(recording.names)})" if recording.names else ""
         two = recording.names[:2] or (0, 1)
@@ -135,6 +134,12 @@ def chosen(recording: Recording, reading: Reading) -> tuple[int, ...]:
             f"(components={two}), or say the order of axes with --axes"
         )
     return tuple(range(recording.components)) if found is None else found
+
+
+def called(recording: Recording, names: tuple[str, ...]) -> tuple[int, ...] | None:
+    """Return the positions of the components of these names; None where it has not all, or two names are the same."""
+    found = len(set(names)) == len(names) and set(names) <= set(recording.names)
+    return tuple(map(recording.names.index, names)) if names and found else None
 
 
 def remembering(reading: Reading, recording: Recording, components: tuple[int, ...]) -> Reading:

@@ -23,7 +23,7 @@ class Reading:
             c components, 1 for an axis of one point.
         components: one or two, by position from 0 or by name.
         interval: time between two stored frames; replaces the times in the source.
-        length: side length of the domain.
+        length: side length of the domain, which is kept with the data; no forecast uses it.
         stride: take every so many frames, counted back from the last; what lies between is left out. None takes all,
             or for a forecaster as many as it was adapted with.
         boundary: how the domain ends: "periodic", or "walls" that nothing passes. None takes what the source says, or
