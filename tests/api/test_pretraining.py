@@ -351,6 +351,14 @@ def test_the_recorded_check_is_of_trained_systems(tiny):
         seen.clear()
 
 
+def test_the_smallest_latent_grid_has_a_recorded_check():
+    """Four tokens a side, on which no rectangle of six patches lies."""
+    model = rdjepa.build(replace(TINY, patch=8), seed=0)
+    fields = np.random.default_rng(0).standard_normal((12, 32, 32, 2)).astype(np.float32)
+    unit = {"mine": rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0))}
+    assert np.isfinite(latent_error(model, unit, lambda _: rdjepa.Trajectory(fields, np.arange(12.0))))
+
+
 def test_what_is_held_out_is_read_where_it_was_checked_and_simulated_by_the_users_file_elsewhere(
     data, tmp_path, monkeypatch
 ):

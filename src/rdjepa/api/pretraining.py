@@ -369,5 +369,7 @@ def latent_error(
         fields[name] = [channels_first(normalizer.standardize(physical))]
     # A checkpoint has no target encoder; a copy of the online one makes the loss a function of the stored weights.
     jepa = JEPA(copy.deepcopy(model.encoder), model.predictor).to(next(model.parameters()).device)
-    batch = Dataset(Frames.of(fields), normalizers).batch(0, 0, SAMPLES, model.config.side, TargetConfig())
+    side = model.config.side
+    targets = TargetConfig(sides=(2, min(6, side)))  # the paper's, within the smallest latent grid, of four tokens a side
+    batch = Dataset(Frames.of(fields), normalizers).batch(0, 0, SAMPLES, side, targets)
     return diagnose(jepa, [batch.to(next(model.parameters()).device)])["latent_loss"]
