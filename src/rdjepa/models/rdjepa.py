@@ -158,7 +158,7 @@ class RDJEPA(nn.Module):
         predictor: `Predictor`, latent grid and queries to predicted latent vectors.
         decoder: `Decoder`, predicted latent grid and newest frame to fields.
         config: the sizes.
-        name: preset or checkpoint that it came from.
+        name: the preset that its sizes are of, whatever its checkpoint is called; "custom" for sizes of one's own.
         fingerprint: SHA-256 of the pretrained weights, or "" for fresh ones.
         pretrained: which of the three networks have pretrained weights.
     """

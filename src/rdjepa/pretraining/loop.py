@@ -46,9 +46,9 @@ def pretrain(
 ) -> RDJEPA:
     """Pretrain a preset, or resume a run.
 
-    The run directory receives `metrics.jsonl` (one line per `log_every` steps), `state/` (the two newest states),
-    `data.json` (systems, normalization and checksums of every trajectory used); write the finished model with
-    `rdjepa.io.checkpoint.save`.
+    The run directory receives `metrics.jsonl` (a line every `log_every` steps, every `diagnose_every` steps and at the
+    end), `state/` (the two newest states), `data.json` (systems, normalization and checksums of every trajectory used);
+    write the finished model with `rdjepa.io.checkpoint.save`.
 
     Args:
         preset: name of the sizes.
