@@ -26,6 +26,7 @@ from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.objectives.field_forecast import ForecastOptions
+from rdjepa.pretraining.targets import TargetConfig
 from rdjepa.study import contenders, leaks
 from rdjepa.study.profiles import profile as study_profile
 from rdjepa.systems import get
@@ -290,6 +291,16 @@ def test_pretraining_on_a_family_takes_statistics_of_each_equation_and_as_many_a
         ({"trajectories": 0}, "the trajectories of gray-scott to be a whole number of at least 1, got 0"),
         ({"trajectories": {"heat": 1}}, "got some of heat; name its system"),
         ({"config": PretrainConfig(weights=(("heat", 2),))}, "got one of heat; name its system"),
+        ({"config": PretrainConfig(targets=TargetConfig(sides=(2, 17)))}, "sides of at most 16 patches"),
+        ({"objective": "decoder"}, "expected a pretrained model to start the objective decoder from"),
+        (
+            {"objective": "variance-covariance", "engine": Engine(accumulate=2)},
+            "one process and one pass a step with the objective variance-covariance",
+        ),
+        (
+            {"objective": "masked-fields", "ema": (0.9, 0.99)},
+            "a target encoder to average, got masked-fields, which has",
+        ),
     ],
 )
 def test_unknown_objectives_and_parts_are_refused_and_nothing_is_written(tmp_path, chosen, words):

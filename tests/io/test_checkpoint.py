@@ -120,5 +120,7 @@ def test_a_path_is_a_directory_even_where_its_text_is_the_name_of_a_shipped_chec
     for source in ("./nano", Path("./nano"), Path("nano")):
         assert checkpoint.load(source).fingerprint == fingerprint
     assert checkpoint.locate("nano") == checkpoint.shipped()["nano"]
-    with pytest.raises(CheckpointError, match=r"expected a shipped checkpoint .* got \w*Path\('paper'\); check the name"):
+    with pytest.raises(
+        CheckpointError, match=r"expected a shipped checkpoint .* got \w*Path\('paper'\); check the name"
+    ):
         checkpoint.load(Path("paper"))
