@@ -26,6 +26,7 @@ from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Dataset
 from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.objectives.field_forecast import ForecastOptions
+from rdjepa.pretraining.targets import TargetConfig
 from rdjepa.study import contenders, leaks
 from rdjepa.study.profiles import profile as study_profile
 from rdjepa.systems import get
@@ -290,6 +291,16 @@ def test_pretraining_on_a_family_takes_statistics_of_each_equation_and_as_many_a
         ({"trajectories": 0}, "the trajectories of gray-scott to be a whole number of at least 1, got 0"),
         ({"trajectories": {"heat": 1}}, "got some of heat; name its system"),
         ({"config": PretrainConfig(weights=(("heat", 2),))}, "got one of heat; name its system"),
+        ({"config": PretrainConfig(targets=TargetConfig(sides=(2, 17)))}, "sides of at most 16 patches"),
+        ({"objective": "decoder"}, "expected a pretrained model to start the objective decoder from"),
+        (
+            {"objective": "variance-covariance", "engine": Engine(accumulate=2)},
+            "one process and one pass a step with the objective variance-covariance",
+        ),
+        (
+            {"objective": "masked-fields", "ema": (0.9, 0.99)},
+            "a target encoder to average, got masked-fields, which has",
+        ),
     ],
 )
 def test_unknown_objectives_and_parts_are_refused_and_nothing_is_written(tmp_path, chosen, words):
@@ -349,6 +360,14 @@ def test_the_recorded_check_is_of_trained_systems(tiny):
         assert np.isfinite(latent_error(model, dict.fromkeys(trained, unit), held_out))
         assert seen == [f"{name}/validation/id/00000" for name in checked]
         seen.clear()
+
+
+def test_the_smallest_latent_grid_has_a_recorded_check():
+    """Four tokens a side, on which no rectangle of six patches lies."""
+    model = rdjepa.build(replace(TINY, patch=8), seed=0)
+    fields = np.random.default_rng(0).standard_normal((12, 32, 32, 2)).astype(np.float32)
+    unit = {"mine": rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0))}
+    assert np.isfinite(latent_error(model, unit, lambda _: rdjepa.Trajectory(fields, np.arange(12.0))))
 
 
 def test_what_is_held_out_is_read_where_it_was_checked_and_simulated_by_the_users_file_elsewhere(

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -110,3 +111,16 @@ def test_unknown_device_is_refused():
     with pytest.raises(ValueError, match="expected the device"):
         device_named("abacus")
     assert device_named("cpu") == torch.device("cpu")
+
+
+def test_a_path_is_a_directory_even_where_its_text_is_the_name_of_a_shipped_checkpoint(saved, monkeypatch):
+    _, path, fingerprint = saved
+    path.rename(path.with_name("nano"))
+    monkeypatch.chdir(path.parent)
+    for source in ("./nano", Path("./nano"), Path("nano")):
+        assert checkpoint.load(source).fingerprint == fingerprint
+    assert checkpoint.locate("nano") == checkpoint.shipped()["nano"]
+    with pytest.raises(
+        CheckpointError, match=r"expected a shipped checkpoint .* got \w*Path\('paper'\); check the name"
+    ):
+        checkpoint.load(Path("paper"))

@@ -3,13 +3,42 @@ import sys
 
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
 
-from rdjepa.models.compiling import constant
+from rdjepa.models.compiling import constant, once
+from rdjepa.models.embeddings import time_embedding
+from rdjepa.models.spectral import matrices_on
+from rdjepa.models.upsampling import _weights_once
 
 
 def test_a_constant_is_marked_as_torch_marks_it():
     theirs = torch.compiler.assume_constant_result(lambda: torch.zeros(1))
     assert constant(lambda: torch.zeros(1)).__dict__ == theirs.__dict__
+
+
+@pytest.mark.parametrize("first", [FakeTensorMode, torch.inference_mode])
+def test_what_is_computed_once_has_values_and_is_trained_with_whoever_asked_first(first):
+    asked = []
+
+    def counted(count):
+        asked.append(count)
+        return torch.arange(count, dtype=torch.float32)
+
+    kept = once(counted)
+    with first():
+        kept(3)
+    weight = torch.ones(3, requires_grad=True)
+    (weight * kept(3)).sum().backward()
+    assert weight.grad is not None and weight.grad.tolist() == [0.0, 1.0, 2.0] and asked == [3]
+
+
+def test_the_constants_of_the_networks_have_values_although_a_trace_asked_first():
+    """For sizes that no other test has, since they are kept."""
+    device = torch.device("cpu")
+    with FakeTensorMode():
+        time_embedding(9, 12, device), matrices_on(13, 3, device), _weights_once(13, True, device)
+    kept = (time_embedding(9, 12, device), *matrices_on(13, 3, device), _weights_once(13, True, device))
+    assert all(type(each) is torch.Tensor and each.isfinite().all() for each in kept)
 
 
 # The checks of shapes that tests/conftest.py adds to every function cannot be compiled, and both names of a precision

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
 from rdjepa.models.decoder import Decoder, Fusion
+from rdjepa.models.embeddings import sinusoid
 from rdjepa.models.encoder import to_grid
 from rdjepa.models.jepa import JEPA
 from rdjepa.models.rdjepa import PRESETS, REVISION, ModelConfig, build, parameter_count
@@ -107,6 +108,14 @@ def test_a_grid_that_cannot_be_halved_twice_is_refused(tiny, side):
         replace(tiny, width=34)
 
 
+def test_sizes_that_no_network_has_are_refused_before_one_is_built(tiny):
+    with pytest.raises(ArgumentError, match=r"a width that is a multiple of the heads, got 32 and 3 heads; change one"):
+        replace(tiny, heads=3)
+    for patch in (1, 6):
+        with pytest.raises(ArgumentError, match=rf"a patch of 2, 4, 8, \.\.\. points per side, got {patch}; name one"):
+            replace(tiny, patch=patch, grid=96)
+
+
 def test_unknown_preset_lists_the_known_ones():
     with pytest.raises(ValueError, match="paper, small, nano"):
         build("huge")
@@ -165,5 +174,17 @@ def test_decoder_equals_convolutions_over_concatenated_channels(patch):
 def test_targets_are_single_frames_at_index_zero(tiny):
     model = build("tiny")
     jepa = JEPA(model.encoder, model.predictor)
+    target = jepa.target_encoder
+    with torch.no_grad():
+        for parameter in target.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.1)
     frames = torch.randn(3, 2, tiny.grid, tiny.grid)
-    assert torch.equal(jepa.targets(frames), jepa.target_encoder(frames[:, None]))
+    first = sinusoid(torch.tensor([0]), tiny.width)
+    given = target.tokenizer(frames) + target.space + first + target.embedding
+    alone = given.flatten(0, 1)[:, None]  # every token by itself
+    query = alone + target.query_bias
+    for block in target.temporal:
+        query = block(query, alone)
+    expected = target.spatial(query.view_as(given), target.embedding)
+    assert torch.allclose(jepa.targets(frames), expected, atol=1e-5)
+    assert not torch.allclose(jepa.encoder(frames[:, None]), expected, atol=1e-2)

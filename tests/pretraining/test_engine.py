@@ -42,14 +42,34 @@ def test_targets_are_filled_up_to_few_shapes_where_each_shape_costs():
         assert Engine().futures(frames, 4) is frames
 
 
-def test_replayed_passes_train_as_plain_ones(tiny):
-    found = []
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_replayed_passes_train_as_plain_ones(tiny, device):
+    """Which are replayed on a GPU alone; on a CPU only the padding differs."""
+    found, weights, shapes = [], [], set()
     for engine in (Engine(), Engine("graphs")):
-        training = TrainingState("tiny", CONFIG, torch.device("cpu"), engine)
-        for number in range(2):
-            told = training.update([source().batch(0, number, 2, 8, training.objective)])
+        training = TrainingState("tiny", CONFIG, torch.device(device), engine)
+        for number in range(4):
+            batch = source().batch(0, number, 2, 8, training.objective).to(training.device)
+            told = training.update([batch])
+            shapes.add(len(batch.futures))
         found.append((told["loss"], told["gradient_norm"], len(training.queue.kept)))
-    assert found[0] == pytest.approx(found[1], rel=1e-5)
+        weights.append(torch.cat([each.flatten() for each in training.objective.trainable()]))
+    assert training.replayed and not training.replayed.plain
+    assert len(shapes) > 1 and (device == "cpu" or 1 < len(training.replayed.captured) <= len(shapes))
+    assert found[0] == pytest.approx(found[1], rel=1e-5 if device == "cpu" else 1e-3)
+    assert torch.allclose(weights[0], weights[1], atol=1e-5 if device == "cpu" else 1e-3)
+
+
+def test_targets_are_filled_up_only_where_passes_are_replayed(tiny):
+    training = TrainingState("tiny", CONFIG, torch.device("cpu"), Engine("graphs"))
+    batch = next(
+        each
+        for each in (source().batch(0, number, 2, 8, training.objective) for number in range(20))
+        if len(each.futures) % 2
+    )
+    assert len(training._filled(batch)[1]) == len(batch.futures) + 1
+    training.replayed = None  # as with several processes
+    assert len(training._filled(batch)[1]) == len(batch.futures)
 
 
 @pytest.mark.slow

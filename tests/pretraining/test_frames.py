@@ -1,5 +1,6 @@
 import errno
 import os
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -164,6 +165,28 @@ def test_more_than_is_free_is_refused_before_it_is_asked_for(base, monkeypatch):
     monkeypatch.setattr("rdjepa.data.readers.sizes.available_memory", lambda: 2**10)
     with pytest.raises(MemoryError, match=r"1 KiB of free memory, got .* in the frames; map them from a file"):
         Dataset.open(base, SYSTEMS)
+
+
+def test_reading_takes_the_memory_of_one_system_beside_the_table(base, tmp_path, monkeypatch):
+    held, most = [], []
+
+    def watched(x, side):
+        held.append(weakref.ref(made := x.copy()))
+        most.append(sum(each() is not None for each in held))
+        return made
+
+    monkeypatch.setattr(frames, "block_means", watched)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # a second thread may hold the last one that it stored
+    table = Dataset.open(base, SYSTEMS).frames.table
+    assert max(most) == 2  # trajectories of a system
+    one = table.nbytes // 2
+    monkeypatch.setattr("rdjepa.data.readers.sizes.available_memory", lambda: table.nbytes + one - 1)
+    with pytest.raises(MemoryError, match="in the frames; map them from a file"):
+        Dataset.open(base, SYSTEMS)
+    monkeypatch.setattr("rdjepa.data.readers.sizes.available_memory", lambda: one - 1)
+    with pytest.raises(MemoryError, match="in the frames of one system; give fewer trajectories"):
+        Dataset.open(base, SYSTEMS, mapped=tmp_path / "frames")
+    assert not list((tmp_path / "frames").iterdir())
 
 
 def test_a_disk_that_is_full_is_one_sentence_before_any_frame_is_written(base, tmp_path, monkeypatch):

@@ -14,8 +14,8 @@ import pytest
 import torch
 from noise import CONFIG, source
 
-from rdjepa.errors import ArgumentError, CheckpointError, DataError, DivergenceError, OutputError
-from rdjepa.io.tensors import load_tensors
+from rdjepa.errors import ArgumentError, CheckpointError, DataError, DivergenceError, Note, OutputError
+from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.rdjepa import build
 from rdjepa.pretraining import run_directory
 from rdjepa.pretraining.config import PROFILES, PretrainConfig, scaled
@@ -24,7 +24,7 @@ from rdjepa.pretraining.frames import Frames
 from rdjepa.pretraining.loop import _measure, pretrain
 from rdjepa.pretraining.monitor import QUEUE
 from rdjepa.pretraining.objectives.predictive_latent import PredictiveLatent
-from rdjepa.pretraining.state import TrainingState, saved_states, state_name
+from rdjepa.pretraining.state import TrainingState, resume, saved_states, state_name
 from rdjepa.pretraining.targets import TargetConfig
 from tiny import TINY
 
@@ -62,6 +62,18 @@ def test_no_stride_is_refused():
         PretrainConfig(strides=())
     with pytest.raises(ArgumentError, match="strides"):
         PretrainConfig(strides=(0,))
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"steps": 10, "warmup": 11}, r"a warm-up within the 10 steps of the run, got one of 11; .*config\.scaled"),
+        ({"minimum": 1e-3}, r"a learning rate that falls from its peak, got a peak of 7e-05 and a minimum of 0\.001"),
+    ],
+)
+def test_schedules_that_never_reach_their_peak_or_rise_to_their_minimum_are_refused(changes, sentence):
+    with pytest.raises(ArgumentError, match=sentence):
+        PretrainConfig(**changes)
 
 
 def test_two_weights_of_a_system_are_refused():
@@ -157,6 +169,17 @@ def test_a_run_with_other_field_statistics_is_not_resumed(tiny, tmp_path):
         pretrain("tiny", others, tmp_path, CONFIG, resuming=True)
 
 
+@pytest.mark.parametrize("change", [{"mean": (0.0, 1e-3)}, {"std": (1.001, 1.0)}])
+def test_statistics_of_other_values_are_not_gone_on_with_but_for_rounding(tiny, tmp_path, change):
+    pretrain("tiny", source(), tmp_path, CONFIG, stop_at=2)
+    others = source()
+    others.normalizers["b"] = replace(others.normalizers["b"], **change)
+    with pytest.raises(ArgumentError, match=r"expected the field statistics that .* got others of b, with the same"):
+        pretrain("tiny", others, tmp_path, CONFIG, resuming=True)
+    others.normalizers["b"] = replace(source().normalizers["b"], mean=(1e-6, 0.0), std=(1.0, 1 - 1e-6))
+    pretrain("tiny", others, tmp_path, CONFIG, stop_at=2, resuming=True)
+
+
 @pytest.mark.parametrize("name", ["model", "metrics.jsonl", "state"])
 def test_a_part_of_a_run_alone_is_neither_overwritten_nor_gone_on_from(tiny, tmp_path, name):
     if name == "metrics.jsonl":
@@ -208,12 +231,43 @@ def test_damaged_newest_state_gives_way_to_the_one_before(tiny, whole, tmp_path)
     pretrain("tiny", source(), tmp_path / "run", CONFIG, stop_at=4)
     newest, older = saved_states(tmp_path / "run")
     newest.write_bytes(newest.read_bytes()[:-9])
-    assert equal(whole, pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True))
+    with pytest.warns(Note, match=rf"the run goes on from {older.name}, since .* {newest.name} .*; check the disk"):
+        found = pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
+    assert equal(whole, found)
     for path in saved_states(tmp_path / "run"):
         path.write_bytes(b"")
     with pytest.raises(CheckpointError, match="only damaged"):
         pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
     assert older.name == "step-00000002.safetensors"
+
+
+def test_two_whole_states_are_kept_beside_one_that_is_damaged(tiny, tmp_path):
+    pretrain("tiny", source(), tmp_path, CONFIG, stop_at=4)
+    saved_states(tmp_path)[0].write_bytes(b"")
+    often = replace(CONFIG, save_every=1)
+    with pytest.warns(Note, match="goes on from step-00000002"):
+        pretrain("tiny", source(), tmp_path, often, resuming=True, stop_at=3)
+    assert [path.name for path in saved_states(tmp_path)] == [state_name(3), state_name(2)]
+
+
+def test_what_is_no_state_or_has_other_networks_gives_way_too(tiny, tmp_path):
+    pretrain("tiny", source(), tmp_path, CONFIG, stop_at=2)
+    (path,) = saved_states(tmp_path)
+    tensors, record = load_tensors(path)
+    record.pop("sha256")
+    for step, given, told, sentence in (
+        (3, {}, {"kind": "model"}, "a state of a pretraining, got a file without its config at"),
+        (4, {"jepa.head": torch.zeros(1)}, record, "the networks of PredictiveLatent, got those of others in"),
+    ):
+        other = path.with_name(state_name(step))
+        save_tensors(other, given or tensors, told | ({"step": step} if given else {}))
+        training = TrainingState("tiny", CONFIG, torch.device("cpu"))
+        with pytest.raises(CheckpointError, match=rf"expected {sentence}|expected the weights of {sentence}"):
+            training.load(other)
+        with pytest.warns(Note, match="goes on from step-00000002"):
+            resume(training, tmp_path)
+        assert training.step == 2
+        other.unlink()
 
 
 def test_other_configuration_data_or_a_used_directory_is_refused(tiny, tmp_path):

@@ -1,5 +1,6 @@
 import json
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -364,7 +365,7 @@ def test_lines_have_the_diagnostics_that_the_networks_allow(tiny, few, tmp_path,
 
 @dataclass(frozen=True)
 class Nothing:
-    value: int = 1
+    value: Any = 1
 
 
 @pytest.mark.parametrize(
@@ -396,6 +397,16 @@ def test_unfit_settings_are_refused(tiny, changes, sentence):
 def test_options_out_of_range_and_taken_names_are_refused(make, sentence):
     with pytest.raises(ArgumentError, match=sentence):
         make()
+
+
+@pytest.mark.parametrize("value", [Path("a"), float("nan")])
+def test_options_that_no_state_could_hold_are_refused_before_the_first_step(tiny, monkeypatch, value):
+    monkeypatch.setattr(MaskedFields, "options", Nothing)
+    config = replace(CONFIG, objective="masked-fields", options=Nothing(value))
+    with pytest.raises(
+        ArgumentError, match=r"that a state can hold as JSON, got .*; give the options of masked-fields"
+    ):
+        TrainingState("tiny", config, CPU)
 
 
 class Own(FieldForecast):

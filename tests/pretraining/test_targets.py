@@ -2,8 +2,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import torch
 
+from rdjepa.data.windows import PRETRAINING
 from rdjepa.errors import ArgumentError
+from rdjepa.forecasters.base import CONTEXT
+from rdjepa.models.embeddings import MAX_OFFSET
+from rdjepa.models.rdjepa import build
 from rdjepa.pretraining.targets import (
     BLOCK,
     SAME_TIME,
@@ -15,6 +20,13 @@ from rdjepa.pretraining.targets import (
 )
 
 CONFIG = TargetConfig()
+
+
+def test_networks_and_forecasters_have_the_context_and_the_largest_offset_of_the_windows(tiny):
+    """They import no data, so they state both themselves."""
+    assert PRETRAINING.max_offset == MAX_OFFSET and PRETRAINING.context == CONTEXT
+    made = build("tiny", seed=0)(torch.zeros(1, PRETRAINING.context, 2, tiny.grid, tiny.grid), PRETRAINING.max_offset)
+    assert made.shape[1] == PRETRAINING.max_offset
 
 
 def test_regions_reach_every_edge_and_stay_inside():

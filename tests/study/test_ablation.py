@@ -47,7 +47,9 @@ def brief(tiny, monkeypatch, registrations, simulate_once):
         return replace(made, fields=made.fields[:14], times=made.times[:14])
 
     monkeypatch.setattr(acquire, "simulate", short)
-    monkeypatch.setitem(configs.PROFILES, "tiny", replace(configs.PROFILES["nano"], steps=4, batch=2, save_every=1))
+    monkeypatch.setitem(
+        configs.PROFILES, "tiny", replace(configs.scaled(configs.PROFILES["nano"], 4), batch=2, save_every=1)
+    )
     monkeypatch.setattr(loop, "VALIDATION_BATCHES", 1)
     monkeypatch.setattr(loop, "VALIDATION_BATCH", 2)
     monkeypatch.setattr("rdjepa.viz.figures.curves", lambda lines, path: path.touch())
@@ -298,7 +300,7 @@ from rdjepa.study.profiles import PretrainingSizes, profile
 
 sizes = dict(temporal_blocks=1, predictor_blocks=1, decoder_width=8, grid=32, patch=4)
 PRESETS["tiny"] = ModelConfig(32, 1, (1, 1, 1, 1, 1), **sizes)
-configs.PROFILES["tiny"] = replace(configs.PROFILES["nano"], steps=60, batch=2, save_every=5)
+configs.PROFILES["tiny"] = replace(configs.scaled(configs.PROFILES["nano"], 60), batch=2, save_every=5)
 if __name__ == "__main__":
     root, workers, *only = sys.argv[1:]
     whole = profile("ablation", precision="float32")

@@ -169,7 +169,6 @@ def _traced(program: Program, context: Tensor) -> Any:
     if program.model.grid is None:
         free |= {2: torch.export.Dim("height", min=2, max=LARGEST), 3: torch.export.Dim("width", min=2, max=LARGEST)}
     with torch.no_grad():
-        program(context)  # fills the caches of constant matrices, which tracing would fill with fake tensors
         return torch.export.export(program, (context,), dynamic_shapes=(free,), strict=False)  # True by default in 2.7
 
 

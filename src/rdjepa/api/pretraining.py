@@ -34,7 +34,8 @@ from rdjepa.pretraining.engine import Engine, explain_out_of_memory, fastest
 from rdjepa.pretraining.frames import Frames
 from rdjepa.pretraining.loop import pretrain as _pretrain
 from rdjepa.pretraining.run_directory import read_metrics, require_free
-from rdjepa.pretraining.start import Start, check_start
+from rdjepa.pretraining.start import Start
+from rdjepa.pretraining.state import first_networks
 from rdjepa.pretraining.targets import TargetConfig
 from rdjepa.pretraining.tensorboard import Board
 from rdjepa.progress import Progress
@@ -97,7 +98,8 @@ def pretrain(
         steps: length of the run; the preset's own when None. Warm-up keeps its share.
         precision: "float32" or "bfloat16"; when None that of `config`, or the preset's own, where a device that has no
             bfloat16 arithmetic takes float32.
-        ema: averaging coefficient of the target encoder, first and last; the preset's own when None.
+        ema: averaging coefficient of the target encoder, first and last, where the objective has one; the preset's own
+            when None.
         objective: what the encoder learns from, among `rdjepa.pretraining.objectives.names()`; that of `config` when
             None, which is the paper's unless said otherwise.
         start: what `load` takes, a pretrained model of these sizes to go on from, in a run of its own; fresh weights
@@ -118,8 +120,9 @@ def pretrain(
 
     Raises:
         ArgumentError: unknown preset, precision, objective, part or system, sizes without a `config`, systems without
-            trajectories, coefficients outside [0, 1), less than one trajectory, a step to stop at below 1, a directory
-            of another run, a start that is missing or of other sizes, or torch.inference_mode.
+            trajectories, coefficients outside [0, 1) or of an objective that has none, settings that do not fit
+            together, less than one trajectory, a step to stop at below 1, a directory of another run, a start that is
+            missing or of other sizes, or torch.inference_mode.
         CheckpointError: a start that is damaged, or does not name its data.
         DivergenceError: loss or gradient is not finite; the states saved before remain.
         InsufficientMemoryError: more memory is needed than there is; the message says what to lower.
@@ -140,7 +143,6 @@ def pretrain(
     config = _configured(config, name, torch_device, steps, precision, ema, objective)
     sizes, config = parts.without(without, whole, objectives.resolved(config))
     begun = None if start is None else Start.read(start)
-    check_start(begun.model if begun else None, sizes, config.objective)
     own = recorded(data)
     files = _systems(SOURCES if systems is None else systems, own)
     limit = _limits(trajectories, files)
@@ -151,9 +153,11 @@ def pretrain(
     started = time.perf_counter()
     with processes.joined(torch_device) as ranks, explain_out_of_memory():
         torch_device = ranks.device(torch_device)
-        ranks.parts(config.batch, engine.accumulate)  # what can be refused without data is
+        # What can be refused without data is.
+        ranks.parts(config.batch, engine.accumulate)
         if ranks.leads:
             require_free(run, resume)
+        first_networks(name, config, engine, ranks, sizes, begun.model if begun else None)
         board = Board(run / "tensorboard" if tensorboard and ranks.leads else None)
         mapped = run / "frames" if engine.frames == "mapped" else None
         first = begun.sources.normalizers if begun else {}
@@ -181,7 +185,7 @@ def pretrain(
                 model=sizes,
                 start=begun.model if begun else None,
             )
-        if ranks.leads:
+        if validation:  # in the leading process
             setup = {"software": software(torch_device), "engine": dataclasses.asdict(engine), "processes": ranks.size}
             setup |= {**_nearest(data, dataset.checksums), "without": list(dict.fromkeys([*whole.without, *without]))}
             setup |= {"recorded": names} if (names := [name for name in files if name in own]) else {}
@@ -212,10 +216,15 @@ def _configured(
         config = profiles.scaled(config, steps)
     if precision is not None:
         config = dataclasses.replace(config, precision=precision)
-    if ema is not None:
-        config = dataclasses.replace(config, ema=ema)
     if objective is not None and objective != config.objective:
         config = dataclasses.replace(config, objective=objective, options=None)
+    if ema is not None:
+        if not issubclass(objectives.model_class(config.objective), JEPA):
+            raise ArgumentError(
+                f"expected an objective with a target encoder to average, got {config.objective}, which has none; "
+                "leave ema out"
+            )
+        config = dataclasses.replace(config, ema=ema)
     return config
 
 
@@ -228,8 +237,8 @@ def _opened(
     mapped: Path | None,
     ranks: processes.Ranks,
     known: Mapping[str, Normalizer],
-) -> tuple[Dataset, Dataset]:
-    """Return the trajectories that train and those for diagnostics, as `config` takes them.
+) -> tuple[Dataset, Dataset | None]:
+    """Return the trajectories that train and, in the leading process, those for diagnostics, as `config` takes them.
 
     An equation of which statistics are known is standardized with these, and diagnostics as what trains is.
 
@@ -244,8 +253,11 @@ def _opened(
             own = recorded(data)
             manifest.check(data, [get(each) for name, each in files.items() if name not in own])
         training = Dataset.open(data, files, limit=limit, dtype=dtype, mapped=mapped, grid=grid, known=known)
-        validation = Dataset.open(data, files, "validation", dtype=dtype, grid=grid, known=training.normalizers)
-    shortest = min(length for each in (training, validation) for s in each.frames.spans.values() for _, length in s)
+        validation = None
+        if ranks.leads:
+            validation = Dataset.open(data, files, "validation", dtype=dtype, grid=grid, known=training.normalizers)
+    opened = (training, validation) if validation else (training,)
+    shortest = min(length for each in opened for s in each.frames.spans.values() for _, length in s)
     dataclasses.replace(PRETRAINING, stride=max(config.strides)).count(shortest)
     return training, validation
 
@@ -369,5 +381,7 @@ def latent_error(
         fields[name] = [channels_first(normalizer.standardize(physical))]
     # A checkpoint has no target encoder; a copy of the online one makes the loss a function of the stored weights.
     jepa = JEPA(copy.deepcopy(model.encoder), model.predictor).to(next(model.parameters()).device)
-    batch = Dataset(Frames.of(fields), normalizers).batch(0, 0, SAMPLES, model.config.side, TargetConfig())
+    side = model.config.side
+    targets = TargetConfig(sides=(2, min(6, side)))  # the paper's, within a grid of four tokens a side too
+    batch = Dataset(Frames.of(fields), normalizers).batch(0, 0, SAMPLES, side, targets)
     return diagnose(jepa, [batch.to(next(model.parameters()).device)])["latent_loss"]

@@ -33,7 +33,7 @@ from rdjepa.models.seeds import seeded
 WEIGHTS, CONFIG, DATA = "model.safetensors", "config.json", "data.json"
 METRICS, CURVES = "metrics.jsonl", "curves.png"
 START = "start"  # what a run went on from: its record in that of the run, and the beginning of its files' names
-_REMEDY = "fetch the whole directory again, or pretrain again"
+_REMEDY = "fetch the whole directory again, or pretrain again (a run of your own with --resume)"
 FORMAT, VERSION = "rdjepa-model", 1
 DEFAULT = "nano-wide"  # where none is named: lower than nano on random equations that neither has seen
 
@@ -91,17 +91,18 @@ def shipped() -> dict[str, Path]:
 
 
 def locate(source: str | Path) -> Path:
-    """Return the directory of a checkpoint: by shipped name, else by path, else by hub id.
+    """Return the directory of a checkpoint: by shipped name, which is a text, else by path, else by hub id.
 
     Raises:
         CheckpointError: there is no such checkpoint; the message lists the known ones, or how to get it.
     """
     path = usable_path(source, "a checkpoint")
     name = str(source)
-    directory = shipped().get(name, path)
+    names = shipped() if isinstance(source, str) else {}  # Path("./nano") is a directory, though its text is a name
+    directory = names.get(name, path)
     if (directory / CONFIG).is_file():
         return directory
-    if name in PRESETS:
+    if isinstance(source, str) and name in PRESETS:
         raise CheckpointError(
             f"expected the checkpoint {name} in the folder checkpoints of a checkout of the repository, got none; "
             f"run from a checkout that has it, or make one with: rdjepa pretrain --preset {name}"
@@ -112,7 +113,7 @@ def locate(source: str | Path) -> Path:
         raise CheckpointError(f"expected a checkpoint, got the run {name} of a pretraining; name {directory / 'model'}")
     known = ", ".join(shipped()) or "none"
     raise CheckpointError(
-        f"expected a shipped checkpoint ({known}) or a directory with {CONFIG}, got {name!r}; check the name"
+        f"expected a shipped checkpoint ({known}) or a directory with {CONFIG}, got {source!r}; check the name"
     )
 
 

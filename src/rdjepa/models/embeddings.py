@@ -1,14 +1,12 @@
 """Fixed sinusoidal embeddings of positions, and the learned embedding of a lead time (S2.2, S2.4)."""
 
-from functools import lru_cache
-
 import torch
 from jaxtyping import Float, Int, Num
 from torch import Tensor, nn
 
 from rdjepa.errors import ArgumentError
 from rdjepa.models.attention import mlp
-from rdjepa.models.compiling import constant
+from rdjepa.models.compiling import constant, once
 
 MAX_OFFSET = 8  # lead times are scaled by the largest offset of pretraining, tau = h / 8
 OCTAVES = 16
@@ -32,7 +30,7 @@ def sinusoid(positions: Num[Tensor, " n"], width: int) -> Float[Tensor, "n {widt
     return torch.cat([angles.sin(), angles.cos()], dim=-1).float()
 
 
-@lru_cache(maxsize=64)
+@once
 def _time_embedding(count: int, width: int, device: torch.device) -> Tensor:
     """Copy `sinusoid` of 0..count-1 to a device, once."""
     return sinusoid(torch.arange(count), width).to(device)

@@ -2,7 +2,7 @@
 
 Left open by the paper and chosen here: 3x3 convolutions pad with zeros, as the decoder's do; the adaptive
 normalizations start as plain layer normalizations (zero scale and shift); the embedding-like vectors start from
-N(0, 0.02^2).
+N(0, 0.02^2); the spectral weights start as `rdjepa.models.spectral` says.
 """
 
 from typing import cast

@@ -39,7 +39,7 @@ class ModelConfig:
             the whole field, so a forecast here depends on how much happens elsewhere, and narrow groups lose level and
             contrast.
         grid: points per side of the fields, a multiple of four patches.
-        patch: points per side of a patch, a power of two.
+        patch: points per side of a patch, a power of two from 2 on.
         components: field components C.
         without: what the predictor lacks, among its branches "diffusion" and "reaction", and the "laplacian" that the
             first of them sees; nothing in the paper.
@@ -72,6 +72,13 @@ class ModelConfig:
                 f"expected a decoder width that is a multiple of its groups, got {self.decoder_width} features and "
                 f"{self.decoder_groups} groups; change one of them"
             )
+        if self.width % self.heads:
+            raise ArgumentError(
+                f"expected a width that is a multiple of the heads, got {self.width} and {self.heads} heads; "
+                "change one of them"
+            )
+        if self.patch < 2 or self.patch & (self.patch - 1):
+            raise ArgumentError(f"expected a patch of 2, 4, 8, ... points per side, got {self.patch}; name one of them")
         if self.grid % self.patch:
             raise ArgumentError(f"expected a grid of whole patches, got {self.grid} points and patches of {self.patch}")
         if self.side % 4:
@@ -158,7 +165,7 @@ class RDJEPA(nn.Module):
         predictor: `Predictor`, latent grid and queries to predicted latent vectors.
         decoder: `Decoder`, predicted latent grid and newest frame to fields.
         config: the sizes.
-        name: preset or checkpoint that it came from.
+        name: the preset that its sizes are of, whatever its checkpoint is called; "custom" for sizes of one's own.
         fingerprint: SHA-256 of the pretrained weights, or "" for fresh ones.
         pretrained: which of the three networks have pretrained weights.
     """

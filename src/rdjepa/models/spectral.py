@@ -2,7 +2,9 @@
 
 The paper keeps at most eight modes per spatial direction and does not say which. Here they are the wavenumbers -4..3
 along the rows and 0..7 along the columns of the real transform, so that a wave along (1, 1) and one along (1, -1) are
-both seen; wavenumbers 0..7 in both directions would be blind to the second.
+both seen; wavenumbers 0..7 in both directions would be blind to the second. Both diagonals are seen alike up to
+wavenumber 3. Of 4, which has no row of its own on a grid of 16 points a side, only (4, -4) of the two, and half of the
+wave (4, 0) along the rows.
 
 The grids are at most 16 points per side and the modes at most 8, so the truncated transform and its inverse are
 written as two small dense matrices. They equal `torch.fft.rfft2`, a selection, and the real inverse in which the
@@ -10,13 +12,11 @@ imaginary parts of the zero and Nyquist columns are dropped after the row transf
 they therefore agree on every device, and no FFT kernel is launched.
 """
 
-from functools import lru_cache
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from rdjepa.models.compiling import constant
+from rdjepa.models.compiling import constant, once
 
 
 def kept_rows(side: int, modes: int) -> list[int]:
@@ -25,7 +25,6 @@ def kept_rows(side: int, modes: int) -> list[int]:
     return [*range((count + 1) // 2), *range(-(count // 2), 0)]
 
 
-@lru_cache(maxsize=32)
 def dft_matrices(side: int, modes: int) -> tuple[Tensor, Tensor]:
     """Compute the forward and inverse real matrices of the truncated transform on a side x side grid.
 
@@ -55,8 +54,7 @@ def dft_matrices(side: int, modes: int) -> tuple[Tensor, Tensor]:
     return forward, inverse
 
 
-@lru_cache(maxsize=64)
-@torch.inference_mode(False)  # or no training could take what a forecast in inference mode has left here
+@once
 def _matrices_on(side: int, modes: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Copy `dft_matrices` to a device, once."""
     forward, inverse = dft_matrices(side, modes)
@@ -75,6 +73,9 @@ class SpectralConvolution(nn.Module):
     Weights are stored as real pairs (d, modes, modes, 2), allocated at `modes` for every stage, of which a stage takes
     what its grid has: row k belongs to the wavenumber k, or k - modes from the middle on. There is one bias per
     feature. Always computed in float32.
+
+    The paper states no initial scale. Real and imaginary parts start from N(0, 1 / 2d), as for a sum over d features,
+    although each feature is multiplied alone: the wider the model, the weaker this branch begins beside the local one.
 
     Args:
         width: number of features d.

@@ -5,11 +5,11 @@ repeats the last point beyond an end; periodic fields go on at the other end ins
 CPU its gradient takes a fifth of the time of the library's, and on a GPU it is the same in every run.
 """
 
-from functools import lru_cache
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from rdjepa.models.compiling import once
 
 
 def _weights(size: int, periodic: bool, device: torch.device) -> Tensor:
@@ -22,8 +22,7 @@ def _weights(size: int, periodic: bool, device: torch.device) -> Tensor:
     return 0.75 * (near[:, None] == points) + 0.25 * (beside[:, None] == points)
 
 
-# Also after a forecast in inference mode, whose tensors no later training could take.
-_weights_once = lru_cache(maxsize=32)(torch.inference_mode(False)(_weights))
+_weights_once = once(_weights)
 
 
 def double(fields: Float[Tensor, "*B H W"], periodic: bool = False) -> Float[Tensor, "*B 2*H 2*W"]:

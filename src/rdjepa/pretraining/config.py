@@ -56,7 +56,7 @@ class PretrainConfig:
     options: Any = None
 
     def __post_init__(self) -> None:
-        """Check the values; an averaging that grows shorter is a mistake of order."""
+        """Check the values; schedules that cannot do what they are for are mistakes."""
         check(self)
         registry.get(self.objective)
         if not self.strides:
@@ -67,6 +67,16 @@ class PretrainConfig:
         if self.ema[0] > self.ema[1]:
             raise ArgumentError(
                 f"expected the first averaging coefficient not to be above the last, got {self.ema}; exchange them"
+            )
+        if self.warmup > self.steps:
+            raise ArgumentError(
+                f"expected a warm-up within the {self.steps} steps of the run, got one of {self.warmup}; shorten it, "
+                "or change steps with rdjepa.pretraining.config.scaled, which keeps its share"
+            )
+        if self.minimum > self.peak:
+            raise ArgumentError(
+                f"expected a learning rate that falls from its peak, got a peak of {self.peak} and a minimum of "
+                f"{self.minimum}; exchange or change them"
             )
 
 

@@ -97,7 +97,8 @@ def read_frames(
     Args:
         data: dataset directory.
         keys: system -> keys of its trajectories.
-        dtype: of the table; bfloat16 loses nothing where the first layer works in bfloat16 anyway.
+        dtype: of the table; bfloat16 loses nothing where the first layer works in bfloat16 anyway and no loss compares
+            with the frames.
         mapped: directory for a file that the table is mapped from instead of being held in memory; a file made
             earlier of the same trajectories is used again, and processes of one machine share its pages.
         grid: points per side of the table; stored frames that are finer are averaged over blocks. The stored grid,
@@ -111,7 +112,7 @@ def read_frames(
     Raises:
         DataError: a trajectory is too short for a window, of another grid than the first where `grid` is None, or its
             sides are no multiples of `grid`.
-        InsufficientMemoryError: less memory is free than the table takes.
+        InsufficientMemoryError: less memory is free than reading takes: the table, unless it is mapped, and one system.
     """
     records = {key: store.get_record(data, key) for each in keys.values() for key in each}
     stored = next(iter(records.values())).shape[1:]
@@ -129,16 +130,21 @@ def read_frames(
     checksums = {str(key): record.checksum for key, record in records.items()}
     sides = stored if grid is None else (grid, grid)
     shape = (sum(record.shape[0] for record in records.values()), COMPONENTS, *sides)
+    lengths = [sum(count for _, count in each) for name, each in spans.items() if name not in family_names()]
+    beside = max(lengths, default=0) * math.prod(shape[1:]) * torch.float32.itemsize  # what `_fill` holds
+
+    def fill(empty: Tensor) -> dict[str, Normalizer]:
+        require_memory(beside, "the frames of one system", "give fewer trajectories")
+        return _fill(empty, data, keys, spans, known)
+
     if mapped is None:
-        size = math.prod(shape) * dtype.itemsize
+        size = math.prod(shape) * dtype.itemsize + beside
         require_memory(size, "the frames", "map them from a file (--frames mapped), or give fewer trajectories")
         table = torch.empty(shape, dtype=dtype)
-        normalizers = _fill(table, data, keys, spans, known)
+        normalizers = fill(table)
     else:
         named = {name: known[name] for name in (*keys, *checksums) if name in known}
-        table, normalizers = _mapped(
-            mapped, shape, dtype, checksums, named, lambda empty: _fill(empty, data, keys, spans, known)
-        )
+        table, normalizers = _mapped(mapped, shape, dtype, checksums, named, fill)
     return Frames(table, spans), normalizers, checksums
 
 
@@ -151,7 +157,7 @@ def _fill(
 ) -> dict[str, Normalizer]:
     """Read, standardize and store every equation; return the statistics of each. Threads share the trajectories.
 
-    Those of one system are in memory beside the table until its statistics are known.
+    Those of one system are in memory beside the table until they are stored.
     """
 
     def read(key: Key) -> np.ndarray:
@@ -176,6 +182,7 @@ def _fill(
             physical = list(threads.map(read, each))
             normalizers[name] = known.get(name) or Normalizer.of(fold(threads.map(Moments.of, physical)))
             list(threads.map(put, physical, spans[name], repeat(normalizers[name])))
+            del physical  # before the next system is read
     return normalizers
 
 

@@ -46,9 +46,9 @@ def pretrain(
 ) -> RDJEPA:
     """Pretrain a preset, or resume a run.
 
-    The run directory receives `metrics.jsonl` (one line per `log_every` steps), `state/` (the two newest states),
-    `data.json` (systems, normalization and checksums of every trajectory used); write the finished model with
-    `rdjepa.io.checkpoint.save`.
+    The run directory receives `metrics.jsonl` (a line every `log_every` steps, every `diagnose_every` steps and at the
+    end), `state/` (the two newest states), `data.json` (systems, normalization and checksums of every trajectory used);
+    write the finished model with `rdjepa.io.checkpoint.save`.
 
     Args:
         preset: name of the sizes.
@@ -135,10 +135,14 @@ def _loop(
                 if line:
                     line({"step": step} | metrics)
             if save:
-                training.save(run / "state" / state_name(step), run_directory.checksum(run / METRICS))
-                # Two states are kept: if the newest is damaged, a resumed run starts from the one before.
-                for old in saved_states(run)[2:]:
-                    old.unlink()
+                path = run / "state" / state_name(step)
+                training.save(path, run_directory.checksum(run / METRICS))
+                # Two states are kept: if the newest is damaged, a resumed run starts from the one before. Those of
+                # later steps are damaged, or it would have started from them.
+                states = saved_states(run)
+                here = states.index(path)
+                for other in (*states[:here], *states[here + 2 :]):
+                    other.unlink()
             if measure:
                 latest.pop("warnings", None)
             latest |= metrics

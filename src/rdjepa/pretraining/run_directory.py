@@ -11,11 +11,14 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError, DataError, DivergenceError
 from rdjepa.io import checkpoint, sealed
 from rdjepa.io.atomic import write_bytes, writing
 from rdjepa.io.checkpoint import METRICS
 from rdjepa.pretraining.dataset import Dataset
+
+ROUNDING = 1e-4  # standard deviations by which field statistics may differ: machines sum in another order
 
 
 def append(path: Path, record: Mapping) -> None:
@@ -98,8 +101,20 @@ def claim(run: Path, dataset: Dataset, resuming: bool) -> None:
                 f"expected the field statistics that {run} was started with, got those of each equation, which earlier "
                 "versions did not take in a family; start a new run"
             )
+        former = {name: Normalizer.from_dict(values) for name, values in there.normalizers.items()}
+        if others := [name for name, own in dataset.normalizers.items() if not _alike(own, former[name])]:
+            raise ArgumentError(
+                f"expected the field statistics that {run} was started with, got others of {others[0]}, with the same "
+                "trajectories: another version took them, or another --start; start a new run"
+            )
     else:
         sealed.write(path, asdict(record))
+
+
+def _alike(one: Normalizer, other: Normalizer) -> bool:
+    """Return whether two statistics standardize alike, but for the order of summation."""
+    pairs = [*zip(one.mean, other.mean, one.scale, strict=True), *zip(one.scale, other.scale, one.scale, strict=True)]
+    return all(abs(a - b) <= ROUNDING * scale for a, b, scale in pairs)
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from rdjepa.errors import ArgumentError, CheckpointError, DivergenceError
+from rdjepa.errors import ArgumentError, CheckpointError, DivergenceError, Note, warn
 from rdjepa.io import sealed
 from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.device import autocast
@@ -23,7 +23,7 @@ from rdjepa.pretraining.config import PretrainConfig
 from rdjepa.pretraining.dataset import Batch
 from rdjepa.pretraining.engine import Engine
 from rdjepa.pretraining.monitor import LatentQueue
-from rdjepa.pretraining.objectives.base import require_outcome
+from rdjepa.pretraining.objectives.base import ObjectiveModel, require_outcome
 from rdjepa.pretraining.processes import Ranks
 from rdjepa.pretraining.schedules import learning_rate
 from rdjepa.pretraining.start import check_start
@@ -65,25 +65,9 @@ class TrainingState:
         self.preset, self.config, self.device, self.step = preset, config, device, 0
         self.engine, self.ranks, self.curves = engine, ranks, ""
         self.start = start.fingerprint if start else ""
-        with seeded(config.seed):
-            fresh = build(model or preset)
-            config.targets.require_fitting(fresh.config.side)
-            check_start(start, fresh.config, config.objective)
-            for part in start.pretrained if start else ():
-                getattr(fresh, part).load_state_dict(getattr(start, part).state_dict())
-            made = objectives.model_class(config.objective)(fresh, config)
-        if missing := [name for name in made.kept(config.options) if not hasattr(made, name)]:
-            raise ArgumentError(
-                f"expected the networks that {type(made).__name__} keeps as its attributes, got no "
-                f"{', '.join(missing)}; set them in its constructor, as self.{missing[0]} = model.{missing[0]}"
-            )
-        self.model_config, self.side = fresh.config, fresh.config.side
+        self.model_config, made = first_networks(preset, config, engine, ranks, model, start)
+        self.side = self.model_config.side
         self.objective = made.to(device)
-        if made.whole_batch and ranks.size * engine.accumulate > 1:
-            raise ArgumentError(
-                f"expected one process and one pass a step with the objective {config.objective}, which compares the "
-                f"samples of a batch, got {ranks.size} and {engine.accumulate}; use one of each"
-            )
         self.queue = LatentQueue(of=made.watched)
         self.engine.prepare(made.networks())
         self.online = ranks.wrap(self.objective)
@@ -142,7 +126,8 @@ class TrainingState:
 
     def _filled(self, batch: Batch) -> list[Tensor]:
         """Return the tensors of a batch in their order, of the target frames as many as the engine wants."""
-        futures = self.engine.futures(batch.futures, len(batch.context))
+        padded = self.engine.compiled or self.replayed  # not with several processes, which replay nothing
+        futures = self.engine.futures(batch.futures, len(batch.context)) if padded else batch.futures
         return [value for name, value in vars(replace(batch, futures=futures)).items() if name != "systems"]
 
     def _outcome(self, *tensors: Tensor) -> tuple[Tensor, Tensor]:
@@ -187,10 +172,14 @@ class TrainingState:
         """Restore a state written by `save`.
 
         Raises:
-            CheckpointError: the file is damaged.
+            CheckpointError: the file is damaged, is no state, or has the weights of other networks.
             ArgumentError: it belongs to another configuration; the differing keys are named.
         """
-        tensors, record = load_tensors(path)
+        tensors, record = load_tensors(path, "check the disk")
+        if missing := {"step", "config"} - record.keys():
+            raise CheckpointError(
+                f"expected a state of a pretraining, got a file without its {min(missing)} at {path}; move it away"
+            )
         if path.name != state_name(record["step"]):
             raise CheckpointError(f"expected the state {path.stem}, got one of step {record['step']} in {path}")
         # Through JSON, which turns tuples into lists, as the file did.
@@ -203,7 +192,13 @@ class TrainingState:
                 "use another run directory"
             )
         weights = {k.removeprefix(NETWORKS): v for k, v in tensors.items() if k.startswith(NETWORKS)}
-        self.objective.load_state_dict(weights)
+        try:
+            self.objective.load_state_dict(weights)
+        except RuntimeError as error:
+            raise CheckpointError(
+                f"expected the weights of the networks of {type(self.objective).__name__}, got those of others in "
+                f"{path}; use another run directory, or the class that the run began with"
+            ) from error
         # None before the first step, where random weights stay, and of weights that no loss has reached.
         for name, parameter in zip(self.names, self.objective.trainable(), strict=True):
             if f"exp_avg.{name}" in tensors:
@@ -213,6 +208,48 @@ class TrainingState:
                     "exp_avg_sq": tensors[f"exp_avg_sq.{name}"].to(self.device),
                 }
         self.step, self.curves = record["step"], record.get("curves", "")
+
+
+def first_networks(
+    preset: str,
+    config: PretrainConfig,
+    engine: Engine,
+    ranks: Ranks,
+    model: ModelConfig | None = None,
+    start: RDJEPA | None = None,
+) -> tuple[ModelConfig, ObjectiveModel]:
+    """Return the sizes and the networks with which a run begins, for settings that `objectives.resolved` has returned.
+
+    This takes no data, so that a run that cannot begin is refused before any are read.
+
+    Raises:
+        ArgumentError: settings that do not fit together, or that no state can hold.
+    """
+    with seeded(config.seed):
+        fresh = build(model or preset)
+        config.targets.require_fitting(fresh.config.side)
+        check_start(start, fresh.config, config.objective)
+        for part in start.pretrained if start else ():
+            getattr(fresh, part).load_state_dict(getattr(start, part).state_dict())
+        made = objectives.model_class(config.objective)(fresh, config)
+    if missing := [name for name in made.kept(config.options) if not hasattr(made, name)]:
+        raise ArgumentError(
+            f"expected the networks that {type(made).__name__} keeps as its attributes, got no "
+            f"{', '.join(missing)}; set them in its constructor, as self.{missing[0]} = model.{missing[0]}"
+        )
+    if made.whole_batch and ranks.size * engine.accumulate > 1:
+        raise ArgumentError(
+            f"expected one process and one pass a step with the objective {config.objective}, which compares the "
+            f"samples of a batch, got {ranks.size} and {engine.accumulate}; use one of each"
+        )
+    try:
+        sealed.plain(asdict(config))
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"expected settings that a state can hold as JSON, got some that it cannot ({error}); give the options of "
+            f"{config.objective} as finite numbers, texts and tuples of them"
+        ) from error
+    return fresh.config, made
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -236,7 +273,7 @@ def saved_states(run: Path) -> list[Path]:
 
 
 def resume(training: TrainingState, run: Path) -> None:
-    """Restore the newest valid state of a run; a damaged file is passed over for the one before it.
+    """Restore the newest valid state of a run; a damaged file is passed over for the one before it, with a note.
 
     Raises:
         CheckpointError: there are states, and every one is damaged.
@@ -244,8 +281,12 @@ def resume(training: TrainingState, run: Path) -> None:
     damaged: list[str] = []
     for path in saved_states(run):
         try:
-            return training.load(path)
+            training.load(path)
         except CheckpointError as error:
             damaged.append(str(error))
+            continue
+        if damaged and training.ranks.leads:
+            warn(f"the run goes on from {path.name}, since what is newer cannot be used: {damaged[0]}", Note)
+        return
     if damaged:
         raise CheckpointError(f"expected a valid state under {run / 'state'}, got only damaged ones: {damaged[0]}")

@@ -65,6 +65,8 @@ class ObjectiveModel(nn.Module, ABC):
         whole_batch: whether the loss compares the samples of a batch, which then cannot be divided over passes or
             processes.
         exact: whether frames are kept in float32 whatever the precision of the run, because what they differ by counts.
+            Without it a run in bfloat16 rounds them, also where the loss compares with them, not only before the first
+            layer, which rounds them anyway.
         encoder: the online encoder.
         config: settings of the run.
     """
