@@ -43,7 +43,10 @@ def _loaded(path: Path, code: bytes) -> System:
 
 
 def _run(path: Path, code: bytes) -> ModuleType:
-    """Run the code of a file as a module; not through Python's cache of bytecode, which misses an edit within the same second."""
+    """Run the code of a file as a module.
+
+    Python's cache of bytecode has no part in it, which misses an edit within the same second.
+    """
     module = ModuleType(f"rdjepa_user_{path.stem}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # dataclasses look their module up

@@ -58,9 +58,9 @@ def _arrays(file: h5py.File) -> dict[str, h5py.Dataset]:
     found: dict[str, h5py.Dataset] = {}
 
     def visit(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset) and item.shape and item.dtype.kind in "fiucbO":
-            if not np.bytes_(item.attrs.get("NAME", b"")).startswith(PLACEHOLDER):
-                found[name] = item
+        numbers = isinstance(item, h5py.Dataset) and item.shape and item.dtype.kind in "fiucbO"
+        if numbers and not np.bytes_(item.attrs.get("NAME", b"")).startswith(PLACEHOLDER):
+            found[name] = item
 
     file.visititems(visit)
     return found
