@@ -171,6 +171,7 @@ def test_the_family_could_draw_them_and_refuses_them(name):
 def test_exact_barkley_from_the_familys_states_mostly_passes_its_screen_and_is_near_by_the_stricter_measure():
     """The figures are those of docs/explanation/data.md; the scales are those of the family's excitable kind."""
     family, scales, found = systems.get("family"), family_kinds.Scales((2, 7), (0.7, 1.4)), []
+    assert family.apart is not None
     for seed in range(14):
         drawn = systems.get("barkley").draw(seed)
         form = family_forms.Form(barkley(drawn), base=(0.0, 0.0), reach=(1.0, drawn["a"] / 2), ratio=0.1)
@@ -179,13 +180,12 @@ def test_exact_barkley_from_the_familys_states_mostly_passes_its_screen_and_is_n
         with np.errstate(all="ignore"):
             fields = rollout(family, p, family.start(p, seed).state)
         if first_reason(family.screens, fields) is None:
-            reaction = lambda u, v, p=p: family.reaction(u, v, p)  # noqa: E731
-            found.append(
-                (
-                    family.apart.nearest(family, p, fields).distance,
-                    distance_beyond(reaction, visited(fields), REFERENCES["barkley"]),
-                )
-            )
+
+            def reaction(u, v, p=p):
+                return family.reaction(u, v, p)
+
+            nearest = family.apart.nearest(family, p, fields).distance
+            found.append((nearest, distance_beyond(reaction, visited(fields), REFERENCES["barkley"])))
     accepted = [(plain, beyond) for plain, beyond in found if plain >= LEAST]
     assert (len(found), len(accepted)) == (10, 7)
     assert min(plain for plain, _ in accepted) == pytest.approx(0.47, abs=0.01)

@@ -9,8 +9,29 @@ from rdjepa.errors import OutputError
 from rdjepa.io.atomic import replacing
 from rdjepa.io.kinds import refuse_replacing
 
-ENDINGS = (".npz", ".npy", ".h5", ".hdf5", ".nc", ".zarr", ".mat", ".csv", ".tsv", ".json", ".jsonl", ".png", ".gif")
-ENDINGS += (".tif", ".tiff", ".html", ".safetensors", ".zip")  # that say what is in a file
+# What says what is in a file.
+ENDINGS = frozenset(
+    [
+        ".npz",
+        ".npy",
+        ".h5",
+        ".hdf5",
+        ".nc",
+        ".zarr",
+        ".mat",
+        ".csv",
+        ".tsv",
+        ".json",
+        ".jsonl",
+        ".png",
+        ".gif",
+        ".tif",
+        ".tiff",
+        ".html",
+        ".safetensors",
+        ".zip",
+    ]
+)
 
 
 def require_ending(out: Path, *own: str) -> None:
