@@ -175,7 +175,11 @@ def test_exact_barkley_from_the_familys_states_mostly_passes_its_screen_and_is_n
     for seed in range(14):
         drawn = systems.get("barkley").draw(seed)
         form = family_forms.Form(barkley(drawn), base=(0.0, 0.0), reach=(1.0, drawn["a"] / 2), ratio=0.1)
-        box = family_kinds._kind("barkley", lambda _, form=form: form, scales, {}, family.kinetics)
+
+        def build(_, form=form):
+            return form
+
+        box = family_kinds._kind("barkley", build, scales, {}, family.kinetics)
         p = box.draw(np.random.default_rng(seed))
         with np.errstate(all="ignore"):
             fields = rollout(family, p, family.start(p, seed).state)

@@ -9,29 +9,11 @@ from rdjepa.errors import OutputError
 from rdjepa.io.atomic import replacing
 from rdjepa.io.kinds import refuse_replacing
 
-# What says what is in a file.
-ENDINGS = frozenset(
-    [
-        ".npz",
-        ".npy",
-        ".h5",
-        ".hdf5",
-        ".nc",
-        ".zarr",
-        ".mat",
-        ".csv",
-        ".tsv",
-        ".json",
-        ".jsonl",
-        ".png",
-        ".gif",
-        ".tif",
-        ".tiff",
-        ".html",
-        ".safetensors",
-        ".zip",
-    ]
-)
+# That say what is in a file.
+ENDINGS = {
+    ".npz", ".npy", ".h5", ".hdf5", ".nc", ".zarr", ".mat", ".csv", ".tsv", ".json", ".jsonl", ".png", ".gif", ".tif",
+    ".tiff", ".html", ".safetensors", ".zip",
+}  # fmt: skip
 
 
 def require_ending(out: Path, *own: str) -> None:
