@@ -231,7 +231,7 @@ def test_damaged_newest_state_gives_way_to_the_one_before(tiny, whole, tmp_path)
     pretrain("tiny", source(), tmp_path / "run", CONFIG, stop_at=4)
     newest, older = saved_states(tmp_path / "run")
     newest.write_bytes(newest.read_bytes()[:-9])
-    with pytest.warns(Note, match=rf"the run goes on from {older.name}, since .* {newest.name} .*; check the disk"):
+    with pytest.warns(Note, match=rf"the run goes on from {older.name}, since .*{newest.name} .*; check the disk"):
         found = pretrain("tiny", source(), tmp_path / "run", CONFIG, resuming=True)
     assert equal(whole, found)
     for path in saved_states(tmp_path / "run"):
