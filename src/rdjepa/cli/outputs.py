@@ -9,8 +9,8 @@ from rdjepa.errors import OutputError
 from rdjepa.io.atomic import replacing
 from rdjepa.io.kinds import refuse_replacing
 
-ENDINGS = (".npz", ".npy", ".h5", ".hdf5", ".nc", ".zarr", ".mat", ".csv", ".tsv", ".json", ".jsonl", ".png", ".gif")
-ENDINGS += (".tif", ".tiff", ".html", ".safetensors", ".zip")  # that say what is in a file
+# That say what is in a file.
+ENDINGS = (".npz", ".npy", ".h5", ".hdf5", ".nc", ".zarr", ".mat", ".csv", ".json", ".jsonl", ".png", ".safetensors")
 
 
 def require_ending(out: Path, *own: str) -> None:
