@@ -43,7 +43,7 @@ def _loaded(path: Path, code: bytes) -> System:
 
 
 def _run(path: Path, code: bytes) -> ModuleType:
-    """Run the code of a file as a module; not through Python's cache of bytecode, which misses an edit within the same second."""
+    """Run a file's code as a module; not through Python's cache of bytecode, which misses an edit within a second."""
     module = ModuleType(f"rdjepa_user_{path.stem}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # dataclasses look their module up

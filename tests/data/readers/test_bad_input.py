@@ -318,7 +318,7 @@ def test_dates_in_a_file_are_seconds_and_texts_are_none(tmp_path):
     (found,) = load(tmp_path / "d.npz")
     assert np.array_equal(found.times, (np.arange(10) + 1.5) * 86_400.0)  # durations are not dates
     save(tmp_path / "m.npz", FIELDS, times=np.arange("2000-01", "2000-11", dtype="datetime64[M]"))
-    with pytest.raises(RdjepaError, match="equally spaced times, got intervals from 2.5056e.06 to 2.6784e.06"):
+    with pytest.raises(RdjepaError, match=r"equally spaced times, got intervals from 2\.5056e\+06 to 2\.67"):
         load(tmp_path / "m.npz")
     years = np.arange("2001", "2011", dtype="datetime64[Y]")
     assert catalog.in_seconds(years)[1] == 365 * 86_400.0
