@@ -326,14 +326,14 @@ def test_one_trajectory_is_cut_into_spans_and_that_is_said(quick):
         rdjepa.learning_curve(FIELDS[0], model=small(), steps=1)
 
 
-@pytest.mark.parametrize(
-    "settings", [{"steps": 0}, {"draws": 0}, {"seed": -1}, {"stride": "half"}, {"stride": 0}, {"base": "cubic"}]
-)
 def test_a_curve_of_another_grid_is_not_told_of_tiles(quick):
     with pytest.raises(DataError, match=r"with --resample \(resample=True\)$"):
         rdjepa.learning_curve(np.ones((2, 12, 24, 24, 2)) * np.arange(24.0)[:, None], model=small(), steps=1)
 
 
+@pytest.mark.parametrize(
+    "settings", [{"steps": 0}, {"draws": 0}, {"seed": -1}, {"stride": "half"}, {"stride": 0}, {"base": "cubic"}]
+)
 def test_bad_settings_of_a_curve_are_refused_and_nothing_is_written(tmp_path, settings):
     with pytest.raises(ArgumentError, match=r"expected .*, got .*; "):
         rdjepa.learning_curve(FIELDS, model=small(), out=tmp_path / "rows.csv", **{"steps": 1} | settings)

@@ -18,7 +18,7 @@ from rdjepa.data.readers.packed import unpacked
 from rdjepa.data.readers.reading import Reading
 from rdjepa.data.readers.recording import Lazy, Recording
 
-PLACEHOLDER = b"This is a netCDF dimension but not a netCDF variable"  # begins the NAME of one without coordinates
+PLACEHOLDER = "This is a netCDF dimension but not a netCDF variable"  # in the NAME of one without coordinates
 HDF5_START = b"\x89HDF\r\n\x1a\n"
 
 
@@ -59,7 +59,7 @@ def _arrays(file: h5py.File) -> dict[str, h5py.Dataset]:
 
     def visit(name: str, item: Any) -> None:
         numbers = isinstance(item, h5py.Dataset) and item.shape and item.dtype.kind in "fiucbO"
-        if numbers and not np.bytes_(item.attrs.get("NAME", b"")).startswith(PLACEHOLDER):
+        if numbers and PLACEHOLDER not in str(item.attrs.get("NAME")):
             found[name] = item
 
     file.visititems(visit)
