@@ -174,7 +174,7 @@ def test_exact_barkley_from_the_familys_states_mostly_passes_its_screen_and_is_n
     for seed in range(14):
         drawn = systems.get("barkley").draw(seed)
         form = family_forms.Form(barkley(drawn), base=(0.0, 0.0), reach=(1.0, drawn["a"] / 2), ratio=0.1)
-        box = family_kinds._kind("barkley", lambda _, form=form: form, scales, {}, family.kinetics)
+        box = family_kinds._kind("barkley", lambda _: form, scales, {}, family.kinetics)  # noqa: B023
         p = box.draw(np.random.default_rng(seed))
         with np.errstate(all="ignore"):
             fields = rollout(family, p, family.start(p, seed).state)
@@ -182,7 +182,7 @@ def test_exact_barkley_from_the_familys_states_mostly_passes_its_screen_and_is_n
             reaction = lambda u, v, p=p: family.reaction(u, v, p)  # noqa: E731
             found.append(
                 (
-                    family.apart.nearest(family, p, fields).distance,
+                    systems.APART.nearest(family, p, fields).distance,
                     distance_beyond(reaction, visited(fields), REFERENCES["barkley"]),
                 )
             )
