@@ -1,6 +1,6 @@
 """The public functions that measure errors on trajectories: evaluate and compare."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -118,7 +118,8 @@ def compare(
     _require_read_alike(forecaster, others, reading or Reading())
     given = _unseen(forecaster, trajectories, resample, reading)
     for rival in others.values():
-        _require_new(rival, given)
+        rival.require_fitting(given)
+        _warn_of_seen([checksum(each.fields) for each in given], rival.record.get("checksums", ()))
     warn_of_vanishing(given, metrics)
     rows: dict[str, list[Row]] = {}
     for position, trajectory in enumerate(given):
@@ -173,18 +174,20 @@ def _unseen(forecaster: Forecaster, trajectories: Any, resample: bool, reading: 
     """Read trajectories as a forecaster takes them, and warn of those that it was adapted to."""
     grid = grid_to(forecaster.model.grid, resample)
     given = readers.load(trajectories, grid=grid, reading=forecaster.reading(reading))
-    _require_new(forecaster, given)
-    return _told_apart(given)
+    forecaster.require_fitting(given)
+    return _told_apart(given, forecaster.record.get("checksums", ()))
 
 
-def _told_apart(given: list[Trajectory]) -> list[Trajectory]:
-    """Return trajectories whose rows can be told apart by regime and index, and warn of those that repeat another.
+def _told_apart(given: list[Trajectory], seen: Collection[str] = ()) -> list[Trajectory]:
+    """Return trajectories whose rows can be told apart by regime and index, and warn of some.
 
-    Of several systems or splits some have the same; then keys are left out, and rows number all trajectories by their
+    Those repeat another, or are among `seen`, the checksums of what a forecaster was adapted to. Of several systems or
+    splits some have the same regime and index; then keys are left out, and rows number all trajectories by their
     position.
     """
-    repeated = len(given) - len({checksum(each.fields) for each in given})
-    if repeated:
+    checksums = [checksum(each.fields) for each in given]
+    _warn_of_seen(checksums, seen)
+    if repeated := len(given) - len(set(checksums)):
         warn(f"{why_repeated(repeated, len(given))}, as means count them as often")
     keys = [(each.key.regime, each.key.index) for each in given if each.key]
     if len(set(keys)) < len(keys):
@@ -193,13 +196,10 @@ def _told_apart(given: list[Trajectory]) -> list[Trajectory]:
     return given
 
 
-def _require_new(forecaster: Forecaster, given: Sequence[Trajectory]) -> None:
-    """Refuse trajectories that a forecaster cannot take, and warn of those that it was adapted to."""
-    forecaster.require_fitting(given)
-    seen = set(forecaster.record.get("checksums", ()))
-    known = sum(checksum(trajectory.fields) in seen for trajectory in given)
-    if known:
+def _warn_of_seen(checksums: Sequence[str], seen: Collection[str]) -> None:
+    """Warn of trajectories that a forecaster was adapted to."""
+    if known := sum(each in seen for each in checksums):
         warn(
-            f"expected trajectories that the forecaster has not seen, got {known} of {len(given)} that it was "
+            f"expected trajectories that the forecaster has not seen, got {known} of {len(checksums)} that it was "
             "adapted to; its errors on those say nothing about new ones",
         )
