@@ -183,6 +183,24 @@ def test_provenance_joins_what_is_the_same_and_lists_what_is_not(made_study):
     assert [text.text for text in costs.rows[0][1]] == ["27", "1,234,567", "200", "1.2"]
 
 
+def test_the_tables_say_where_every_cell_ran(made_study, tmp_path):
+    rows, records, spectra = made_study("scratch", trajectories=1)
+    pretrained = records["forecaster"] == "rd-jepa"
+    there = {"device": "NVIDIA H200", "source": "0123"}
+    records["software"] = [there if one else {"device": "AMD EPYC", "source": "4567"} for one in pretrained]
+    records["config"] = [{"precision": "bfloat16"} if one else {} for one in pretrained]
+    paths = write_tables(rows, records, spectra[:0], tmp_path, "scratch")
+    text = paths[0].read_text(encoding="utf-8")
+    assert "| RD-JEPA | NVIDIA H200 | bfloat16 | 1 | 27 |" in text
+    assert "| Architecture-matched scratch | AMD EPYC | — | 1 | 27 |" in text
+    lines = pd.read_csv(tmp_path / "devices.csv", dtype=str, keep_default_na=False)
+    assert set(lines["run"]) == set(records["id"]) and len(lines) == len(records)
+    devices = records.set_index("id")["software"].map(lambda each: each["device"])
+    assert (lines.set_index("run")["device"] == devices.loc[lines["run"]]).all()
+    first = lines[["forecaster", "system", "k", "support_seed"]].iloc[0].tolist()
+    assert first == ["rd-jepa", "lambda-omega", "1", "777"]
+
+
 def test_a_report_is_about_another_pretrained_forecaster_until_there_are_rows_of_its_subject():
     assert focus(["scratch", "rd-jepa", "rd-jepa-auto"], "rd-jepa-auto") == "rd-jepa-auto"
     assert focus(["scratch", "rd-jepa-auto"], "rd-jepa-decoder") == "rd-jepa-auto"

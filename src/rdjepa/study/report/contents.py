@@ -42,6 +42,7 @@ class Contents:
         source: profile, updates, test trajectories and seeds, as a sentence without a full stop.
         findings: sentences that say in how many settings the forecaster that the report is about is lowest.
         sections: reductions against a control, the paper's tables, those beyond it, paired differences.
+        ran: on which device, in which precision and by which version of the code the cells ran.
     """
 
     rows: pd.DataFrame
@@ -50,6 +51,7 @@ class Contents:
     source: str
     findings: tuple[str, ...]
     sections: tuple[Section, ...]
+    ran: Section
 
 
 def contents(rows: pd.DataFrame, records: pd.DataFrame, study: str) -> Contents:
@@ -76,7 +78,9 @@ def contents(rows: pd.DataFrame, records: pd.DataFrame, study: str) -> Contents:
             findings.append(tables.finding(layout.title, found, paper, subject))
     sections += _paired(rows, subject, source)
     findings += uneven(rows)
-    return Contents(rows, records, values, source, tuple(findings), tuple(sections))
+    lines = runs.where(records)
+    ran = Section("devices", "Devices", (runs.where_sheet(lines),), lines)
+    return Contents(rows, records, values, source, tuple(findings), tuple(sections), ran)
 
 
 def uneven(rows: pd.DataFrame) -> list[str]:

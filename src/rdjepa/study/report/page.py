@@ -28,7 +28,6 @@ def page(content: Contents, material: Material, study: str) -> str:
             for each, (path,) in figures.draw(material, Path(folder), study, kinds=("png",))
         ]
         movies = _animations(material, Path(folder))
-    records = content.records.sort_values(["system", "k", "support_seed", "forecaster"])
     return sheet.template("report").render(
         title=registry.get(study).title,
         content=content,
@@ -36,8 +35,9 @@ def page(content: Contents, material: Material, study: str) -> str:
         figures=drawn,
         movies=movies,
         costs=sheet.hypertext(runs.costs(content.records)),
+        ran=sheet.hypertext(content.ran.sheets[0]),
         facts=runs.facts(content.records),
-        cells=records[["id", "system", "k", "support_seed", "forecaster"]].to_dict("records"),
+        cells=content.ran.lines.to_dict("records"),
     )
 
 

@@ -12,6 +12,7 @@ PAPER, UPDATES, TESTS = "paper", 5_000, 300  # profile, updates (Table S5), test
 _SHOWN = 6  # distinct values that are written out
 _CELL = ("id", "study", "profile", "system", "k", "support_seed", "forecaster")
 _ELSEWHERE = ("identity.", "settings.", "normalizer.", "loss", "support", "rows", "files.", "seconds.")
+_WHERE = {"device": "software.device", "precision": "config.precision", "code": "software.source"}
 _COSTS = {
     "parameters": ("parameters", "max", ",.0f"),
     "trained": ("trained", "max", ",.0f"),
@@ -113,6 +114,33 @@ def costs(records: pd.DataFrame) -> Sheet:
         rows.append(((label("forecaster", name),), (Text(str(len(own))), *texts)))
     columns = (("cells",), *((head,) for head, _, _ in known.values()))
     return Sheet("Sizes and seconds of a cell, by forecaster.", (heading("forecaster"),), columns, tuple(rows))
+
+
+def where(records: pd.DataFrame) -> pd.DataFrame:
+    """Return on which device, in which precision and by which version of the code every cell ran; one line for each.
+
+    Returns:
+        Columns forecaster, system, k, support_seed, device, precision, code (the fingerprint of the source), created,
+        run; "" for what is not recorded, and for the precision of what is not trained.
+    """
+    unknown = pd.Series("", index=records.index)
+    found = {name: records.get(column, unknown).fillna("") for name, column in _WHERE.items()}
+    cell = ["forecaster", "system", "k", "support_seed"]
+    lines = records[cell].assign(**found, created=records.get("created", unknown), run=records["id"])
+    ranks = {name: {value: i for i, value in enumerate(ordered(name, lines[name]))} for name in cell[:2]}
+    return lines.sort_values(cell, key=lambda values: values.map(ranks.get(values.name, lambda value: value)))
+
+
+def where_sheet(lines: pd.DataFrame) -> Sheet:
+    """Return a table of what `where` returned: counts by forecaster, device and precision."""
+    rows = []
+    for name in ordered("forecaster", lines["forecaster"]):
+        own = lines[lines["forecaster"] == name]
+        for (device, precision), part in own.groupby(["device", "precision"]):
+            texts = (device or MISSING, precision or MISSING, str(part["code"].nunique()), str(len(part)))
+            rows.append(((label("forecaster", name),), tuple(map(Text, texts))))
+    columns = (("device",), ("precision",), ("versions of the code",), ("cells",))
+    return Sheet("Where the cells ran.", (heading("forecaster"),), columns, tuple(rows))
 
 
 def _how(trained: pd.DataFrame) -> str:

@@ -41,7 +41,7 @@ def write_tables(rows: pd.DataFrame, records: pd.DataFrame, spectra: pd.DataFram
         [],
         [f"# {_heading(study)}", f"{content.source}.", "\n".join(f"- {f}" for f in content.findings)],
     )
-    for section in content.sections:
+    for section in (*content.sections, content.ran):
         body = "\n".join(map(sheet.markdown, section.sheets)) + f"\nRun ids and exact values: `{section.name}.csv`.\n"
         text.append(f"## {section.title}\n\n{body}")
         latex = "\n".join(sheet.latex(each, f"{section.name}-{i}") for i, each in enumerate(section.sheets, start=1))
