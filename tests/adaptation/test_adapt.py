@@ -19,6 +19,7 @@ from rdjepa.adaptation.adapt import (
 )
 from rdjepa.data.statistics import Normalizer
 from rdjepa.errors import ArgumentError
+from rdjepa.forecasters.loss import forecast_loss
 from rdjepa.forecasters.rd_jepa import LearningRates, RDJEPAForecaster
 from rdjepa.io.tensors import load_tensors, save_tensors
 from rdjepa.models.rdjepa import build
@@ -296,3 +297,21 @@ def test_complex_weights_are_trained(averaging, tmp_path):
     assert model.factor.isfinite().all() and (model.factor != 1).any()
     save_tensors(tmp_path / "x.safetensors", model.state_dict(), {})
     assert torch.equal(load_tensors(tmp_path / "x.safetensors")[0]["factor"], model.factor)
+
+
+def test_updates_are_those_of_adamw_with_all_settings_on_the_windows_of_the_seed(tiny):
+    config = AdaptConfig(steps=3, batch=2, weight_decay=30.0, betas=(0.5, 0.7), clip=0.01, seed=5)
+    made, plain = forecaster(), forecaster()
+    data = windows(made, tensors([fields(12)]))
+    train(made, data, config)
+    groups, order = plain.parameter_groups(), WindowOrder(data.own, 2, np.random.default_rng(5))
+    optimizer = torch.optim.AdamW(groups, betas=config.betas, weight_decay=config.weight_decay)
+    plain.train()
+    for _ in range(config.steps):
+        index = torch.from_numpy(order.next())
+        optimizer.zero_grad()
+        forecast_loss(plain.predict(*(part[index] for part in data.features)), data.targets[index]).backward()
+        nn.utils.clip_grad_norm_([each for group in groups for each in group["params"]], config.clip)
+        optimizer.step()
+    for one, other in zip(made.parameters(), plain.parameters(), strict=True):
+        assert torch.allclose(one, other, rtol=1e-4, atol=1e-5)

@@ -8,6 +8,7 @@ import pytest
 import rdjepa
 from rdjepa import forecasters
 from rdjepa.adaptation.forecaster import at_once
+from rdjepa.adaptation.intervals import FLOOR, Calibration
 from rdjepa.data import readers
 from rdjepa.data.fields import with_second
 from rdjepa.errors import ArgumentError, DataError, Note
@@ -319,3 +320,10 @@ def test_the_stability_of_several_rollouts_at_once_and_a_file_without_a_name_are
 def test_as_many_points_are_taken_at_once_whatever_the_grid():
     assert [at_once("cuda", side**2) for side in (8, 64, 128, 256, 1024)] == [64, 64, 16, 4, 1]
     assert [at_once("cpu", side**2) for side in (8, 64, 128, 1024)] == [2, 2, 1, 1]
+
+
+def test_an_interval_is_as_wide_as_the_forecast_is_far_from_the_newest_frame():
+    calibration = Calibration(np.full((5, 2, 100), 3.0), 99, 1)
+    forecaster = rdjepa.Forecaster(Persistence(), rdjepa.Normalizer((0.0, 0.0), (1.0, 2.0)), calibration=calibration)
+    found = forecaster.interval(movie(0)[:4], 0.5)  # which changes nothing: the floor alone is left
+    assert np.allclose(found.upper - found.lower, 2 * 3.0 * FLOOR * np.array([1.0, 2.0]), rtol=1e-5)

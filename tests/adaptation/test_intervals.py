@@ -164,3 +164,19 @@ def test_the_last_trajectories_are_held_out_or_the_end_of_a_single_one():
 def test_a_share_that_leaves_no_window_on_a_side_is_refused(share, kind, words):
     with pytest.raises(kind, match=words):
         hold_out([noisy(0, 30)], share)
+
+
+def test_the_scale_is_a_mean_over_five_points_along_both_sides():
+    made = np.zeros((1, 5, 12, 12, 2))
+    made[0, 0, 6, 4] = 1.0
+    near = np.zeros((12, 12), dtype=bool)
+    near[4:9, 2:7] = True
+    found = scales(made, np.zeros((1, 12, 12, 2)), UNIT)[0, 0, ..., 0]
+    assert np.allclose(found[near], np.hypot(1 / 5, FLOOR)) and np.allclose(found[~near], FLOOR)
+
+
+def test_scores_are_in_units_of_the_change_since_the_newest_frame():
+    fields = noisy(0, 9)
+    found = calibrate(lambda context: np.repeat(context[:, -1:], 5, axis=1), UNIT, [fields])  # nothing changes
+    expected = (np.abs(fields[4:] - fields[3]) / FLOOR).max(axis=(1, 2))
+    assert np.allclose(found.scores[..., -1], expected, rtol=1e-5)

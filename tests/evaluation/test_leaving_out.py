@@ -115,3 +115,21 @@ def test_extrapolation_of_a_line_has_no_error():
     line = Trajectory(np.arange(1, 19, dtype=np.float32)[:, None, None, None] * np.ones((1, 4, 4, 2)), np.arange(18.0))
     found = {row.value for row in measure([line, line], {}, {"extrapolation": extrapolation}, number=1)}
     assert max(found) < 1e-6
+
+
+def test_draws_that_leave_out_the_same_shuffle_the_others_anew():
+    found = draws(10, 10)
+    for one, again in zip(found[:5], found[5:], strict=True):
+        assert one.left_out == again.left_out and one.order != again.order
+
+
+def test_at_most_eight_windows_of_a_trajectory_are_measured_on():
+    seen = []
+
+    def forecast(context):
+        seen.extend(context[:, 0, 0, 0, 0].tolist())
+        return persistence(context)
+
+    rising = Trajectory(np.ones((23, 4, 4, 2), np.float32) * np.arange(1, 24)[:, None, None, None], np.arange(23.0))
+    measure([rising, rising], {}, {"stub": forecast}, number=1)
+    assert seen == [*range(1, 16, 2)]  # every other one of fifteen

@@ -3,7 +3,7 @@ import torch
 from safetensors.torch import save_file
 
 from rdjepa.errors import CheckpointError
-from rdjepa.io.tensors import load_tensors, read_record, save_tensors
+from rdjepa.io.tensors import digest, load_tensors, read_record, save_tensors
 
 
 def tensors():
@@ -88,3 +88,9 @@ def test_weights_that_share_their_memory_are_written_each(tmp_path):
     save_tensors(tmp_path / "x.safetensors", shared, {})
     loaded, _ = load_tensors(tmp_path / "x.safetensors")
     assert all(torch.equal(shared[k], loaded[k]) for k in shared)
+
+
+def test_a_digest_is_of_names_dtypes_and_shapes_too():
+    zeros = torch.zeros(2, 3)
+    every = [{"a": zeros}, {"b": zeros}, {"a": zeros.int()}, {"a": zeros.flatten()}, {"a": zeros.T.contiguous()}]
+    assert len({digest(each) for each in every}) == len(every)

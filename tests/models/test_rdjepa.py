@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.rd_jepa import RDJEPAForecaster
-from rdjepa.models.decoder import Decoder, Fusion
+from rdjepa.models.decoder import Decoder, Fusion, ResidualBlock
 from rdjepa.models.embeddings import sinusoid
 from rdjepa.models.encoder import to_grid
 from rdjepa.models.jepa import JEPA
@@ -188,3 +188,13 @@ def test_targets_are_single_frames_at_index_zero(tiny):
     expected = target.spatial(query.view_as(given), target.embedding)
     assert torch.allclose(jepa.targets(frames), expected, atol=1e-5)
     assert not torch.allclose(jepa.encoder(frames[:, None]), expected, atol=1e-2)
+
+
+@pytest.mark.parametrize("widths", [(8, 8), (8, 16)])
+def test_a_residual_block_adds_its_input_or_a_map_of_it(widths):
+    block, x = ResidualBlock(*widths, groups=8), torch.randn(2, 8, 6, 6)
+    assert torch.allclose(block(x), block.branch(x) + (x if widths[0] == widths[1] else block.skip(x)), atol=1e-6)
+    with torch.no_grad():
+        for parameter in block.branch.parameters():
+            parameter.zero_()
+    assert block(x).abs().max() > 0.1  # what is left of the branch is nothing

@@ -140,3 +140,27 @@ def test_reasons_are_counted_without_their_values():
         "total variation outside its bounds",
         "distance to barkley below its bound",
     ]
+
+
+def test_one_bad_frame_between_good_ones_is_seen():
+    flat = waves()
+    flat[5] = flat[5, :1, :1]
+    assert "least standard deviation 0 below 0.1" in str(screening.MinContrast(0.1)(flat))
+    assert "total variation in [0, " in str(screening.TotalVariationWithin(0.1, 1.0)(flat))
+    for frame in (0, FRAMES // 2, -1):
+        fine = waves(2)
+        fine[frame] = waves(9)[frame]
+        assert "unresolved share" in str(screening.MaxFineShare(0.05)(fine))
+
+
+def test_contrast_of_one_component_is_enough_and_structure_is_the_mean_of_both():
+    one = waves()
+    one[..., 1] = 0.1 * np.arange(FRAMES)[:, None, None]
+    assert screening.MinFinalContrast(0.1)(one) is None
+    assert screening.MinStructure(0.7, 0.7)(one) is None  # the root of a half
+    assert "mean structure 0.707 below 0.72" in str(screening.MinStructure(0.72, 0.0)(one))
+
+
+def test_the_late_pace_is_that_of_the_later_half_alone():
+    reason = screening.PaceWithin(0.1, 0.1, 1.0)(frozen(slice(5, None)))
+    assert "late pace 0 below 0.1" in str(reason)

@@ -24,6 +24,7 @@ from rdjepa.pretraining.frames import Frames
 from rdjepa.pretraining.loop import _measure, pretrain
 from rdjepa.pretraining.monitor import QUEUE
 from rdjepa.pretraining.objectives.predictive_latent import PredictiveLatent
+from rdjepa.pretraining.schedules import ema_momentum, learning_rate
 from rdjepa.pretraining.state import TrainingState, resume, saved_states, state_name
 from rdjepa.pretraining.targets import TargetConfig
 from tiny import TINY
@@ -425,3 +426,22 @@ def test_changed_curves_are_refused_and_a_run_goes_on_without_them(tiny, tmp_pat
 def test_curves_on_a_full_disk_end_in_one_sentence():
     with pytest.raises(OutputError, match=r"expected to write /dev/full, got a full disk; free some space"):
         run_directory.append(Path("/dev/full"), {"step": 1})
+
+
+def test_a_step_is_that_of_adamw_with_all_settings_and_of_the_schedules_at_its_number(tiny):
+    config = replace(CONFIG, weight_decay=30.0, betas=(0.5, 0.7), clip=0.01, peak=1e-3, ema=(0.2, 0.9))
+    made, plain = (TrainingState("tiny", config, torch.device("cpu")) for _ in range(2))
+    objective: Any = plain.objective
+    optimizer = torch.optim.AdamW(objective.trainable(), betas=config.betas, weight_decay=config.weight_decay)
+    for step in range(3):
+        batch = source().batch(0, step, 2, 8, config.targets)
+        made.update([batch])
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(step, config.steps, config.warmup, config.peak, config.minimum)
+        optimizer.zero_grad()
+        objective(batch).loss.backward()
+        torch.nn.utils.clip_grad_norm_(objective.trainable(), config.clip)
+        optimizer.step()
+        objective.update_target(ema_momentum(step, config.steps, *config.ema))
+    for one, other in zip(made.objective.state_dict().values(), objective.state_dict().values(), strict=True):
+        assert torch.allclose(one, other, rtol=1e-5, atol=1e-6)

@@ -289,7 +289,7 @@ def test_cells_of_different_settings_are_not_averaged(copied):
     with pytest.raises(StudyError, match=both):
         collect.collect(copied)
     shutil.rmtree(first)
-    with pytest.raises(StudyError, match="different protocol settings"):
+    with pytest.raises(StudyError, match=r"same protocol .* differ in test"):
         collect.collect(copied)
 
 
@@ -305,6 +305,10 @@ def test_cells_that_were_tested_on_other_fields_are_refused_and_last_bits_are_no
 
     scaled(1 + 1e-6)
     assert len(collect.spectra(copied))
+    smallest = energies["wavenumber"] == energies["wavenumber"].max()
+    weight = 1 + 1e-6 * energies["reference"].sum() / energies.loc[smallest, "reference"].sum()
+    scaled(smallest.map({True: weight, False: 1.0}))  # of a smooth field the largest wavenumbers have nothing but this
+    assert len(collect.spectra(copied))
     scaled(1.01)
     with pytest.raises(StudyError, match=f"same test fields for all cells of .*{folder.name}"):
         collect.spectra(copied)
@@ -315,7 +319,7 @@ def test_cells_that_were_tested_on_other_fields_are_refused_and_last_bits_are_no
 def test_forecasters_that_were_trained_for_different_times_are_not_compared(copied, trained):
     longer = trained["identity"]["adapt"] | {"steps": 2_000}
     rewrite(twin(copied, trained, {"forecaster": "fno"}, adapt=longer), updates=2_000)
-    with pytest.raises(StudyError, match="different updates settings"):
+    with pytest.raises(StudyError, match=r"same updates .* differ in updates"):
         collect.collect(copied)
 
 
@@ -325,21 +329,49 @@ def test_cells_of_a_forecaster_may_differ_in_precision_alone(copied, trained, ch
     if fits:
         assert set(collect.collect(copied)["support_seed"]) == {777, 778}
     else:
-        with pytest.raises(StudyError, match="different forecaster settings"):
+        with pytest.raises(StudyError, match=r"same settings .* differ in adapt\.clip"):
             collect.collect(copied)
 
 
-@pytest.mark.parametrize("decides", ["base", "constants", "retained", "augmented", "predictor", "decoder", "class"])
+@pytest.mark.parametrize("decides", ["base", "constants", "retained", "augmented", "familiar", "predictor", "class"])
 def test_cells_of_a_forecaster_whose_forecasts_were_decided_otherwise_are_not_averaged(copied, trained, decides):
     twin(copied, trained, {"support_seed": 778}, **{decides: {"reach": 4}})
-    with pytest.raises(StudyError, match="different forecaster settings"):
+    with pytest.raises(StudyError, match=f"same settings .* differ in {decides}; move"):
         collect.collect(copied)
+
+
+def test_a_mixture_refuses_what_it_is_in_alone(tmp_path, copied, trained):
+    other = twin(copied, trained, {"support_seed": 778}, base={"reach": 4})
+    kept = f"forecaster={trained['forecaster']}", "support_seed=777"
+    with pytest.raises(StudyError, match=r"same settings .*/778/.*/777/|same settings .*/777/.*/778/"):
+        collect.export(copied, tmp_path / "all")
+    collect.export(copied, tmp_path / "chosen", only=kept)
+    assert set(collect.collect(tmp_path / "chosen")["run"]) == {trained["id"]}
+    assert collect.collect(copied, "scratch", "paper").empty
+    assert {record["id"] for record in collect.read_records(copied)} >= {trained["id"], other.name}
+
+
+def test_how_a_choice_by_the_last_trajectory_is_made_matters_where_there_is_one(copied, trained):
+    twin(copied, trained, {"support_seed": 778, "k": 5}, withheld={"first": 5})
+    assert len(collect.collect(copied))
+    twin(copied, trained, {"support_seed": 779, "k": 5}, withheld={"first": 6})
+    with pytest.raises(StudyError, match=r"same decision .* differ in withheld"):
+        collect.collect(copied)
+
+
+def test_of_a_cell_in_two_precisions_the_first_root_has_a_say(tmp_path, copied, trained):
+    collect.export(copied, tmp_path / "first")
+    twin(copied, trained, {}, adapt=trained["identity"]["adapt"] | {"precision": "bfloat16"})
+    shutil.rmtree(copied / "cells" / trained["id"])
+    collect.export([tmp_path / "first", copied], tmp_path / "both")
+    assert len(collect.read_records(tmp_path / "both")) == len(collect.read_records(tmp_path / "first"))
+    assert trained["id"] in {record["id"] for record in collect.read_records(tmp_path / "both")}
 
 
 def test_cells_that_rehearsed_other_trajectories_are_not_averaged(copied, trained):
     for seed, count in ((778, 40), (779, 80)):
         twin(copied, trained, {"support_seed": seed}, rehearsed={"trajectories": count})
-    with pytest.raises(StudyError, match="different rehearsal settings"):
+    with pytest.raises(StudyError, match="same rehearsal"):
         collect.collect(copied)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import sympy
 
+from rdjepa.pde.grid import Grid
 from rdjepa.pde.laplacian import STENCILS
 from rdjepa.pde.sampling import Box
 from rdjepa.pde.screening import Finite
@@ -256,3 +257,40 @@ def test_initial_states_are_finite_repeatable_and_come_from_every_family(system,
     assert again.family == starts[5].family
     assert np.array_equal(again.state, starts[5].state)
     assert not np.array_equal(starts[5].state, starts[6].state)
+
+
+class Noted:
+    """A random generator that knows from which ranges whole numbers were drawn."""
+
+    def __init__(self, rng):
+        self.rng, self.ranges = rng, set()
+
+    def __getattr__(self, name):
+        return getattr(self.rng, name)
+
+    def integers(self, low, high):
+        self.ranges.add((low, high))
+        return self.rng.integers(low, high)
+
+
+COUNTS = {  # of shapes, as the notes have them; the end is left out
+    "gray-scott": {"blobs": {(3, 16)}, "mixture": {(1, 6)}, "squares": {(2, 7)}, "rings": {(1, 4)}},
+    "brusselator": {"rings or ovals": {(1, 4), (4, 11)}},
+    "schnakenberg": {"rings or ovals": {(1, 4), (4, 11)}},
+    "ginzburg-landau": {"vortex seeds": {(1, 4)}, "many noisy vortices": {(4, 8)}},
+    "lambda-omega": {"spiral defects": {(1, 3)}, "target waves": {(1, 3)}},
+    "oregonator": {"blobs": {(1, 6)}, "rings": {(1, 3)}},
+    "family": {"spots": {(2, 16)}, "rings": {(1, 5)}, "vortices": {(1, 4)}},
+}
+
+
+@pytest.mark.parametrize("name", [*PAPER, "family"])
+def test_numbers_of_shapes_are_drawn_from_the_stated_ranges(name):
+    system, found = get(name), {}
+    for regime in system.regimes:
+        for family in system.regime(regime).initial_conditions:
+            rng = Noted(np.random.default_rng(0))
+            for _ in range(8):
+                family.build(Grid(16, system.numerics.length, system.numerics.origin), system.draw(0, regime), rng)
+            found[family.name] = rng.ranges
+    assert {family: ranges for family, ranges in found.items() if ranges} == COUNTS.get(name, {})

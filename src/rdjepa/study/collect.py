@@ -28,6 +28,7 @@ from rdjepa.io.atomic import write_arrays, write_bytes
 from rdjepa.study import registry
 from rdjepa.study.cell import Cell
 from rdjepa.study.directory import RECORD, RECORDS, STUDY, Directory
+from rdjepa.study.fingerprints import shared_identifier
 from rdjepa.study.mixtures import refuse_mixtures, refuse_other_references
 from rdjepa.study.plan import select
 from rdjepa.study.record import CURVE, EXAMPLE, ROWS, SPECTRA, CellRecord, checked, read_record
@@ -58,7 +59,7 @@ def collect(root: Path | str, study: str | None = None, profile: str | None = No
     Raises:
         StudyError: no cells, a record that does not match the name of its folder, or cells of different settings.
     """
-    return _table(root, read_records(root), ROWS, study, profile)
+    return _refusing(root, ROWS, study, profile)
 
 
 def spectra(root: Path | str, study: str | None = None, profile: str | None = None) -> pd.DataFrame:
@@ -70,7 +71,7 @@ def spectra(root: Path | str, study: str | None = None, profile: str | None = No
     Raises:
         StudyError: see `collect`; or cells of one system that were tested on different fields.
     """
-    table = _table(root, read_records(root), SPECTRA, study, profile)
+    table = _refusing(root, SPECTRA, study, profile)
     refuse_other_references(table)
     return table
 
@@ -81,7 +82,7 @@ def curve(root: Path | str, study: str | None = None, profile: str | None = None
     Returns:
         Columns of `collect`, and updates and weights ("last" or "averaged").
     """
-    return _table(root, read_records(root), CURVE, study, profile)
+    return _refusing(root, CURVE, study, profile)
 
 
 def records(root: Path | str) -> pd.DataFrame:
@@ -122,20 +123,17 @@ def examples(root: Path | str) -> Callable[[str], dict[str, np.ndarray] | None]:
 
 
 def read_records(root: Path | str) -> list[CellRecord]:
-    """Return the records of the finished cells, each checked against its name, and all against each other.
+    """Return the records of the finished cells, each checked against its name.
 
     Raises:
         ArgumentError: a path that no file system takes.
-        StudyError: see `collect`.
+        StudyError: no cells, or a record that does not match the name of its folder.
     """
     root = usable_path(root, "a study directory")
     if _is_study(root):
         Directory(root).read()
-        found = [read_record(path.parent) for path in sorted((root / "cells").glob(f"[!.]*/{RECORD}"))]
-    else:
-        found = [checked(record, root / "cells" / record["id"]) for record in _read_export(root).records]
-    refuse_mixtures(found)
-    return found
+        return [read_record(path.parent) for path in sorted((root / "cells").glob(f"[!.]*/{RECORD}"))]
+    return [checked(record, root / "cells" / record["id"]) for record in _read_export(root).records]
 
 
 def known_records(known: Path | str | Sequence[Path | str] | None) -> list[CellRecord]:
@@ -173,7 +171,7 @@ def export(roots: Path | str | Sequence[Path | str], out: Path | str, only: Sequ
 
     Args:
         roots: study directory, or directory that `export` wrote; several, as of several machines, are joined, and a
-            cell that two of them have is taken from the first.
+            cell that two of them have, in the same precision or in two, is taken from the first.
         out: directory for rows.parquet, curve.parquet, spectra.parquet, records.json and examples.npz; none of those
             that are read, so that a crash costs no rows.
         only: conditions on cells, as those of `rdjepa.study.plan.cells`; all cells by default.
@@ -220,13 +218,13 @@ def _joined(known: Mapping[Path, list[CellRecord]], only: Sequence[str]) -> tupl
     every: dict[str, tuple[Path, CellRecord]] = {}
     for root, found in known.items():
         for record in found:
-            every.setdefault(record["id"], (root, record))
-    cells = {run: Cell(**record["identity"]["cell"]) for run, (_, record) in every.items()}
+            every.setdefault(shared_identifier(record["identity"]), (root, record))
+    cells = {name: Cell(**record["identity"]["cell"]) for name, (_, record) in every.items()}
     chosen = set(select(list(cells.values()), only))
-    kept = {run: place for run, place in every.items() if cells[run] in chosen}
-    records = [record for _, record in kept.values()]
+    kept = [place for name, place in every.items() if cells[name] in chosen]
+    records = [record for _, record in kept]
     refuse_mixtures(records)
-    return {run: root for run, (root, _) in kept.items()}, records
+    return {record["id"]: root for root, record in kept}, records
 
 
 def _examples(found: Sequence[CellRecord], origin: Mapping[str, Path]) -> dict[str, np.ndarray]:
@@ -273,6 +271,14 @@ def _cell_of(record: CellRecord) -> dict[str, Any]:
 def _window(record: CellRecord) -> str:
     """Return the name of the example window that all cells of a system share."""
     return f"{record['study']} {record['profile']} {record['system']}"
+
+
+def _refusing(root: Path | str, name: str, study: str | None, profile: str | None) -> pd.DataFrame:
+    """Return the rows of the chosen cells, which are refused if they do not belong together."""
+    found = read_records(root)
+    table = _table(root, found, name, study, profile)
+    refuse_mixtures(record for record in found if _belongs(record, study, profile))
+    return table
 
 
 def _table(

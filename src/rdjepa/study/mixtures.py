@@ -11,21 +11,21 @@ from rdjepa.study.directory import differing
 from rdjepa.study.fingerprints import but_precision
 from rdjepa.study.record import CellRecord
 
-SAME = 1e-4  # relative difference of energies that single precision and other processors leave
+SAME = 1e-4  # of the energy of a field: single precision and other processors leave less
 
-# Of an identity, what must be the same for all cells of a forecaster.
-MADE = (
-    "settings", "adapt", "checkpoint", "class", "source", "predictor", "decoder", "retained", "augmented", "base",
-    "constants",
+# Of an identity, what may differ between cells of a forecaster: what the cell is, what is only looked at, and what is
+# compared within a narrower scope below.
+APART = (
+    "version", "cell", "profile", "curve", "data", "role", "pretraining", "rehearsed", "withheld",
 )  # fmt: skip
 
 
 def refuse_mixtures(found: Iterable[CellRecord]) -> None:
     """Refuse cells of one profile that were run with different settings: their means would mean nothing."""
     cells: dict[tuple, CellRecord] = {}
-    settings: dict[tuple, tuple[str, Any]] = {}
+    settings: dict[tuple, tuple[CellRecord, dict[str, Any]]] = {}
     for record in found:
-        content, run = record["identity"], record["id"]
+        content = record["identity"]
         name = (record["profile"], *content["cell"].values())
         if name in cells:
             first, second = sorted((cells[name], record), key=lambda each: each["created"])
@@ -36,33 +36,38 @@ def refuse_mixtures(found: Iterable[CellRecord]) -> None:
             )
         cells[name] = record
         # What must agree depends on the scope: test set and statistics over all cells of a profile, the updates over
-        # those that are trained, the recipe over the cells of a system, sizes and weights over those of a forecaster.
+        # those that are trained, the recipe over the cells of a system, all but `APART` over those of a forecaster.
         shared = but_precision(content)
-        trained = tuple(shared.get(name) for name in MADE)
+        whole = {name: value for name, value in shared.items() if name not in APART}
         for scope, value in (
-            (("protocol",), (content["test"], content["statistics"])),
-            (("updates", record["updates"] > 0), record["updates"]),
-            (("system", record["system"]), content["data"]),
-            (("forecaster", record["forecaster"]), trained),
-            (("rehearsal", "rehearsed" in content), content.get("rehearsed")),
-            (("pretraining", record["system"], record["forecaster"]), content.get("pretraining")),
+            (("protocol",), {name: content[name] for name in ("test", "statistics")}),
+            (("updates", record["updates"] > 0), {"updates": record["updates"]}),
+            (("data", record["system"]), {"data": content["data"]}),
+            (("settings", record["forecaster"]), whole),
+            (("decision", record["forecaster"], record["k"] > 1), {"withheld": content.get("withheld")}),
+            (("rehearsal", "rehearsed" in content), {"rehearsed": content.get("rehearsed")}),
+            (("pretraining", record["system"], record["forecaster"]), {"pretraining": content.get("pretraining")}),
         ):
-            known = settings.setdefault((record["profile"], *scope), (run, value))
-            if known[1] != value:
+            other, known = settings.setdefault((record["profile"], *scope), (record, value))
+            if known != value:
+                cell, before = Cell(**content["cell"]), Cell(**other["identity"]["cell"])
                 raise StudyError(
-                    f"expected cells of the same settings at profile {record['profile']}, got {known[0]} and {run} "
-                    f"of different {scope[0]} settings; move the cells of one of the two away"
+                    f"expected cells of the same {scope[0]} at profile {record['profile']}, got {before} "
+                    f"({other['id']}) and {cell} ({record['id']}), which differ in "
+                    f"{', '.join(differing(known, value))}; move the cells of one of the two away"
                 )
 
 
 def refuse_other_references(table: pd.DataFrame) -> None:
     """Refuse spectra of cells of one system that were tested on other fields: the energies of their references differ.
 
-    Simulations of one recipe on two kinds of processors may differ in the last bits, by 1e-7 of an energy.
+    Simulations of one recipe on two kinds of processors may differ in the last bits, by 1e-7 of the energy of a field.
+    That is more than a smooth field has at its largest wavenumbers, so differences are compared with all of its energy.
     """
-    place = ["profile", "system", "regime", "horizon", "wavenumber"]
-    energies = table.groupby(place, observed=True)["reference"].agg(["min", "max"])
-    apart = energies["max"] - energies["min"] > SAME * energies["max"]
+    place = ["profile", "system", "regime", "horizon"]
+    energies = table.groupby([*place, "wavenumber"], observed=True)["reference"].agg(["min", "max"]).astype("float64")
+    whole = energies["max"].groupby(place, observed=True).transform("sum")
+    apart = energies["max"] - energies["min"] > SAME * whole
     if not apart.any():
         return
     profile, system = apart.idxmax()[:2]

@@ -120,3 +120,8 @@ def test_what_does_not_belong_together_is_not_averaged():
     shorter = table[(table["support_seed"] == 777) | (table["trajectory"] == 0)]
     with pytest.raises(ArgumentError, match="same test trajectories for every support selection of barkley"):
         paired(shorter, "a", "b", "mse")
+
+
+def test_equal_errors_are_not_won():
+    found = paired(rows({"a": [[1.0, 2.0]], "b": [[1.0, 3.0]]}), "a", "b", "mse").iloc[0]
+    assert found["won"] == 0.5

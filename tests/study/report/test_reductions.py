@@ -51,6 +51,15 @@ def test_the_interval_is_that_of_the_ratio_of_means():
     assert found["high"] - found["low"] == pytest.approx(expected, rel=0.06)
 
 
+def test_every_selection_counts_as_much_however_large_its_errors_are():
+    """S3.4: a mean of matched reductions, not a ratio that is formed after pooling."""
+    control = np.stack([CONTROL[0], 100 * CONTROL[1]])
+    error = control * np.array([[0.4], [1.2]])
+    found = against_control(rows({"scratch": control, "family": error}), "scratch", ("mse",)).iloc[0]
+    assert found["reduction"] == pytest.approx((0.6 - 0.2) / 2)
+    assert found["low"] == pytest.approx(-0.2) and found["high"] == pytest.approx(0.6)
+
+
 def test_only_matched_forecasts_count_and_one_of_them_has_no_interval():
     table = rows({"scratch": [[2.0], [9.0]], "family": [[1.0]]})
     found = against_control(table, "scratch", ("mse",)).iloc[0]
@@ -144,3 +153,9 @@ def test_an_ablation_with_more_selections_than_markers_is_drawn(made_study, made
     figure = drawn(replace(material, reductions=pd.concat(parts)))
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert len(texts) == len(parts) * material.reductions["k"].nunique() and len(set(texts)) == len(texts)
+
+
+def test_another_seed_draws_another_interval():
+    table = rows({"scratch": CONTROL, "family": CONTROL**2})
+    lows = [against_control(table, "scratch", ("mse",), seed=seed)["low"].iloc[0] for seed in (5, 5, 6)]
+    assert lows[0] == lows[1] != lows[2]

@@ -1,6 +1,6 @@
 """Paired comparison of two forecasters: differences with bootstrap intervals, and the share of lower errors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
@@ -45,7 +45,8 @@ def paired(
     found = []
     for system, k, (first, second), runs in matched(rows, forecaster, against, metric):
         table = first - second
-        (drawn,) = resampled([table], resamples, stream("bootstrap", seed, system, k))
+        of_rows, of_columns = draws(table.shape, resamples, stream("bootstrap", seed, system, k))
+        drawn = ((of_rows @ table) * of_columns).sum(axis=1)
         low, high = interval(drawn, table.size)
         won, each = (table < 0).mean(), " ".join(f"{value:.4g}" for value in table.mean(axis=0))
         found.append((system, k, *table.shape[::-1], table.mean(), low, high, won, each, runs))
@@ -118,11 +119,12 @@ def comparison_sheet(found: pd.DataFrame, metric: str, caption: str) -> Sheet:
     return Sheet(caption, (heading("system"), "Against"), columns, tuple(rows))
 
 
-def resampled(tables: Sequence[np.ndarray], resamples: int, random: np.random.Generator) -> list[np.ndarray]:
-    """Return the means (resamples,) of tables of one shape, rows and columns drawn with replacement alike for all."""
-    # Drawing n of n rows with replacement is weighting each by a multinomial count, which needs no copy of the table.
-    counts = [random.multinomial(size, np.full(size, 1 / size), size=resamples) / size for size in tables[0].shape]
-    return [np.einsum("rt,ts,rs->r", counts[0], table, counts[1], optimize=True) for table in tables]
+def draws(shape: tuple[int, ...], resamples: int, random: np.random.Generator) -> list[np.ndarray]:
+    """Return the weights (resamples, size) of rows and of columns that are drawn with replacement.
+
+    Drawing n of n rows is weighting each by a multinomial count, which needs no copy of a table.
+    """
+    return [random.multinomial(size, np.full(size, 1 / size), size=resamples) / size for size in shape]
 
 
 def interval(drawn: np.ndarray, forecasts: int) -> tuple[float, float]:

@@ -140,8 +140,8 @@ def _reductions(rows: pd.DataFrame, control: str, source: str) -> list[Section]:
             found,
             metric,
             f"Reduction of the {label('metric', metric)} error against {label('forecaster', control)}, in percent, "
-            "averaged over h = 1..5, with 95 % bootstrap intervals over support selections and test trajectories, bold "
-            f"where they lie above zero. {source}.",
+            "averaged over h = 1..5, paired by selection, with 95 % bootstrap intervals over support selections and "
+            f"test trajectories, bold where they lie above zero. {source}.",
         )
         for metric in DEFAULT_METRICS
     )

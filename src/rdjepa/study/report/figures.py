@@ -292,8 +292,8 @@ FIGURES = {
         Figure(
             "reductions",
             "Reduction of the error by every change",
-            "Reduction of the relative L² error against the same architecture from scratch, mean over h = 1..5, with "
-            "95 % bootstrap intervals over support selections and test trajectories.",
+            "Reduction of the relative L² error against the study's control, mean over h = 1..5, of every support "
+            "selection by itself, with 95 % bootstrap intervals over its test trajectories.",
             ablation.reductions,
         ),
         Figure(

@@ -8,7 +8,7 @@ import pandas as pd
 
 from rdjepa.pde.sampling import stream
 from rdjepa.study import changes
-from rdjepa.study.report.comparison import interval, matched, resampled, with_interval
+from rdjepa.study.report.comparison import draws, interval, matched, with_interval
 from rdjepa.study.report.labels import heading, label, ordered
 from rdjepa.study.report.sheet import MISSING, Sheet, Text
 
@@ -31,10 +31,12 @@ SPREAD = ["system", "k", "pretrainings", "error", "between_pretrainings", "betwe
 def against_control(
     rows: pd.DataFrame, control: str, metrics: Sequence[str], resamples: int = 2000, seed: int = 0
 ) -> pd.DataFrame:
-    """Return 1 - E / E_control of mean errors over matched forecasts, for every change, system and K that has both.
+    """Return the mean over support selections of 1 - E / E_control, for every change, system and K that has both.
 
-    The interval holds the middle 95 % of this ratio when support selections and test trajectories are drawn again with
-    replacement, independently and alike for both forecasters, as in `comparison.paired`.
+    E is the mean error of the matched forecasts of one selection (S3.4: a mean of matched reductions, not a ratio that
+    is formed after pooling). The interval holds the middle 95 % of this mean when support selections and test
+    trajectories are drawn again with replacement, independently and alike for both forecasters, as in
+    `comparison.paired`.
 
     Args:
         rows: trajectory errors, as `summary.prepare` returns them.
@@ -50,9 +52,11 @@ def against_control(
     found = []
     for metric, name in product(metrics, others):
         for system, k, pair, runs in matched(rows, name, control, metric):
-            drawn, base = resampled(pair, resamples, stream("bootstrap", seed, system, k))
-            reduction = 1 - pair[0].mean() / pair[1].mean()
-            low, high = interval(1 - drawn / base, pair[0].size)
+            first, second = pair
+            reduction = (1 - first.mean(axis=0) / second.mean(axis=0)).mean()
+            of_rows, of_columns = draws(first.shape, resamples, stream("bootstrap", seed, system, k))
+            drawn = ((1 - (of_rows @ first) / (of_rows @ second)) * of_columns).sum(axis=1)
+            low, high = interval(drawn, first.size)
             size = pair[0].shape[::-1]
             found.append((metric, changes.group(name), name, system, k, *size, reduction, low, high, runs))
     return pd.DataFrame(found, columns=COLUMNS)
