@@ -313,5 +313,6 @@ def test_updates_are_those_of_adamw_with_all_settings_on_the_windows_of_the_seed
         forecast_loss(plain.predict(*(part[index] for part in data.features)), data.targets[index]).backward()
         nn.utils.clip_grad_norm_([each for group in groups for each in group["params"]], config.clip)
         optimizer.step()
-    for one, other in zip(made.parameters(), plain.parameters(), strict=True):
-        assert torch.allclose(one, other, rtol=1e-4, atol=1e-5)
+    for (name, one), other in zip(made.named_parameters(), plain.parameters(), strict=True):
+        # softmax is blind to a shift of all keys: the gradient of their bias is rounding, which AdamW makes a step of
+        assert name.endswith("key.bias") or torch.allclose(one, other, rtol=1e-4, atol=1e-5), name

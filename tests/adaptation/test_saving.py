@@ -13,14 +13,15 @@ from rdjepa.adaptation.adapt import AdaptConfig
 from rdjepa.adaptation.saving import RULES
 from rdjepa.errors import ArgumentError, CheckpointError
 from rdjepa.forecasters import combined
-from rdjepa.forecasters.anchored import Anchored
+from rdjepa.forecasters.anchored import SHELLS, Anchored
 from rdjepa.forecasters.combined import Combined
-from rdjepa.forecasters.equation import Equation
+from rdjepa.forecasters.equation import Equation, Remembering
 from rdjepa.forecasters.familiar import Familiar
 from rdjepa.forecasters.fno import Config
 from rdjepa.forecasters.joint import JointForecaster
 from rdjepa.forecasters.persistence import Persistence
 from rdjepa.forecasters.simple import Simple
+from rdjepa.io.tensors import load_tensors, save_tensors
 
 
 def movie(seed):
@@ -188,3 +189,36 @@ def test_numbers_of_numpy_and_torch_are_saved(tmp_path):
     statistics = rdjepa.Normalizer(tuple(movie(0).mean((0, 1, 2))), tuple(movie(0).std((0, 1, 2))), "support")
     made = adapt(movie(0), normalizer=statistics, **options)
     assert rdjepa.load_forecaster(made.save(tmp_path / "f.safetensors")).record["config"]["seed"] == 3
+
+
+class Knowing(Tied):
+    """A network of one's own with a buffer of a name that a combination has too."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.register_buffer("known", torch.zeros(3))
+
+
+def test_a_network_of_one_s_own_may_have_buffers_of_any_name(tmp_path):
+    forecaster = rdjepa.Forecaster(Knowing(Config(grid=16)).eval(), rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0)))
+    read = rdjepa.load_forecaster(forecaster.save(tmp_path / "x.safetensors"))
+    assert np.array_equal(read.forecast(movie(0)[:4]), forecaster.forecast(movie(0)[:4]))
+
+
+@pytest.mark.parametrize("lost", ["constants", "losses", "record", "normalizer", "settings"])
+def test_a_file_that_lacks_an_entry_is_refused_in_one_sentence(tmp_path, lost):
+    path = rdjepa.Forecaster(Equation(), rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0))).save(tmp_path / "x.safetensors")
+    tensors, header = load_tensors(path)
+    save_tensors(path, tensors, {name: value for name, value in header.items() if name != lost})
+    with pytest.raises(CheckpointError, match="expected a forecaster"):
+        rdjepa.load_forecaster(path)
+
+
+def test_the_walls_of_an_anchored_forecast_are_in_it_and_the_memory_of_an_equation_is_not(tmp_path):
+    normalizer = rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0))
+    missed = torch.rand(3, 2, SHELLS)
+    made = rdjepa.Forecaster(Anchored(Persistence(), missed, walls=True), normalizer)
+    read = rdjepa.load_forecaster(made.save(tmp_path / "walls.safetensors"))
+    assert np.array_equal(read.forecast(movie(0)[:4]), made.forecast(movie(0)[:4]))
+    equation = rdjepa.Forecaster(Remembering.of(Equation()), normalizer)
+    assert type(rdjepa.load_forecaster(equation.save(tmp_path / "equation.safetensors")).model) is Equation

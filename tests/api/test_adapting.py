@@ -568,9 +568,10 @@ def test_of_several_trajectories_the_last_chooses_what_forecasts(tiny, monkeypat
     side, seen, known = WIDE if tile else SIDE, [], []
     fields = [trajectory(12, seed=0, side=side), trajectory(10, seed=1, side=side)]
 
-    def watched(*given, **options):
+    def watched(decision, network, others, equation=None, **options):
         known.append(len(options["familiar"].latents))
-        return settle(*given, **options)
+        assert not torch.equal(equation.gram, decision.combined.equation.gram)  # it has not seen the last one
+        return settle(decision, network, others, equation, **options)
 
     monkeypatch.setattr("rdjepa.api.learner.settle", watched)
     adapt = partial(rdjepa.adapt, pretrained(), fields, steps=5, device="cpu", tile=tile)

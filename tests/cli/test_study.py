@@ -45,8 +45,12 @@ def test_plan_run_status_export(capsys, tmp_path, brief_nano):
     for verb in ("tables", "figures", "report"):
         assert run(verb, "boundary", *both, "--out", tmp_path / "none") == 2
         said = " ".join(capsys.readouterr().err.split())
-        assert f"in {tmp_path / 'root'}, {tmp_path / 'other'}, got none" in said
+        assert f"in {tmp_path / 'root'}, {tmp_path / 'other'}, got those of heldout at nano; make some" in said
         assert f"rdjepa study run boundary --profile nano --root {tmp_path / 'root'}" in said
+    assert run("tables", "boundary", "--root", tmp_path / "out", "--out", tmp_path / "none") == 2
+    assert f"--profile nano --root study --known {tmp_path / 'out'}" in " ".join(capsys.readouterr().err.split())
+    assert run("tables", "heldout", "--root", tmp_path / "out", "--profile", "nona", "--out", tmp_path / "none") == 2
+    assert "expected a profile among paper, small, nano," in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_failed_cell_is_status_1(monkeypatch, capsys, tmp_path, brief_nano):

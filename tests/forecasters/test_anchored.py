@@ -102,3 +102,21 @@ def test_it_is_trained_as_the_network_and_starts_without_correction():
         missed_by_continuations([waves([1], 4)])
     with pytest.raises(ValueError, match="at least 5 frames, got 0"):
         missed_by_continuations([])
+
+
+def test_between_walls_it_is_what_it_is_of_fields_beside_their_mirror_images():
+    """So nothing jumps at a border, and an error there is corrected as one inside is."""
+
+    def beside(fields):
+        fields = torch.cat([fields, fields.flip(-1)], dim=-1)
+        return torch.cat([fields, fields.flip(-2)], dim=-2)
+
+    fields = waves([1, 2], speed=0.02)[..., :24, 2:21] + torch.linspace(0, 3, 19)
+    context, future = windows(fields)
+    wrong = torch.cos(torch.pi * (torch.arange(19) + 0.5) / 19)
+    between = Anchored(Wrong(future, wrong), missed_by_continuations([fields], walls=True), walls=True)
+    whole = Anchored(Wrong(beside(future), beside(wrong.expand(24, 19))), missed_by_continuations([beside(fields)]))
+    made = between(context)
+    assert torch.allclose(made, whole(beside(context))[..., :24, :19], atol=1e-4)
+    missed = (made - future).square().mean((0, 1, 2, 3)).sqrt()
+    assert missed.max() < 1e-4

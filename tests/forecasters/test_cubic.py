@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from rdjepa.forecasters.cubic import BANDS, Advance, _diffusion, monomials_of, squares
+from rdjepa.forecasters.cubic import (
+    BANDS,
+    Advance,
+    _differentiation,
+    _diffusion,
+    _laplacian,
+    _second_difference,
+    monomials_of,
+    squares,
+)
 from rdjepa.forecasters.domain import PLAIN, Domain
 
 HIGH = torch.full((1, 2, 1, 1), 9.0, dtype=torch.float64)
@@ -108,3 +117,22 @@ def test_a_path_of_the_equation_itself_misses_nothing():
         path.append(state := advance.interval(state))
     found = squares(torch.stack(path, dim=1), weights, BOUNDS, PLAIN)
     assert found.value.max() < 1e-25 and found.cross.abs().max() < 1e-10
+
+
+def test_what_is_kept_has_values_whoever_asks_first():
+    """A trace has none, and tensors of inference mode take no part in training."""
+
+    class Laplacian(torch.nn.Module):
+        def forward(self, fields):
+            return _laplacian(fields, PLAIN)
+
+    fields = drawn(1, 2, 6, 5)
+    for function in (_second_difference, _differentiation):
+        function.cache_clear()
+    with torch.inference_mode():
+        _laplacian(fields, Domain(walls=True))
+        _differentiation(2, fields.device)
+    torch.export.export(Laplacian(), (fields,))
+    kept = [*_second_difference(6, False, 1.0, fields.device), *_second_difference(6, True, 1.0, fields.device)]
+    for each in (*kept, _differentiation(2, fields.device)):
+        assert type(each) is torch.Tensor and not each.is_inference()

@@ -340,6 +340,12 @@ def test_cells_of_a_forecaster_whose_forecasts_were_decided_otherwise_are_not_av
         collect.collect(copied)
 
 
+def test_rows_are_not_written_into_a_study_directory_that_would_hide_them(tmp_path, copied):
+    (tmp_path / "begun" / "cells").mkdir(parents=True)
+    with pytest.raises(StudyError, match=r"for the rows, got the study directory .*begun; write to another"):
+        collect.export(copied, tmp_path / "begun")
+
+
 def test_a_mixture_refuses_what_it_is_in_alone(tmp_path, copied, trained):
     other = twin(copied, trained, {"support_seed": 778}, base={"reach": 4})
     kept = f"forecaster={trained['forecaster']}", "support_seed=777"

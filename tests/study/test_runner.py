@@ -15,7 +15,7 @@ import torch
 
 import rdjepa
 from rdjepa.data.splits import coinciding_seeds
-from rdjepa.errors import CheckpointError, DataError, OutputError, StudyError
+from rdjepa.errors import ArgumentError, CheckpointError, DataError, OutputError, StudyError
 from rdjepa.evaluation.metrics import METRICS
 from rdjepa.forecasters.persistence import persistence
 from rdjepa.io import checkpoint
@@ -25,6 +25,7 @@ from rdjepa.study import runner as study
 from rdjepa.study.cell import identity
 from rdjepa.study.directory import Directory
 from rdjepa.study.fingerprints import identifier
+from rdjepa.study.profiles import PROFILES
 from rdjepa.study.registry import Study
 from rdjepa.systems import get, register
 
@@ -76,7 +77,12 @@ def test_the_paper_adapts_432_models():
         ({"systems": "barkley"}, "expected systems as a tuple of names, got 'barkley'; write"),
         ({"forecasters": "fno"}, "expected forecasters as a tuple of names, got 'fno'; write"),
         ({"budgets": ("1",)}, r"expected budgets as a tuple of whole numbers from 1 on, got \('1',\); write"),
-        ({"seeds": 777}, "expected seeds as a tuple of whole numbers from 0 on, got 777; write"),
+        ({"seeds": 777}, "expected seeds as a tuple of whole numbers from 0 to 4294967295, got 777; write"),
+        ({"seeds": (2**32,)}, r"whole numbers from 0 to 4294967295, got \(4294967296,\); write"),
+        ({"budgets": (0,)}, r"whole numbers from 1 on, got \(0,\); write"),
+        ({"budgets": ()}, r"expected budgets that are at least one and all different, got \(\); mend"),
+        ({"seeds": (779, 779)}, r"expected seeds that are at least one and all different, got \(779, 779\); mend"),
+        ({"systems": ()}, r"expected systems that are at least one and all different, got \(\); mend"),
     ],
 )
 def test_a_study_of_wrong_types_is_refused_when_it_is_defined(changes, words):
@@ -97,6 +103,10 @@ def test_a_study_of_wrong_types_is_refused_when_it_is_defined(changes, words):
             {"phases": {"a": ("barkley",)}, "systems": ("lambda-omega",)},
             "every system of a phase of the study mine among lambda-omega, got 'barkley'; correct",
         ),
+        (
+            {"systems": ("barkley-robin",), "budgets": (30,)},
+            "at most the 20 pool trajectories of .*, got K = 30; lower",
+        ),
         ({"forecasters": ("fno",), "subject": "lno"}, "every subject of the study mine among fno, got 'lno'; correct"),
     ],
 )
@@ -104,6 +114,25 @@ def test_a_study_of_unknown_names_has_no_cells(registrations, changes, words):
     registry.register(Study(**{"name": "mine", "title": "Mine", "systems": ("barkley",)} | changes))
     with pytest.raises(StudyError, match=words):
         study.cells("mine")
+
+
+def test_a_system_of_another_phase_is_named_with_that_phase():
+    with pytest.raises(StudyError, match="got barkley, which is of final; give --phase final"):
+        study.cells("ablation", ["system=barkley"])
+    assert {cell.system for cell in study.cells("ablation", ["system = barkley "], phase="final")} == {"barkley"}
+
+
+@pytest.mark.parametrize("changes", [{"test": 0}, {"statistics": 0}, {"stride": 0}, {"test": -5}])
+def test_a_profile_without_trajectories_is_refused(changes):
+    with pytest.raises(ArgumentError, match=f"expected {next(iter(changes))} to be a whole number of at least 1, got"):
+        replace(PROFILES["nano"], **changes)
+
+
+def test_more_test_trajectories_than_the_benchmark_has_are_refused():
+    cell = study.cells("heldout")[0]
+    assert len(cell.test(300)) == 300
+    with pytest.raises(StudyError, match=r"at most the 300 test trajectories of .*, got 301; lower test"):
+        cell.test(301)
 
 
 def test_the_most_telling_cells_come_first():

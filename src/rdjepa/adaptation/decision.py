@@ -29,7 +29,7 @@ from rdjepa.forecasters.familiar import Familiar
 
 FIRST = 5  # the part of the updates, one in so many, from which the last trajectory is kept
 ENOUGH = 64  # windows of it: each has an equation to be fitted
-RULE = {"first": FIRST, "enough": ENOUGH}
+RULE = {"first": FIRST, "enough": ENOUGH, "equation": "others"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Decision:
         share: of the weights before adaptation, which is mixed into those after it.
         combined: what stands beside the network, and in which shares; None where it forecasts alone.
         missed: what anchors the network (`rdjepa.forecasters.anchored`); None where nothing does.
+        walls: whether fields are mirrored at their borders, where it is anchored.
         told: what decided, for the record.
     """
 
@@ -48,6 +49,7 @@ class Decision:
     share: float = 0.0
     combined: Combined | None = None
     missed: Tensor | None = None
+    walls: bool = False
     told: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -66,7 +68,7 @@ class Decision:
             familiar: the support as this network describes it; it has a say where the blend has all.
         """
         if self.missed is not None:
-            return Anchored(network, self.missed)
+            return Anchored(network, self.missed, self.walls)
         if self.combined is None:
             return network
         parts = self.combined.linear, self.combined.shares, equation or self.combined.equation

@@ -19,6 +19,7 @@ from rdjepa.forecasters.around import Around
 from rdjepa.forecasters.base import CONTEXT, ForecastModel
 from rdjepa.forecasters.combined import Combined
 from rdjepa.forecasters.domain import Domain
+from rdjepa.forecasters.equation import Equation, Remembering
 from rdjepa.forecasters.familiar import Familiar
 from rdjepa.forecasters.linear import Corrected
 from rdjepa.forecasters.tiled import Tiled
@@ -64,6 +65,7 @@ def save(forecaster: Forecaster, path: str | Path, force: bool = False) -> Path:
         "base": forecaster.base,
         **_rule(forecaster.base, type(_network(model)), isinstance(model, Combined) and model.familiar is not None),
         **(model.equation.domain.settings() if isinstance(model, Combined) else {}),
+        **({"walls": model.walls} if isinstance(model, Anchored) else {}),
         **({"tiles": {"grid": tiled.grid, "walls": tiled.walls}} if tiled else {}),
         "normalizer": forecaster.normalizer.to_dict(),
         "record": forecaster.record,
@@ -145,9 +147,10 @@ def load_forecaster(path: str | Path, device: str | torch.device = "cpu") -> For
         raise CheckpointError(f"{error}; the forecaster is in {path}") from error
     base = header.get("base", "none")
     theirs = {name: header[name] for name in ("rule", "constants") if name in header}
-    ours = _rule(base, kind, "known" in tensors)
-    if theirs.get("rule") != ours.get("rule") or not theirs.items() <= ours.items():
-        software, what = header["record"].get("software", {}), base if base in RULES else header["forecaster"]
+    ours = _rule(base, kind, base == "combined" and "known" in tensors)
+    if theirs != ours:
+        software = header.get("record", {}).get("software", {})
+        what = base if base in RULES else header["forecaster"]
         raise CheckpointError(
             f"expected a forecaster that is {what} as this version does it, got one of "
             f"{software.get('rdjepa', 'another')} ({software.get('source', 'unknown source')}) at {path}; "
@@ -158,11 +161,11 @@ def load_forecaster(path: str | Path, device: str | torch.device = "cpu") -> For
         calibration = None if scores is None else Calibration(scores.numpy(), **header["calibration"])
         familiar = None if latents is None else Familiar(latents.numpy(), header["reach"])
         model = _rebuilt(kind, header, tensors)
+        normalizer = Normalizer.from_dict(header["normalizer"])
+        found = Forecaster(model, normalizer, header["record"], header["losses"], calibration, familiar)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]
         raise CheckpointError(f"expected a forecaster of this version, got another at {path} ({reason})") from error
-    normalizer = Normalizer.from_dict(header["normalizer"])
-    found = Forecaster(model, normalizer, header["record"], header["losses"], calibration, familiar)
     return found.to(torch_device)
 
 
@@ -193,7 +196,7 @@ def _rebuilt(kind: type[ForecastModel], header: Mapping[str, Any], tensors: Mapp
         model = Combined(model, familiar=_familiar_to_blend(tensors))
         model.equation.domain = Domain.of(header)
     if base == "anchored":
-        model = Anchored(model)
+        model = Anchored(model, walls=bool(header.get("walls")))
     model.load_state_dict(tensors)
     model.preset = header["preset"]
     return model
@@ -216,6 +219,7 @@ def _network(model: ForecastModel) -> ForecastModel:
 def _class_of(model: ForecastModel) -> dict[str, str]:
     """Return the entry "class" of a file, "module:Class"; none for a registered one of this package, found by name."""
     kind = type(_network(model))
+    kind = Equation if kind is Remembering else kind  # a memory is nothing to be kept
     path = f"{kind.__module__}:{kind.__qualname__}"
     known = model.name in forecasters.names() and forecasters.get(model.name).path == path
     return {} if known and path.startswith("rdjepa.") else {"class": path}

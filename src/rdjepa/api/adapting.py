@@ -274,8 +274,8 @@ def adapt(
         why = "others are rehearsed" if rehearses else "no update is made"
         warn(f"the network forecasts alone, since {why}; nothing stands beside it", Note)
     if base == ANCHORED:
-        missed = missed_by_continuations(learner.standard(support.fields))
-        learner.decision = dataclasses.replace(learner.decision, missed=missed)
+        missed = missed_by_continuations(learner.standard(support.fields), support.domain.walls)
+        learner.decision = dataclasses.replace(learner.decision, missed=missed, walls=support.domain.walls)
     times.append(time.perf_counter())
 
     settings, share = dataclasses.replace(settings, steps=learner.decision.steps), learner.decision.share

@@ -15,7 +15,7 @@ from rdjepa.api.support import Support
 from rdjepa.data.statistics import Normalizer
 from rdjepa.data.windows import FORECASTING
 from rdjepa.forecasters.base import ForecastModel
-from rdjepa.forecasters.equation import Remembering
+from rdjepa.forecasters.equation import Equation, Remembering
 from rdjepa.forecasters.familiar import Familiar
 
 
@@ -57,8 +57,9 @@ class Learner:
     def choose_by_last(self, updates: int) -> None:
         """Leave the network alone if it forecasts the last trajectory, which it has not seen yet, better so."""
         known = self._familiar_to_blend(without=1)
-        unseen = self.standard(self.support.fields[-1:])
-        decision = settle(self.decision, self.whole, unseen, familiar=known, most=ENOUGH)
+        *seen, unseen = self.standard(self.support.fields)
+        equation = Equation.fit(seen, self.support.domain)
+        decision = settle(self.decision, self.whole, [unseen], equation, familiar=known, most=ENOUGH)
         self.decision = replace(decision, told={**decision.told, "withheld": updates})
 
     def choose_by_others(self) -> None:

@@ -274,6 +274,8 @@ def _results(
     `out` cannot be written.
     """
     from rdjepa.study import collect, registry
+    from rdjepa.study.directory import RECORDS
+    from rdjepa.study.profiles import profile
 
     own = registry.get(name).profile
     chosen, given = own if profile_name is None else profile_name, roots or [ROOT]
@@ -284,9 +286,13 @@ def _results(
             collect.export(given, folder)
         rows = collect.collect(root, name, chosen)
         if rows.empty:
+            profile(chosen)  # refuses an unknown one; a user's own may have rows
+            there = sorted({f"{record['study']} at {record['profile']}" for record in collect.read_records(root)})
+            place = f"--root {ROOT} --known" if (given[0] / RECORDS).is_file() else "--root"  # an export is not run in
             raise StudyError(
-                f"expected finished cells of {name} at {chosen} in {', '.join(map(str, given))}, got none; make some "
-                f"with: rdjepa study run {name} --profile {chosen} --root {given[0]}"
+                f"expected finished cells of {name} at {chosen} in {', '.join(map(str, given))}, got "
+                f"{'those of ' * bool(there)}{', '.join(there) or 'none'}; make some with: rdjepa study run {name} "
+                f"--profile {chosen} {place} {given[0]}"
             )
         _tell_failures(given)
         records = collect.records(root)

@@ -9,7 +9,8 @@ whichever misses the next frame least on the support, for each component and wav
 it misses there, and d(k) that of its difference from the network in the context itself, both in a shell of wave
 numbers. Where they differ by no more than the continuation is wrong anyway, nothing is corrected; what is larger is the
 network's error, and all five frames are corrected by as much. That is the shrinkage of James and Stein (1961), shell by
-shell, and has no number to choose.
+shell, and has no number to choose. Between walls the spectra are those of the fields and their mirror images, which go
+on without a jump.
 
 It is fitted to the support but takes no update, and stands around a network after its adaptation. Not part of the
 paper's protocol.
@@ -37,6 +38,7 @@ class Anchored(Beside):
     Args:
         network: any forecaster.
         missed: (3, C, S) mean squares of what continuations miss; infinite, so that nothing is corrected, when None.
+        walls: whether fields are mirrored at their borders; they are periodic otherwise.
 
     Attributes:
         missed: (3, C, S).
@@ -44,8 +46,9 @@ class Anchored(Beside):
 
     missed: Tensor
 
-    def __init__(self, network: ForecastModel, missed: Tensor | None = None) -> None:
+    def __init__(self, network: ForecastModel, missed: Tensor | None = None, walls: bool = False) -> None:
         super().__init__(network)
+        self.walls = walls
         if missed is None:
             missed = torch.full((len(CONTINUATIONS), network.components, SHELLS), torch.inf)
         self.register_buffer("missed", missed)
@@ -58,21 +61,26 @@ class Anchored(Beside):
         """Forecast (B, 5, C, H, W)."""
         continued, *rest = features
         forecast = self.network.predict(*rest)
-        apart = continued - torch.fft.fft2(forecast[:, 0].float())
+        apart = continued - _spectrum(forecast[:, 0], self.walls)
         shells, least = _shells(apart), self.missed.amin(0).to(apart.device)
         gain = (1 - least / _mean_square(apart, shells).clamp(min=torch.finfo(torch.float32).tiny)).clamp(min=0)
-        return forecast + torch.fft.ifft2(gain[:, :, shells] * apart).real[:, None]
+        rows, columns = forecast.shape[-2:]
+        return forecast + torch.fft.ifft2(gain[:, :, shells] * apart).real[:, None, :, :rows, :columns]
 
     def _continued(self, context: Float[Tensor, "B T C H W"]) -> Float[Tensor, "B C H W"]:
         """Return the spectrum of the next frame, by the continuation that misses least at each wavelength."""
-        spectrum = torch.fft.fft2(context.float())
+        spectrum = _spectrum(context, self.walls)
         weights = context.new_tensor(CONTINUATIONS, dtype=torch.float32)[self.missed.argmin(0)]  # (C, S, 4)
         return torch.einsum("chwt,btchw->bchw", weights[:, _shells(spectrum)].to(spectrum.dtype), spectrum)
 
 
 @torch.no_grad()
-def missed_by_continuations(support: Sequence[Float[Tensor, "T C H W"]]) -> Float[Tensor, "3 C S"]:
+def missed_by_continuations(support: Sequence[Float[Tensor, "T C H W"]], walls: bool = False) -> Float[Tensor, "3 C S"]:
     """Return the mean squares of what continuations miss of the next frame's spectrum, by component and shell.
+
+    Args:
+        support: standardized trajectories.
+        walls: whether they are mirrored at their borders.
 
     Raises:
         ArgumentError: no trajectories, or one that is too short for a window.
@@ -84,9 +92,17 @@ def missed_by_continuations(support: Sequence[Float[Tensor, "T C H W"]]) -> Floa
     for fields in support:
         for frames in fields.unfold(0, CONTEXT + 1, 1).movedim(-1, 1).split(TOGETHER):
             continued = torch.einsum("kt,btchw->bkchw", frames.new_tensor(CONTINUATIONS), frames[:, :CONTEXT])
-            spectrum = torch.fft.fft2((continued - frames[:, None, CONTEXT]).float())
+            spectrum = _spectrum(continued - frames[:, None, CONTEXT], walls)
             found.append(_mean_square(spectrum.flatten(0, 1), _shells(spectrum)).unflatten(0, spectrum.shape[:2]))
     return torch.cat(found).mean(0)
+
+
+def _spectrum(fields: Float[Tensor, "*B H W"], walls: bool) -> Tensor:
+    """Return the spectrum of fields, or between walls of them and their mirror images, (2 H, 2 W)."""
+    if walls:
+        fields = torch.cat([fields, fields.flip(-1)], dim=-1)
+        fields = torch.cat([fields, fields.flip(-2)], dim=-2)
+    return torch.fft.fft2(fields.float())
 
 
 def _shells(spectrum: Float[Tensor, "*B H W"]) -> Tensor:

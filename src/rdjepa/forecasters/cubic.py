@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from rdjepa.forecasters.domain import Domain
+from rdjepa.models.compiling import once
 
 ORDER = 3
 STEPS = 8  # of the integration from a frame to the next
@@ -202,7 +203,7 @@ def _laplacian(fields: Float[Tensor, "B C H W"], domain: Domain) -> Float[Tensor
     return along @ fields + fields @ across
 
 
-@cache
+@once
 def _differentiation(components: int, device: torch.device) -> Float[Tensor, "C m m"]:
     """Return how the coefficients of a cubic become those of its derivatives by each component."""
     every = monomials_of(components)
@@ -226,7 +227,7 @@ def _diffusion(time: Tensor, size: int, walls: bool, distance: float) -> Tensor:
     return (vectors * torch.exp(time * values)[..., None, :]) @ vectors.T
 
 
-@cache
+@once
 def _second_difference(size: int, walls: bool, distance: float, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     """Return the second difference along one side, periodic or mirrored at walls, its eigenvalues and eigenvectors.
 

@@ -91,10 +91,19 @@ class Cell:
         """Return the keys of about `count` test trajectories, the same for all cells of a system.
 
         Every regime has an equal number, so that a mean over trajectories is one over regimes too.
+
+        Raises:
+            StudyError: the benchmark has fewer.
         """
-        own = systems.get(self.system).regimes
-        regimes = [regime for split, regime in protocol.counts(self.system) if split == "test" and regime in own]
+        own, counts = systems.get(self.system).regimes, protocol.counts(self.system)
+        regimes = [regime for split, regime in counts if split == "test" and regime in own]
         each = max(1, count // len(regimes))
+        most = min(counts["test", regime] for regime in regimes)
+        if each > most:
+            raise StudyError(
+                f"expected at most the {most * len(regimes)} test trajectories of {self.system}, got {count}; lower "
+                "test of the profile"
+            )
         return [Key(self.system, "test", regime, i) for regime in regimes for i in range(each)]
 
 

@@ -178,13 +178,15 @@ def export(roots: Path | str | Sequence[Path | str], out: Path | str, only: Sequ
 
     Raises:
         StudyError: see `collect`, which holds for the chosen cells of all roots together; a condition that no cell
-            meets, or a root that is written to.
+            meets, or a root or study directory that is written to.
     """
     out = Path(out)
     named = [roots] if isinstance(roots, str | Path) else roots
     different = {os.path.realpath(root): Path(root) for root in named}
     if os.path.realpath(out) in different:
         raise StudyError(f"expected a directory that is not read too, got {out}; write to a new one, then replace it")
+    if _is_study(out):  # whose cells would be read in the place of these files
+        raise StudyError(f"expected a directory for the rows, got the study directory {out}; write to another one")
     places = list(different.values())
     known = {root: read_records(root) for root in places}
     origin, found = _joined(known, only)

@@ -41,17 +41,26 @@ def cells(study: str, only: Sequence[str] = (), phase: str | None = None) -> lis
     found = []
     for system in plan.systems_in(phase):
         chosen = plan.seeds_of(system)
-        same = coinciding_seeds(protocol.counts(system)["pool", "id"], 1, chosen)
+        pool = protocol.counts(system)["pool", "id"]
+        same = coinciding_seeds(pool, 1, chosen)
         if same:
             pairs = ", ".join(f"{a} and {b}" for a, b in same)
             raise StudyError(f"expected seeds that select different trajectories of {system} at K = 1, got {pairs}")
         for number, k in enumerate(plan.budgets_of(system)):
+            if k > pool:
+                raise StudyError(f"expected at most the {pool} pool trajectories of {system}, got K = {k}; lower it")
             for place, seed in enumerate(chosen):
                 for name in plan.compared():
                     change = changes.find(name)
                     if change is None or change.applies(system):
                         cell = Cell(plan.cells, system, k, seed, name)
                         found.append(((GROUPS.index(cell.group), number, place), cell))
+    for other, own in plan.phases.items():
+        for name in own:
+            if f"system={name}" in only and name not in plan.systems_in(phase):
+                raise StudyError(
+                    f"expected a system of the phase, got {name}, which is of {other}; give --phase {other}"
+                )
     found.sort(key=lambda item: item[0])
     return select([cell for _, cell in found], only)
 
@@ -80,7 +89,7 @@ def select(every: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
     """Return the cells that meet all conditions; see `cells`."""
     wanted: dict[str, set[str]] = {}
     for condition in only:
-        key, equals, value = condition.strip().partition("=")
+        key, equals, value = (each.strip() for each in condition.partition("="))
         if not equals or key not in KEYS:
             raise StudyError(f"expected {'=..., '.join(KEYS)}=..., got {condition!r}; name one of them")
         known = dict.fromkeys(str(getattr(cell, key)) for cell in every)

@@ -5,7 +5,7 @@ from typing import Any
 
 from rdjepa.adaptation import adapt
 from rdjepa.adaptation.adapt import AdaptConfig
-from rdjepa.checks import among
+from rdjepa.checks import Count, among, checked
 from rdjepa.errors import ArgumentError
 from rdjepa.models.rdjepa import PRESETS
 from rdjepa.study import changes
@@ -58,6 +58,11 @@ class Profile:
     curve: tuple[int, ...] = ()
     stride: int = 4
     pretraining: PretrainingSizes | None = None
+
+    def __post_init__(self) -> None:
+        """Check the numbers of trajectories and windows."""
+        for name in ("test", "statistics", "stride"):
+            object.__setattr__(self, name, checked(getattr(self, name), Count, name))
 
     @property
     def grid(self) -> int:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from dataclasses import field as with_default
 from typing import Any
 
-from rdjepa.errors import StudyError
+from rdjepa.checks import Count, Seed, checked
+from rdjepa.errors import ArgumentError, StudyError
 from rdjepa.forecasters import registry as forecasters
 from rdjepa.registry import Registry
 from rdjepa.study import changes, protocol
@@ -26,8 +27,8 @@ class Study:
         seeds: support seeds; None for those that the protocol gives each system.
         figures: names in `rdjepa.study.report.figures.FIGURES`; errors by wavenumber follow where there are spectra.
         published: numbers of the paper's tables that it fills; None where nothing was published.
-        subject: the forecaster that findings and paired differences are about; the first pretrained one, or else the
-            first, by default.
+        subject: the forecaster that findings and paired differences are about; by default the first pretrained one in
+            the order of tables, or else the first.
         control: the forecaster that reductions of the error are taken against in a table of its own; none by default.
         profile: the profile that is taken where none is named.
         phases: phase -> its systems, in order; a run computes the cells of one phase, the first by default. All systems
@@ -56,22 +57,27 @@ class Study:
         Names of systems and forecasters are looked up in `plan.cells`, since a study may be registered before them.
 
         Raises:
-            StudyError: a string instead of a tuple of names, or budgets or seeds that are no whole numbers.
+            StudyError: a string instead of a tuple of names, budgets or seeds that are no whole numbers in their range,
+                or a tuple of any that is empty or has something twice.
         """
         for field in ("systems", "forecasters", "figures", "published"):
             value = getattr(self, field)
             if isinstance(value, str):
                 raise StudyError(f"expected {field} as a tuple of names, got {value!r}; write ({value!r},)")
-        for field, least in (("budgets", 1), ("seeds", 0)):
+        for field, kind, least in (("budgets", Count, "1 on"), ("seeds", Seed, "0 to 4294967295")):
             value = getattr(self, field)
-            whole = value is None or (
-                isinstance(value, tuple | list) and all(isinstance(each, int) and each >= least for each in value)
-            )
-            if not whole:
+            if value is None:
+                continue
+            try:
+                object.__setattr__(self, field, tuple(checked(each, kind, field) for each in value))
+            except (TypeError, ArgumentError) as error:
                 raise StudyError(
-                    f"expected {field} as a tuple of whole numbers from {least} on, got {value!r}; "
-                    f"write for example ({least},)"
-                )
+                    f"expected {field} as a tuple of whole numbers from {least}, got {value!r}; write for example (1,)"
+                ) from error
+        for field in ("systems", "forecasters", "figures", "published", "budgets", "seeds"):
+            value = getattr(self, field)
+            if value is not None and (not len(value) or len(set(value)) < len(value)):
+                raise StudyError(f"expected {field} that are at least one and all different, got {value!r}; mend them")
         object.__setattr__(self, "cells", self.cells or self.name)
 
     def compared(self) -> tuple[str, ...]:

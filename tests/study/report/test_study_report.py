@@ -3,7 +3,7 @@ import re
 import pandas as pd
 import pytest
 
-from rdjepa.errors import Note
+from rdjepa.errors import ArgumentError, Note
 from rdjepa.study import registry
 from rdjepa.study.profiles import PROFILES
 from rdjepa.study.registry import CONTROL, Study
@@ -164,6 +164,13 @@ def test_a_study_is_about_the_subject_that_it_names(registrations, made_study, m
     assert animated.subject == "scratch" and ("barkley", 1, "scratch/rd-jepa") in {key[:3] for key in animated.known}
 
 
+def test_a_table_that_the_paper_lacks_is_refused(registrations, made_study, tmp_path):
+    registry.register(Study("mine", "Mine", ("barkley",), CONTROL, cells="heldout", published=("99",)))
+    rows, records, spectra = made_study("scratch", trajectories=1)
+    with pytest.raises(ArgumentError, match=r"expected a published table among 1, S6, .*, got '99'"):
+        write_tables(rows, records, spectra[:0], tmp_path, "mine")
+
+
 def test_provenance_joins_what_is_the_same_and_lists_what_is_not(made_study):
     rows, records, _ = made_study("scratch", trajectories=1)
     software = [{"torch": "2.13"}] * len(records)
@@ -197,6 +204,9 @@ def test_the_tables_say_where_every_cell_ran(made_study, tmp_path):
     assert set(lines["run"]) == set(records["id"]) and len(lines) == len(records)
     devices = records.set_index("id")["software"].map(lambda each: each["device"])
     assert (lines.set_index("run")["device"] == devices.loc[lines["run"]]).all()
+    records["software"] = [{"device": "AMD EPYC"}] * len(records)  # early records have no code
+    text = write_tables(rows, records, spectra[:0], tmp_path, "scratch")[0].read_text(encoding="utf-8")
+    assert "| RD-JEPA | AMD EPYC | bfloat16 | — | 27 |" in text
     first = lines[["forecaster", "system", "k", "support_seed"]].iloc[0].tolist()
     assert first == ["rd-jepa", "lambda-omega", "1", "777"]
 

@@ -6,6 +6,7 @@ from itertools import product
 
 import pandas as pd
 
+from rdjepa.checks import among
 from rdjepa.evaluation.metrics import DEFAULT_METRICS, METRICS
 from rdjepa.forecasters import registry
 from rdjepa.study.registry import Study
@@ -95,7 +96,13 @@ def axis(study: Study, values: pd.DataFrame, dimension: str) -> tuple:
 
 
 def paper_tables(study: Study) -> list[Layout]:
-    """Return the tables of the paper that a study fills; those of held-out systems include the control from scratch."""
+    """Return the tables of the paper that a study fills; those of held-out systems include the control from scratch.
+
+    Raises:
+        ArgumentError: a number that is none of the paper's; the known ones are listed.
+    """
+    for number in study.published or ():
+        among(number, _PAPER, "a published table")
     return [_from_paper(number) for number in study.published or ()]
 
 

@@ -137,7 +137,8 @@ def where_sheet(lines: pd.DataFrame) -> Sheet:
     for name in ordered("forecaster", lines["forecaster"]):
         own = lines[lines["forecaster"] == name]
         for (device, precision), part in own.groupby(["device", "precision"]):
-            texts = (device or MISSING, precision or MISSING, str(part["code"].nunique()), str(len(part)))
+            versions = len(set(part["code"]) - {""})
+            texts = (device or MISSING, precision or MISSING, str(versions or MISSING), str(len(part)))
             rows.append(((label("forecaster", name),), tuple(map(Text, texts))))
     columns = (("device",), ("precision",), ("versions of the code",), ("cells",))
     return Sheet("Where the cells ran.", (heading("forecaster"),), columns, tuple(rows))
