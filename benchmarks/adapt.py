@@ -1,4 +1,4 @@
-"""One update of adaptation, and one forecast, before and after what makes them cheaper, side by side in one run.
+"""One update, and one pass of predictor and decoder, before and after what makes them cheaper, in one run.
 
     python benchmarks/adapt.py --preset nano --batch 4 --threads 1
 
@@ -104,7 +104,7 @@ def main() -> None:
         steps[name], forecasts[name] = update(forward, loss, model, 1e-3), forecast
     losses = {name: step() for name, step in steps.items()}
     print(f"{arguments.preset}, {arguments.batch} windows, {arguments.threads} threads, torch {torch.__version__}")
-    print("| variant | loss of the first update | update, s | ratio | forecast, s | ratio |")
+    print("| variant | loss of the first update | update, s | ratio | predictor and decoder, s | ratio |")
     print("|---|---|---|---|---|---|")
     taken = {kind: fastest(each, arguments.rounds) for kind, each in (("update", steps), ("forecast", forecasts))}
     for name, value in losses.items():

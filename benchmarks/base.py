@@ -22,7 +22,7 @@ from rdjepa.evaluation.aggregate import horizon_average
 from rdjepa.evaluation.evaluate import Forecast, evaluate
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import extrapolation, persistence
-from rows import append, call, commands, read
+from rows import Row, append, call, commands, read, refuse_other
 
 STRIDE = 4
 POOL = 1000
@@ -35,11 +35,19 @@ TITLES = {
     "rd-jepa+linear": "RD-JEPA on it",
     "scratch+linear": "scratch on it",
 }
-FIELDS = ("system", "support_seed", "forecaster", "updates", "relative_l2", "test")
+SETTINGS = ("model", "asked", "test")
+FIELDS = ("system", "support_seed", "forecaster", "updates", "relative_l2", *SETTINGS)
+
+
+def earlier(row: Row) -> Row:
+    """Return what rows did not say before they were told apart by it."""
+    return {"model": "nano", "asked": "100"}
 
 
 def run(arguments: argparse.Namespace) -> None:
     torch.set_num_threads(arguments.threads)
+    settings = dict(zip(SETTINGS, (arguments.model, arguments.updates, arguments.test), strict=True))
+    refuse_other(arguments.out, settings, earlier)
     done = {(row["system"], int(row["support_seed"]), row["forecaster"]) for row in read(arguments.out)}
     grid = rdjepa.load(arguments.model).config.grid
     for system in arguments.systems.split(","):
@@ -51,7 +59,9 @@ def run(arguments: argparse.Namespace) -> None:
                 forecast, updates = forecaster(name, learning, arguments)
                 rows = evaluate(forecast, test, metrics=("relative_l2",), stride=STRIDE)
                 error = horizon_average(rows, "relative_l2")
-                append(arguments.out, FIELDS, [(system, seed, name, updates, f"{error:.4f}", arguments.test)])
+                append(
+                    arguments.out, FIELDS, [(system, seed, name, updates, f"{error:.4f}", *settings.values())], earlier
+                )
                 print(f"{system} {seed} {name}: {error:.4f}", flush=True)
 
 

@@ -81,7 +81,7 @@ def main() -> None:
         f"{ceilings.products / 1e9:.0f} GFLOP/s in matrix products, {ceilings.fourier / 1e9:.1f} in Fourier "
         f"transforms, {ceilings.bytes / 2**30:.0f} GiB/s in copies\n"
     )
-    columns = "parameters | trained | GFLOP a forecast | ms an update | implied | ratio | ms a forecast | memory"
+    columns = "parameters | trained | GFLOP a forecast | ms an update | implied | ratio | ms a batch | memory"
     print(f"| forecaster | {columns} |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name in arguments.only.split(","):

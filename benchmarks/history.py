@@ -20,21 +20,29 @@ import rdjepa
 from rdjepa.evaluation.aggregate import horizon_average
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.study import protocol
-from rows import append, call, commands, done
+from rows import Row, append, call, commands, done, refuse_other
 
 METRIC = "relative_l2"
 PLACE = ("system", "support_seed", "updates")
-FIELDS = (*PLACE, "made", "forecaster", "frames", "trajectory", METRIC)
+SETTINGS = ("model", "every", "test", "lengths")
+FIELDS = (*PLACE, "made", "forecaster", "frames", "trajectory", METRIC, *SETTINGS)
 NAMES = {"rd-jepa": "`adapt`", "equation": "equation alone", "rd-jepa-alone": "network alone"}
+
+
+def earlier(row: Row) -> Row:
+    """Return what rows did not say before they were told apart by it."""
+    return dict(zip(SETTINGS, ("nano-wide", "4", "6", "4,8,16"), strict=True))
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Adapt to the supports that the file lacks, and measure."""
     torch.set_num_threads(arguments.threads)
+    settings = dict(zip(SETTINGS, (arguments.model, arguments.every, arguments.test, arguments.frames), strict=True))
+    refuse_other(arguments.out, settings, earlier)
     grid = rdjepa.load(arguments.model).config.grid
     for system in arguments.systems.split(","):
         place = (system, str(arguments.seed), str(arguments.updates))
-        if place in done(arguments.out, PLACE):
+        if place in done(arguments.out, PLACE, earlier):
             continue
         (key,) = protocol.support(system, 1, arguments.seed)
         learning = rdjepa.simulate(system, seed=key.index).coarsened(grid)
@@ -49,9 +57,10 @@ def run(arguments: argparse.Namespace) -> None:
                             part.forecast, [unseen], metrics=(METRIC,), stride=arguments.every, context=frames
                         )
                         error = f"{horizon_average(found, METRIC):.6g}"
-                        rows.append((*place, len(forecaster.losses), name, frames, index, error))
+                        measured = (len(forecaster.losses), name, frames, index, error)
+                        rows.append((*place, *measured, *settings.values()))
             print(system, index, *(f"{row[4]}, {row[5]}: {row[7]};" for row in rows if row[6] == index), flush=True)
-        append(arguments.out, FIELDS, rows)
+        append(arguments.out, FIELDS, rows, earlier)
 
 
 def table(arguments: argparse.Namespace) -> None:
@@ -59,7 +68,7 @@ def table(arguments: argparse.Namespace) -> None:
     found = pd.read_csv(arguments.rows)
     counts = sorted(found["frames"].unique())
     print(f"| system | forecaster | {' | '.join(map(str, counts))} |\n{'|---' * (2 + len(counts))}|")
-    for (system, name), part in found.groupby(["system", "forecaster"], sort=False):
+    for (system, _, name), part in found.groupby(["system", "updates", "forecaster"], sort=False):
         means = part.groupby("frames")[METRIC].mean()
         print(
             f"| {system} | {NAMES[str(name)]} | {' | '.join(f'{means[n]:.4f}' if n in means else '' for n in counts)} |"

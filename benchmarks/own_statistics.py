@@ -19,19 +19,27 @@ import rdjepa
 from rdjepa.data.statistics import Normalizer
 from rdjepa.study import protocol
 from rdjepa.study.collect import collect
-from rows import append, call, commands, done
+from rows import Row, append, call, commands, done, refuse_other
 
-FIELDS = ("system", "support_seed", "forecaster", "trajectory", "relative_l2", "made", "mean", "std")
+SETTINGS = ("model", "asked", "test")
+FIELDS = ("system", "support_seed", "forecaster", "trajectory", "relative_l2", "made", "mean", "std", *SETTINGS)
 NAMES = {"rd-jepa": "`adapt --no-augment`", "rd-jepa-alone": "network alone"}
 STUDY = ("study-wide", "study-wide-alone")
 
 
+def earlier(row: Row) -> Row:
+    """Return what rows did not say before they were told apart by it."""
+    return {"model": "nano-wide", "asked": "auto", "test": "6"}
+
+
 def run(arguments: argparse.Namespace) -> None:
     torch.set_num_threads(arguments.threads)
+    settings = dict(zip(SETTINGS, (arguments.model, arguments.updates, arguments.test), strict=True))
+    refuse_other(arguments.out, settings, earlier)
     grid = rdjepa.load(arguments.model).config.grid
     for seed in map(int, arguments.seeds.split(",")):
         for system in arguments.systems.split(","):
-            if (system, str(seed)) in done(arguments.out, ("system", "support_seed")):
+            if (system, str(seed)) in done(arguments.out, ("system", "support_seed"), earlier):
                 continue
             (key,) = protocol.support(system, 1, seed)
             learning = rdjepa.simulate(system, seed=key.index).coarsened(grid)
@@ -43,7 +51,8 @@ def run(arguments: argparse.Namespace) -> None:
             rows = pd.concat([pd.DataFrame(found[name]).assign(forecaster=name) for name in NAMES if name in found])
             errors = rows.groupby(["forecaster", "trajectory"])["value"].mean().items()
             made = len(forecaster.losses)
-            append(arguments.out, FIELDS, [(system, seed, *place, f"{e:.6f}", made, *units) for place, e in errors])
+            measured = [(system, seed, *place, f"{e:.6f}", made, *units, *settings.values()) for place, e in errors]
+            append(arguments.out, FIELDS, measured, earlier)
             print(f"{system} {seed}: {rows.groupby('forecaster')['value'].mean().round(4).to_dict()}", flush=True)
 
 

@@ -6,7 +6,7 @@ With them the two commands that a benchmark with rows has: `run` measures and ap
 import argparse
 import csv
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rdjepa.io.atomic import write_bytes
@@ -55,6 +55,19 @@ def read(path: Path, earlier: Earlier = whole) -> list[Row]:
 def done(path: Path, key: Sequence[str], earlier: Earlier = whole) -> set[tuple[str, ...]]:
     """Return the settings, in the columns of a key, that a file has rows of."""
     return {tuple(row[name] for name in key) for row in read(path, earlier)}
+
+
+def refuse_other(path: Path, settings: Mapping[str, object], earlier: Earlier = whole) -> None:
+    """Refuse a file with rows that were made with other settings than these, by column: its table would mix them.
+
+    Raises:
+        ValueError: it has some.
+    """
+    for row in read(path, earlier):
+        other = {name: row[name] for name, value in settings.items() if row[name] != str(value)}
+        if other:
+            said, wanted = (", ".join(f"{n} {each[n]}" for n in other) for each in (row, settings))
+            raise ValueError(f"expected rows of {wanted} in {path}, got some of {said}; give another --out")
 
 
 def commands(

@@ -2,7 +2,7 @@
 
     python benchmarks/simulate.py [--peer | --family]
 
-The times are processor seconds, because everything runs on one thread and other work on the machine should not count.
+The times are processor seconds on one thread, so that other work on the machine does not count.
 Compilation, initial states and screening are excluded, for py-pde too. py-pde advances the same equation, grid and step
 with its compiled second-order stencil, by Euler or, where ours is, by Runge-Kutta; `STEPS` steps are timed and scaled
 to the trajectory. Where our scheme does more than that (the fourth-order stencil, Strang splitting), "same" is our time
@@ -26,6 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 
 from rdjepa.pde.laplacian import STENCILS
@@ -169,6 +170,7 @@ def main() -> None:
     )
     parser.add_argument("--family", action="store_true", help="time the family of random equations only")
     arguments = parser.parse_args()
+    numba.set_num_threads(1)  # py-pde would take more on a large grid
     if arguments.family:
         family()
         return

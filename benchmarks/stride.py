@@ -6,7 +6,8 @@
 Every trajectory is simulated once, with frames at half the system's interval; every second and every fourth of them are
 what a recorder with the longer intervals would have stored, and what `--stride 2` and `--stride 4` take of the finest.
 RD-JEPA is adapted to one trajectory at each interval, with the same number of updates, and measured on another. Errors
-are compared at equal times, in units of the system's own interval. `run` appends, and skips what the file has.
+are compared at equal times after the newest frame, in units of the system's own interval; windows are spread over the
+trajectory, which with a longer interval begin later. `run` appends, and skips what the file has.
 """
 
 import argparse
@@ -24,12 +25,18 @@ from rdjepa.evaluation.aggregate import per_horizon
 from rdjepa.evaluation.evaluate import evaluate
 from rdjepa.forecasters.persistence import extrapolation, persistence
 from rdjepa.systems import get
-from rows import append, call, commands, read
+from rows import Row, append, call, commands, read, refuse_other
 
 FINEST = 0.5  # of the system's interval
 STRIDES = (1, 2, 4)
 WINDOWS = 8
-FIELDS = ("system", "interval", "change", "suggested", "forecaster", "updates", "time", "relative_l2")
+SETTINGS = ("model", "asked")
+FIELDS = ("system", "interval", "change", "suggested", "forecaster", "updates", "time", "relative_l2", *SETTINGS)
+
+
+def earlier(row: Row) -> Row:
+    """Return what rows did not say before they were told apart by it."""
+    return {"model": "nano", "asked": "100"}
 
 
 def recorded(system: str, index: int, split: str, grid: int) -> Trajectory:
@@ -47,6 +54,8 @@ def strided(trajectory: Trajectory, stride: int) -> Trajectory:
 
 def run(arguments: argparse.Namespace) -> None:
     torch.set_num_threads(arguments.threads)
+    settings = dict(zip(SETTINGS, (arguments.model, arguments.updates), strict=True))
+    refuse_other(arguments.out, settings, earlier)
     done = {(row["system"], float(row["interval"])) for row in read(arguments.out)}
     grid = rdjepa.load(arguments.model).config.grid
     for system in arguments.systems.split(","):
@@ -56,7 +65,7 @@ def run(arguments: argparse.Namespace) -> None:
         for stride in STRIDES:
             if (system, FINEST * stride) not in done:
                 rows = measure(strided(learning, stride), strided(unseen, stride), FINEST * stride, arguments)
-                append(arguments.out, FIELDS, [(system, *row) for row in rows])
+                append(arguments.out, FIELDS, [(system, *row, *settings.values()) for row in rows], earlier)
 
 
 def measure(learning: Trajectory, unseen: Trajectory, interval: float, arguments: argparse.Namespace) -> list[tuple]:
