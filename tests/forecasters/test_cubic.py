@@ -1,5 +1,7 @@
 """A cubic equation: its terms, how it is integrated, and the derivatives of where that ends."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -127,7 +129,8 @@ def test_what_is_kept_has_values_whoever_asks_first():
             return _laplacian(fields, PLAIN)
 
     fields = drawn(1, 2, 6, 5)
-    for function in (_second_difference, _differentiation):
+    functions: Any = (_second_difference, _differentiation)
+    for function in functions:
         function.cache_clear()
     with torch.inference_mode():
         _laplacian(fields, Domain(walls=True))

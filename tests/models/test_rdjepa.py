@@ -192,7 +192,7 @@ def test_targets_are_single_frames_at_index_zero(tiny):
 
 @pytest.mark.parametrize("widths", [(8, 8), (8, 16)])
 def test_a_residual_block_adds_its_input_or_a_map_of_it(widths):
-    block, x = ResidualBlock(*widths, groups=8), torch.randn(2, 8, 6, 6)
+    block, x = ResidualBlock(widths[0], widths[1], groups=8), torch.randn(2, 8, 6, 6)
     assert torch.allclose(block(x), block.branch(x) + (x if widths[0] == widths[1] else block.skip(x)), atol=1e-6)
     with torch.no_grad():
         for parameter in block.branch.parameters():

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -289,7 +290,7 @@ def test_numbers_of_shapes_are_drawn_from_the_stated_ranges(name):
     system, found = get(name), {}
     for regime in system.regimes:
         for family in system.regime(regime).initial_conditions:
-            rng = Noted(np.random.default_rng(0))
+            rng: Any = Noted(np.random.default_rng(0))
             for _ in range(8):
                 family.build(Grid(16, system.numerics.length, system.numerics.origin), system.draw(0, regime), rng)
             found[family.name] = rng.ranges
