@@ -618,7 +618,7 @@ def test_a_forecaster_of_random_weights_is_not_taken_for_a_pretrained_one(option
 
 def test_settings_of_sizes_without_a_preset_are_told(tiny):
     said = r"'custom' have no settings of their own, .* taken: up to 5,000 updates, weights that are not averaged"
-    with pytest.warns(Note, match=said), pytest.raises(DataError):
+    with pytest.warns(Note, match=said), pytest.raises(DataError, match="at least 9 frames"):
         rdjepa.adapt(rdjepa.build(tiny, seed=0), trajectory(3), device="cpu")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

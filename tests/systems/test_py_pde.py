@@ -1,4 +1,7 @@
-"""Every system and wall against py-pde, which shares no code with us: same equation, own operators, small steps."""
+"""Every system and wall against py-pde: our kinetics as text, its own operators, boundaries and steps, small ones.
+
+That the kinetics are those of the paper is tested beside each system (test_theory.py).
+"""
 
 from dataclasses import replace
 
