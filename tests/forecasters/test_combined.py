@@ -4,7 +4,7 @@ import torch
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import CONTEXT
 from rdjepa.forecasters.combined import POWER, REACH, SMALL, Combined, blending
-from rdjepa.forecasters.equation import Equation
+from rdjepa.forecasters.equation import Equation, Fitted
 from rdjepa.forecasters.familiar import Familiar, novelty
 from rdjepa.forecasters.linear import Linear
 from rdjepa.forecasters.persistence import Extrapolation, Persistence
@@ -20,6 +20,23 @@ def test_it_is_the_sum_of_five_forecasts_in_their_shares():
     parts = (network, g * network + (1 - g) * own, own, Autoregression()(CONTEXTS), made.linear(CONTEXTS))
     expected = torch.stack([share[:, :, None, None] * part for share, part in zip(shares, parts, strict=True)]).sum(0)
     torch.testing.assert_close(made(CONTEXTS), expected)
+
+
+@pytest.mark.parametrize("size", [0.5, 3.0])
+def test_weights_are_those_of_the_two_variances(size):
+    """What is missed over three frames grows with the square of the lead; values below 1 count as 1."""
+    variance = torch.tensor([0.01, 0.02, 0.05, 0.1, 0.4], dtype=torch.float64)
+
+    class Known(Equation):
+        def fitted(self, context):
+            shape = (1, 5, 2, 8, 8)
+            every = variance[:, None, None, None].expand(shape)
+            return Fitted(torch.zeros(shape), every, torch.full((1, 2, 8, 8), 0.3, dtype=torch.float64))
+
+    g = blending(torch.full((1, CONTEXT, 2, 8, 8), size), Known())[1]
+    own = variance + (torch.arange(1, 6) / 3) ** 2 * 0.3**2
+    expected = own / (own + 0.1 * max(size**2, 1))
+    torch.testing.assert_close(g.double(), expected[None, :, None, None, None].expand(g.shape), rtol=1e-5, atol=0)
 
 
 def test_a_network_weighs_where_the_context_is_disturbed_and_at_first_not_far_from_there():
