@@ -135,7 +135,7 @@ def test_what_is_registered_appears_everywhere(registrations, module, tmp_path):
     out = tmp_path / "report"
     written = write.write_tables(*material, out, "turning-study")
     assert {path.stem for path in written} == {
-        *("tables", "all-forecasters", "other-metrics", "skill-persistence", "skill-rest", "paired"),
+        *("tables", "all-forecasters", "other-metrics", "skill-persistence", "skill-rest", "paired", "devices"),
         "spectra",
     }
     assert "| Turning waves | Two pointwise maps & more |" in (out / "all-forecasters.md").read_text()

@@ -55,11 +55,13 @@ def cells(study: str, only: Sequence[str] = (), phase: str | None = None) -> lis
                     if change is None or change.applies(system):
                         cell = Cell(plan.cells, system, k, seed, name)
                         found.append(((GROUPS.index(cell.group), number, place), cell))
+    here = plan.systems_in(phase)
     for other, own in plan.phases.items():
         for name in own:
-            if f"system={name}" in only and name not in plan.systems_in(phase):
+            if f"system={name}" in only and name not in here:
                 raise StudyError(
-                    f"expected a system of the phase, got {name}, which is of {other}; give --phase {other}"
+                    f"expected system among {', '.join(here)}, got {name}, which is of the phase {other}; give "
+                    f"--phase {other}"
                 )
     found.sort(key=lambda item: item[0])
     return select([cell for _, cell in found], only)
