@@ -18,6 +18,7 @@ from rdjepa.io.atomic import write_arrays
 from rdjepa.study import collect, registry
 from rdjepa.study.directory import Directory
 from rdjepa.study.fingerprints import identifier
+from rdjepa.study.mixtures import refuse_other_references
 from rdjepa.study.record import read_record
 
 COLUMNS = "study profile system k support_seed forecaster regime metric horizon trajectory value run"
@@ -314,6 +315,15 @@ def test_cells_that_were_tested_on_other_fields_are_refused_and_last_bits_are_no
         collect.spectra(copied)
     with pytest.raises(StudyError, match="same test fields"):
         collect.export(copied, tmp_path / "out")
+
+
+def test_fields_that_share_a_large_mean_alone_are_others():
+    energies = pd.DataFrame({"wavenumber": [0, 1, 2], "reference": [1e6, 1.0, 0.1]})
+    energies = energies.assign(profile="nano", system="barkley", regime="id", horizon=1)
+    other = energies.assign(reference=[1e6, 1.001, 0.1], run="b")
+    refuse_other_references(pd.concat([energies.assign(run="a"), energies.assign(run="b")]))
+    with pytest.raises(StudyError, match="same test fields"):
+        refuse_other_references(pd.concat([energies.assign(run="a"), other]))
 
 
 def test_forecasters_that_were_trained_for_different_times_are_not_compared(copied, trained):

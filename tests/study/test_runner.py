@@ -118,7 +118,7 @@ def test_a_study_of_unknown_names_has_no_cells(registrations, changes, words):
 
 def test_a_system_of_another_phase_is_named_with_that_phase():
     with pytest.raises(StudyError, match="got barkley, which is of the phase final; give --phase final"):
-        study.cells("ablation", ["system=barkley"])
+        study.cells("ablation", ["system = barkley"])
     assert {cell.system for cell in study.cells("ablation", ["system = barkley "], phase="final")} == {"barkley"}
 
 

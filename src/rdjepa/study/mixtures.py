@@ -11,7 +11,7 @@ from rdjepa.study.directory import differing
 from rdjepa.study.fingerprints import but_precision
 from rdjepa.study.record import CellRecord
 
-SAME = 1e-4  # of the energy of a field: single precision and other processors leave less
+SAME = 1e-4  # relative difference of energies that single precision and other processors leave
 
 # Of an identity, what may differ between cells of a forecaster: what the cell is, what is only looked at, and what is
 # compared within a narrower scope below.
@@ -61,13 +61,15 @@ def refuse_mixtures(found: Iterable[CellRecord]) -> None:
 def refuse_other_references(table: pd.DataFrame) -> None:
     """Refuse spectra of cells of one system that were tested on other fields: the energies of their references differ.
 
-    Simulations of one recipe on two kinds of processors may differ in the last bits, by 1e-7 of the energy of a field.
-    That is more than a smooth field has at its largest wavenumbers, so differences are compared with all of its energy.
+    Simulations of one recipe on two kinds of processors may differ in the last bits, by 1e-7 of an energy. A smooth
+    field has less than these at its largest wavenumbers, so differences are compared with the energy of all of its
+    variation; its mean, which may have most of the energy, counts for itself alone.
     """
     place = ["profile", "system", "regime", "horizon"]
     energies = table.groupby([*place, "wavenumber"], observed=True)["reference"].agg(["min", "max"]).astype("float64")
-    whole = energies["max"].groupby(place, observed=True).transform("sum")
-    apart = energies["max"] - energies["min"] > SAME * whole
+    varied = energies["max"].where(energies.index.get_level_values("wavenumber") > 0, 0.0)
+    whole = varied.groupby(place, observed=True).transform("sum")
+    apart = energies["max"] - energies["min"] > SAME * whole.clip(lower=energies["max"])
     if not apart.any():
         return
     profile, system = apart.idxmax()[:2]

@@ -55,10 +55,10 @@ def cells(study: str, only: Sequence[str] = (), phase: str | None = None) -> lis
                     if change is None or change.applies(system):
                         cell = Cell(plan.cells, system, k, seed, name)
                         found.append(((GROUPS.index(cell.group), number, place), cell))
-    here = plan.systems_in(phase)
+    here, wanted = plan.systems_in(phase), {condition.replace(" ", "") for condition in only}
     for other, own in plan.phases.items():
         for name in own:
-            if f"system={name}" in only and name not in here:
+            if f"system={name}" in wanted and name not in here:
                 raise StudyError(
                     f"expected system among {', '.join(here)}, got {name}, which is of the phase {other}; give "
                     f"--phase {other}"
