@@ -17,8 +17,9 @@ from pathlib import Path
 
 from campaign import sandbox
 from campaign.commands import COMMANDS, Command, prepare, run
-from campaign.content import HalfWrittenError, content, temporary, visible
+from campaign.content import HalfWrittenError, content, is_temporary, temporary, visible
 from campaign.trial import BITS, HALF, HANG, LEFT, LOST, STATUS, TRACEBACK, WELL, Trial
+from rdjepa.io.atomic import RECENT
 
 SIGNALS = {signal.SIGKILL: (-9,), signal.SIGTERM: (-15, 143), signal.SIGINT: (130,)}
 ENDS = 20  # seconds in which a killed command has to be gone; one that starts workers waits until they have begun
@@ -148,6 +149,7 @@ def kill(target: Target, rng: random.Random, alone: bool = False) -> Trial:
         except HalfWrittenError as error:
             return trial(HALF, f"{name}: {error}")
     between = target.finished(out)
+    _age(out)
     again = target.run(target.command.filled(target.inputs, out, again=True))
     if again.hung:
         return trial(HANG, f"the second run: {_last(again.text)}")
@@ -164,6 +166,14 @@ def kill(target: Target, rng: random.Random, alone: bool = False) -> Trial:
     if remaining:
         return trial(LEFT, f"{len(remaining)} processes after the end")
     return trial(outcome, said)
+
+
+def _age(out: Path, seconds: float = 2 * RECENT) -> None:
+    """Make unfinished files older than writers leave alone, so that the second run has to remove them."""
+    then = time.time() - seconds
+    for path in out.rglob("*"):
+        if is_temporary(str(path.relative_to(out))):
+            os.utime(path, (then, then))
 
 
 def _forked(arguments: list[str], said: Path, number: int, moment: float) -> tuple[int | None, str, list[int]]:
