@@ -477,9 +477,11 @@ def test_a_first_look_says_nothing_of_updates_and_grids_that_nobody_asked_for(re
 
 
 def test_a_first_look_lowers_the_level_to_what_the_calibration_gives():
-    look = rdjepa.first_look(FIELDS, model=small(), steps=1, level=0.999)
+    with pytest.warns(Note, match=r"intervals are of \d\d%, since what is held out is too little for 0\.999") as said:
+        look = rdjepa.first_look(FIELDS, model=small(), steps=1, level=0.999)
     calibration = look.forecaster.calibration
     assert calibration and look.level == int(100 * calibration.highest) / 100 < 0.999
+    assert any(f"{look.level:.0%}" in str(each.message) for each in said)
 
 
 def test_a_first_look_refuses_a_level_before_it_adapts(monkeypatch):

@@ -303,6 +303,14 @@ def test_systems_of_a_pretraining_are_passed_on_when_given(monkeypatch, tmp_path
     assert {name: value for name, value in calls[0].items() if name == "systems"} == passed
 
 
+def test_a_pretraining_with_nothing_to_go_on_from_says_that_it_begins_anew(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("rdjepa.api.pretrain", lambda *_, **settings: None)
+    assert not run("pretrain", "--out", tmp_path / "run", "--resume")
+    assert "holds no state of a run to go on from, so it begins anew" in " ".join(capsys.readouterr().err.split())
+    assert not run("pretrain", "--out", tmp_path / "run")
+    assert "begins anew" not in capsys.readouterr().err
+
+
 def test_adapt_evaluate_and_forecast_from_an_npz_file(monkeypatch, capsys, tmp_path, tiny):
     from rdjepa.io import checkpoint
     from rdjepa.models.rdjepa import build
