@@ -7,7 +7,7 @@ import pytest
 from rdjepa.study import changes
 from rdjepa.study.changes import Change
 from rdjepa.study.report import reductions, summary, write
-from rdjepa.study.report.ablation import SELECTED, _points
+from rdjepa.study.report.ablation import SELECTED, WITH_FAMILY, _points, equations
 from rdjepa.study.report.ablation import reductions as drawn
 from rdjepa.study.report.material import Material
 from rdjepa.study.report.reductions import against_control, spread
@@ -115,7 +115,7 @@ def test_a_reduction_of_fewer_selections_says_so():
 
 def test_points_of_the_figure_are_numbers_of_equations_seen(registrations):
     assert _points("barkley") == {
-        **{"scratch": 0, "one-equation": 1, "two-equations": 2, "three-equations": 3, "four-equations": 4},
+        **{"one-equation": 1, "two-equations": 2, "three-equations": 3, "four-equations": 4},
         **{"reference": 5, "sources-and-family": 6},
     }
     changes.register(Change("two-without-tubes", "Two, no tubes", "parts", sources=2, without=("tubes",)))
@@ -153,6 +153,23 @@ def test_an_ablation_with_more_selections_than_markers_is_drawn(made_study, made
     figure = drawn(replace(material, reductions=pd.concat(parts)))
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert len(texts) == len(parts) * material.reductions["k"].nunique() and len(set(texts)) == len(texts)
+
+
+def test_lines_over_the_number_of_equations_begin_at_the_control_and_leave_out_random_ones(made_study, made_example):
+    made, _, spectra = made_study("ablation", trajectories=2)
+    material = Material.of(summary.prepare(made), spectra, made_example, "ablation")
+    found = material.reductions.query("support_seed == 777")
+    figure = equations(replace(material, reductions=found))
+    for axes, system in zip(figure.axes, material.systems, strict=True):
+        points = _points(system)
+        names = ["one-equation", "reference"]
+        assert [points[name] < WITH_FAMILY for name in (*names, "sources-and-family")] == [True, True, False]
+        lines = [line.get_xydata() for line in axes.lines if len(line.get_xydata()) == len(names) + 1]
+        lines = [line for line in lines if line[0].tolist() == [0, 0]]
+        assert len(lines) == found["k"].nunique() == 2
+        for k, line in zip((1, 5), lines, strict=True):
+            values = found[(found["system"] == system) & (found["k"] == k)].set_index("forecaster")["reduction"]
+            assert line[1:] == pytest.approx(np.array([[points[name], 100 * values[name]] for name in names]))
 
 
 def test_another_seed_draws_another_interval():
