@@ -84,7 +84,7 @@ def equations(found: Material) -> Any:
         axes.axhline(0, color="black", lw=0.6)
         axes.set_title(label("system", system), fontsize=7)
         axes.set_xlabel("source equations")
-        axes.set_xticks(range(WITH_FAMILY + 1), [*map(str, range(WITH_FAMILY)), "all +\nrandom"], fontsize=5.5)
+        axes.set_xticks(range(WITH_FAMILY + 1), [*map(str, range(WITH_FAMILY)), "\n+ random"], fontsize=5.5)
     panels[0].set_ylabel("reduction (%)")
     charts.legend(figure, panels, loc="outside lower center")
     return figure
