@@ -8,11 +8,16 @@ import torch
 
 from rdjepa.forecasters.cubic import (
     BANDS,
+    FINER,
     Advance,
     _differentiation,
     _diffusion,
     _laplacian,
+    _mean_second_difference,
+    _products,
+    _refinement,
     _second_difference,
+    means,
     monomials_of,
     squares,
 )
@@ -57,22 +62,54 @@ def test_nothing_is_lost_through_walls_however_near(size):
     assert found[0, 1] > 0.1
 
 
+@pytest.mark.parametrize("walls", [False, True], ids=["periodic", "walls"])
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 12])
+def test_what_is_refined_has_the_means_of_its_cells(size, walls):
+    advance = Advance(coefficients(), BOUNDS, (size, 6), Domain(walls))
+    frame = drawn(1, 2, size, 6)
+    torch.testing.assert_close(means(advance.refined(frame)), frame)
+    torch.testing.assert_close(_refinement(size, walls, frame.device).sum(1), torch.ones(FINER * size).double())
+
+
+@pytest.mark.parametrize("walls", [False, True], ids=["periodic", "walls"])
+def test_refinement_is_of_fifth_order(walls):
+    errors = []
+    for size in (12, 24):
+        edges = np.linspace(0, np.pi if walls else 2 * np.pi, FINER * size + 1)
+        points = np.diff(np.sin(3 * edges)) / np.diff(edges) / 3  # means of the cosine, which walls mirror
+        cells = torch.from_numpy(points.reshape(size, FINER).mean(1))
+        errors.append((_refinement(size, walls, cells.device) @ cells - torch.from_numpy(points)).abs().max())
+    assert 0.8 * 2**5 < errors[0] / errors[1] < 1.25 * 2**5
+
+
 def test_steps_are_of_second_order_and_exact_without_diffusion_up_to_the_fourth(monkeypatch):
     state = drawn(1, 2, 8, 8, size=0.5)
     for diffusion, order in (((0.4, 0.2), 2), ((0.0, 0.0), 4)):
         ends = []
         for steps in (2, 4, 8):
             monkeypatch.setattr("rdjepa.forecasters.cubic.STEPS", steps)
-            ends.append(Advance(coefficients(size=0.3, diffusion=diffusion), BOUNDS, (8, 8), PLAIN).interval(state))
+            ends.append(Advance(coefficients(size=0.3, diffusion=diffusion), BOUNDS, (4, 4), PLAIN).interval(state))
         ratio = (ends[0] - ends[1]).norm() / (ends[1] - ends[2]).norm()
         assert 0.7 * 2**order < ratio < 1.5 * 2**order
 
 
-def test_the_turn_is_the_derivative_of_the_kinetics():
-    advance, state, along = Advance(coefficients(), BOUNDS, (6, 6), PLAIN), drawn(1, 2, 6, 6), drawn(1, 2, 6, 6, seed=1)
-    _, expected = torch.autograd.functional.jvp(lambda x: advance.react(x)[0], state, along)
-    made = torch.einsum("bijhw,bjhw->bihw", advance.turn(advance.react(state)[1]), along)
-    torch.testing.assert_close(made, expected)
+def test_rates_are_the_sum_of_the_monomials():
+    weights, state = coefficients(3), drawn(3, 2, 6, 4)
+    expected = torch.einsum("bcn,nbyx->bcyx", weights[..., :-1], torch.stack(_products(state)))
+    torch.testing.assert_close(Advance(weights, BOUNDS, (3, 2), PLAIN)._kinetics(state), expected)
+
+
+def test_the_turn_is_the_derivative_of_the_kinetics_of_alike_points_up_to_the_third_order(monkeypatch):
+    cells, along, errors = drawn(1, 2, 3, 3), drawn(1, 2, 3, 3, seed=1), []
+    state, change = (each.repeat_interleave(FINER, 2).repeat_interleave(FINER, 3) for each in (cells, along))
+    for steps in (2, 4):
+        monkeypatch.setattr("rdjepa.forecasters.cubic.STEPS", steps)
+        advance = Advance(coefficients(), BOUNDS, (3, 3), PLAIN)
+        end, expected = torch.autograd.functional.jvp(advance.react, state, change)
+        before, after = (means(torch.stack(_products(each), 1)).float() for each in (state, end))
+        made = torch.einsum("bijhw,bjhw->bihw", advance.turn(before, after).double(), along)
+        errors.append((made - means(expected)).norm())
+    assert 0.7 * 2**3 < errors[0] / errors[1] < 1.4 * 2**3
 
 
 @pytest.mark.parametrize("walls", [False, True], ids=["periodic", "walls"])
@@ -116,7 +153,7 @@ def test_a_path_of_the_equation_itself_misses_nothing():
     weights, state = coefficients(), drawn(1, 2, 8, 8, size=0.3)
     advance, path = Advance(weights, BOUNDS, (8, 8), PLAIN), [state]
     for _ in range(2):
-        path.append(state := advance.interval(state))
+        path.append(state := means(advance.interval(advance.refined(state))))
     found = squares(torch.stack(path, dim=1), weights, BOUNDS, PLAIN)
     assert found.value.max() < 1e-25 and found.cross.abs().max() < 1e-10
 
@@ -129,13 +166,16 @@ def test_what_is_kept_has_values_whoever_asks_first():
             return _laplacian(fields, PLAIN)
 
     fields = drawn(1, 2, 6, 5)
-    functions: Any = (_second_difference, _differentiation)
+    functions: Any = (_second_difference, _mean_second_difference, _refinement, _differentiation)
     for function in functions:
         function.cache_clear()
     with torch.inference_mode():
         _laplacian(fields, Domain(walls=True))
         _differentiation(2, fields.device)
+        _refinement(6, True, fields.device)
+        _mean_second_difference(6, True, 1.0, fields.device)
     torch.export.export(Laplacian(), (fields,))
     kept = [*_second_difference(6, False, 1.0, fields.device), *_second_difference(6, True, 1.0, fields.device)]
+    kept += [_refinement(6, True, fields.device), _mean_second_difference(6, True, 1.0, fields.device)]
     for each in (*kept, _differentiation(2, fields.device)):
         assert type(each) is torch.Tensor and not each.is_inference()

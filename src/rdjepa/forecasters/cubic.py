@@ -5,10 +5,15 @@
 m_i are all monomials of the components up to third order, D is not negative; time is in frame intervals, length in grid
 spacings. Coefficients are (B, C, n), the last of each component D. Everything is made of plain tensor operations, which
 exporters know.
+
+The values of a frame are means over cells. States are integrated on finer points, on which they begin as the
+polynomials of fourth order that five cells in a row have the means of (Harten, Engquist, Osher and Chakravarthy,
+Journal of Computational Physics 71, 1987); means over cells are what is compared, and returned. So fronts may be hardly
+wider than a cell, where the mean of the kinetics is not the kinetics of the mean.
 """
 
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from itertools import combinations_with_replacement
 from typing import NamedTuple, Self
 
@@ -21,6 +26,7 @@ from rdjepa.models.compiling import once
 
 ORDER = 3
 STEPS = 8  # of the integration from a frame to the next
+FINER = 2  # points that states are integrated on for each of a frame, along each side
 BANDS = 2  # of rows of each frame, whose squares are apart
 
 
@@ -50,66 +56,109 @@ class Squares(NamedTuple):
 
 
 class Advance:
-    """A step of 1 / STEPS of a frame interval: half of the diffusion, the kinetics, the other half (Strang)."""
+    """Steps of 1 / STEPS of a frame interval: half of the diffusion, the kinetics, the other half (Strang).
+
+    Between two steps both halves are one. States have FINER points for each of a frame, along each side.
+
+    Attributes:
+        half, whole: diffusion of half a step and of a whole one, each for rows and columns.
+    """
 
     def __init__(self, weights: Tensor, bounds: tuple[Tensor, Tensor], shape: Sequence[int], domain: Domain) -> None:
         self.kinetics, self.bounds = weights[..., :-1], bounds
         time = weights[..., -1].clamp(min=0)[..., None] / (2 * STEPS)  # (B, C, 1)
-        self.rows, self.columns = (
-            _diffusion(time, size, domain.walls, distance).to(weights.dtype)
-            for size, distance in zip(shape, domain.spacing, strict=True)
+        sides = [*zip(shape, domain.spacing, strict=True)]
+        self.half, self.whole = (
+            [_diffusion(of, FINER * size, domain.walls, distance / FINER).to(weights.dtype) for size, distance in sides]
+            for of in (time, 2 * time)
         )
+        self.finer = [_refinement(size, domain.walls, weights.device).to(weights.dtype) for size in shape]
 
-    def __call__(self, state: Tensor) -> Tensor:
-        """Advance states (B, C, H, W)."""
-        return self.inside(self.spread(self.react(self.spread(state))[0]))
+    def refined(self, frame: Tensor) -> Tensor:
+        """Return states of which (B, C, H, W) are the means."""
+        rows, columns = self.finer
+        return rows @ frame @ columns.T
 
     def interval(self, state: Tensor) -> Tensor:
-        """Advance states (B, C, H, W) to the next frame."""
-        for _ in range(STEPS):
-            state = self(state)
-        return state
-
-    def spread(self, state: Tensor) -> Tensor:
-        """Return states after half of the diffusion."""
-        return self.rows @ state @ self.columns
+        """Advance states to the next frame."""
+        state = spread(state, self.half)
+        for step in range(STEPS):
+            if step:
+                state = spread(state, self.whole)
+            state = self.inside(self.react(state))
+        return spread(state, self.half)
 
     def inside(self, state: Tensor) -> Tensor:
         """Return the nearest states within the bounds."""
-        return torch.clamp(state, *self.bounds)
+        low, high = self.bounds
+        return torch.minimum(torch.maximum(state, low), high)
 
-    def react(self, state: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return states after the kinetics of a step (Runge-Kutta, fourth order), and the monomials of its stages.
+    def react(self, state: Tensor) -> Tensor:
+        """Return states after the kinetics of a step (Runge-Kutta, fourth order).
 
         The kinetics outside of the bounds are those of the nearest states within.
         """
-        values = [monomials(self.inside(state))]
-        rates = [self._kinetics(values[0])]
+        rates = [self._kinetics(self.inside(state))]
         for share in (0.5, 0.5, 1):
-            values.append(monomials(self.inside(state + share / STEPS * rates[-1])))
-            rates.append(self._kinetics(values[-1]))
-        a, b, c, d = rates
-        return state + (a + 2 * b + 2 * c + d) / (6 * STEPS), values
+            rates.append(self._kinetics(self.inside(state + share / STEPS * rates[-1])))
+        return state + _weighted(rates) / STEPS
 
-    def _kinetics(self, values: Float[Tensor, "B n-1 H W"]) -> Float[Tensor, "B C H W"]:
-        return (self.kinetics @ values.flatten(2)).unflatten(2, values.shape[2:])
+    def _kinetics(self, state: Tensor) -> Tensor:
+        """Return the rates of states, the polynomial summed from its highest orders (Horner's rule)."""
+        components = state.unbind(1)
 
-    def turn(self, values: Sequence[Tensor]) -> Float[Tensor, "B C C H W"]:
-        """Return the derivatives of `react` by the state at which it begins, from the monomials of its stages."""
+        def rest(of: tuple[int, ...]) -> Tensor:
+            """Return what multiplies a monomial in all that begin with it."""
+            found = self.kinetics[..., monomials_of(len(components)).index(of), None, None]
+            for c in range(of[-1] if of else 0, len(components)) if len(of) < ORDER else ():
+                found = found + components[c][:, None] * rest((*of, c))
+            return found
+
+        return rest(())
+
+    def turn(self, before: Tensor, after: Tensor) -> Float[Tensor, "B C C H W"]:
+        """Return how a change of the means before the kinetics of a step goes on until after them.
+
+        Given are the means of the monomials, (B, n - 1, H, W); between both, the derivatives of the kinetics are taken
+        to change evenly.
+        """
         slopes, unit = self._slopes
-        of_rates = [(slopes @ value.flatten(2)).view(-1, *unit.shape[:2], *value.shape[2:]) for value in values]
-        found = [of_rates[0]]
-        for share, each in zip((0.5, 0.5, 1), of_rates[1:], strict=True):
+        first, last = (
+            (slopes @ each.flatten(2)).view(-1, *unit.shape[:2], *each.shape[2:]) for each in (before, after)
+        )
+        found, middle = [first], (first + last) / 2
+        for share, each in zip((0.5, 0.5, 1), (middle, middle, last), strict=True):
             found.append(_product(each, unit + share / STEPS * found[-1]))
-        a, b, c, d = found
-        return unit + (a + 2 * b + 2 * c + d) / (6 * STEPS)
+        return unit + _weighted(found) / STEPS
 
     @cached_property
     def _slopes(self) -> tuple[Tensor, Tensor]:
         """The coefficients of the derivatives of the kinetics (B, C C, n - 1), and the unit matrix (C, C, 1, 1)."""
         kinetics, components = self.kinetics, self.kinetics.shape[1]
-        unit = torch.eye(components, dtype=kinetics.dtype, device=kinetics.device)[..., None, None]
-        return (kinetics[:, :, None, None] @ _differentiation(components, kinetics.device)).flatten(1, 3), unit
+        unit = torch.eye(components, device=kinetics.device)[..., None, None]
+        by = kinetics[:, :, None, None] @ _differentiation(components, kinetics.device).to(kinetics.dtype)
+        return by.flatten(1, 3).float(), unit
+
+
+def means(state: Float[Tensor, "B C Y X"]) -> Float[Tensor, "B C H W"]:
+    """Return the means over the points of each cell."""
+    return _along_columns(_along_rows(state))
+
+
+def _along_rows(state: Tensor) -> Float[Tensor, "*B H X"]:
+    """Return the means over the rows of each cell."""
+    return reduce(torch.add, [state[..., i::FINER, :] for i in range(FINER)]) / FINER
+
+
+def _along_columns(state: Tensor) -> Float[Tensor, "*B Y W"]:
+    """Return the means over the columns of each cell."""
+    return reduce(torch.add, [state[..., i::FINER] for i in range(FINER)]) / FINER
+
+
+def spread(state: Tensor, diffusion: Sequence[Tensor]) -> Tensor:
+    """Return states after the diffusion along rows and columns."""
+    rows, columns = diffusion
+    return rows @ state @ columns
 
 
 def squares(
@@ -118,28 +167,30 @@ def squares(
     """Return the mean square of what is missed when every frame but the last is integrated to the next, in parts.
 
     Every interval between frames and every band of rows is a part of it, P = (T - 1) BANDS. The derivatives of where it
-    ends are integrated beside it. They only lead the way to better coefficients, so they are of single precision, and
-    what the terms add on the way is summed by the trapezoidal rule.
+    ends are integrated beside it. They only lead the way to better coefficients, so they are of single precision, one
+    for each point of a frame, and what the terms add on the way is summed by the trapezoidal rule.
     """
     (batch, length, components, *shape), count = frames.shape, weights.shape[-1]
     each = [x.expand(batch, *x.shape[1:]).repeat_interleave(length - 1, 0) for x in (weights, *bounds)]
     advance = Advance(each[0], (each[1], each[2]), shape, domain)
-    half = [x.float() for x in (advance.rows, advance.columns)]
-    whole = [(x @ x).float() for x in (advance.rows, advance.columns)]
-    state = frames[:, :-1].flatten(0, 1)
+    half, whole = (
+        [_of_means(x, y) for x, y in zip(of, advance.finer, strict=True)] for of in (advance.half, advance.whole)
+    )
+    state = spread(advance.refined(frames[:, :-1].flatten(0, 1)), advance.half)
     moved = torch.zeros(
         (state.shape[0], components, shape[0], components, count, shape[1]), dtype=torch.float32, device=frames.device
     )
     for step in range(STEPS):
-        state = advance.spread(state)
         if step:  # nothing has moved before
+            state = spread(state, advance.whole)
             moved = _spread(moved, whole)
-        moved = _with_terms(moved, state, domain)
-        state, values = advance.react(state)
-        moved = _turned(moved, advance.turn(values).float())
-        moved = _with_terms(moved, state, domain)
-        state = advance.inside(advance.spread(state))
-    found, missed = _spread(moved, half).flatten(3, 4), frames[:, 1:].flatten(0, 1) - state
+        before, own = _mean_terms(state, domain)
+        moved = _with_terms(moved, before, own)
+        state = advance.inside(advance.react(state))
+        after, own = _mean_terms(state, domain)
+        moved = _with_terms(_turned(moved, advance.turn(before, after)), after, own)
+    found = _spread(moved, half).flatten(3, 4)
+    missed = frames[:, 1:].flatten(0, 1) - means(spread(state, advance.half))
     products = found @ found.transpose(3, 4), (found @ missed.float()[..., None])[..., 0], missed.square().sum(3)
     points = (length - 1) * missed[0, 0].numel()
     band = torch.arange(shape[0], device=frames.device) * BANDS // shape[0]
@@ -149,6 +200,12 @@ def squares(
     return Squares(*(x.unflatten(0, (batch, length - 1)).flatten(1, 2) for x in parts))
 
 
+def _of_means(diffusion: Float[Tensor, "B C Y Y"], finer: Float[Tensor, "Y H"]) -> Float[Tensor, "B C H H"]:
+    """Return what a diffusion of states makes of means along one side, in single precision."""
+    along = diffusion @ finer
+    return along.unflatten(-2, (-1, FINER)).mean(-2).float()
+
+
 def _spread(moved: Float[Tensor, "B C H C n W"], diffusion: Sequence[Tensor]) -> Tensor:
     """Return derivatives after the diffusion of their states."""
     rows, columns = diffusion
@@ -156,10 +213,21 @@ def _spread(moved: Float[Tensor, "B C H C n W"], diffusion: Sequence[Tensor]) ->
     return (along.flatten(2, 4) @ columns).unflatten(2, moved.shape[2:5])
 
 
-def _with_terms(moved: Float[Tensor, "B C H C n W"], state: Tensor, domain: Domain) -> Tensor:
+def _mean_terms(state: Tensor, domain: Domain) -> tuple[Float[Tensor, "B n-1 H W"], Float[Tensor, "B C H W"]]:
+    """Return the means of the monomials of states, and of their Laplacian, in single precision."""
+    state = state.float()
+    along, across = (
+        _mean_second_difference(size // FINER, domain.walls, distance, state.device)
+        for size, distance in zip(state.shape[-2:], domain.spacing, strict=True)
+    )
+    own = along @ _along_columns(state) + _along_rows(state) @ across.T
+    return torch.stack([means(each) for each in _products(state)], 1), own
+
+
+def _with_terms(moved: Float[Tensor, "B C H C n W"], shared: Tensor, own: Tensor) -> Tensor:
     """Add what the terms of half a step give to the derivatives by their own coefficients, in place."""
-    shared, own = monomials(state).transpose(1, 2).float(), _laplacian(state, domain).float()
-    for c in range(state.shape[1]):
+    shared = shared.transpose(1, 2)
+    for c in range(own.shape[1]):
         moved[:, c, :, c, :-1].add_(shared, alpha=1 / (2 * STEPS))
         moved[:, c, :, c, -1].add_(own[:, c], alpha=1 / (2 * STEPS))
     return moved
@@ -180,17 +248,17 @@ def monomials_of(components: int) -> tuple[tuple[int, ...], ...]:
     return tuple(each for order in range(ORDER + 1) for each in combinations_with_replacement(range(components), order))
 
 
-def monomials(fields: Float[Tensor, "B C H W"]) -> Float[Tensor, "B n-1 H W"]:
+def _products(fields: Float[Tensor, "B C H W"]) -> list[Float[Tensor, "B H W"]]:
     """Return the values of the monomials; each is one of lower order times a component."""
     found: dict[tuple[int, ...], Tensor] = {(): torch.ones_like(fields[:, 0])}
     for each in monomials_of(fields.shape[1])[1:]:
         found[each] = found[each[:-1]] * fields[:, each[-1]] if each[:-1] else fields[:, each[-1]]
-    return torch.stack(list(found.values()), dim=1)
+    return list(found.values())
 
 
 def terms(fields: Float[Tensor, "B C H W"], domain: Domain) -> Float[Tensor, "B C n H W"]:
     """Return the terms of each component: the monomials, and its own Laplacian, periodic or mirrored at walls."""
-    shared = monomials(fields)[:, None].expand(-1, fields.shape[1], -1, -1, -1)
+    shared = torch.stack(_products(fields), 1)[:, None].expand(-1, fields.shape[1], -1, -1, -1)
     return torch.cat([shared, _laplacian(fields, domain)[:, :, None]], dim=2)
 
 
@@ -216,6 +284,12 @@ def _differentiation(components: int, device: torch.device) -> Float[Tensor, "C 
     return found.to(device)
 
 
+def _weighted(rates: Sequence[Tensor]) -> Tensor:
+    """Return the mean of four stages as the classical method of Runge and Kutta weights them."""
+    a, b, c, d = rates
+    return (a + 2 * b + 2 * c + d) / 6
+
+
 def _product(one: Float[Tensor, "B C C H W"], other: Float[Tensor, "B C C H W"]) -> Float[Tensor, "B C C H W"]:
     """Return the products of matrices, one at every point."""
     return (one[:, :, :, None] * other[:, None]).sum(2)
@@ -225,6 +299,39 @@ def _diffusion(time: Tensor, size: int, walls: bool, distance: float) -> Tensor:
     """Return exp(time L) (..., size, size) of times (..., 1), L the second difference along one side."""
     _, values, vectors = _second_difference(size, walls, distance, time.device)
     return (vectors * torch.exp(time * values)[..., None, :]) @ vectors.T
+
+
+@once
+def _refinement(size: int, walls: bool, device: torch.device) -> Float[Tensor, "Y H"]:
+    """Return how values on FINER points of each cell follow from the means over cells along one side.
+
+    They are the means over these points of the polynomial of fourth order that has the means of five cells.
+    """
+
+    def mean_powers(edges: Tensor) -> Tensor:
+        """Return the means of 1, t, ..., t^4 between edges that follow each other."""
+        powers = torch.arange(1, 6)
+        return (edges[:, None] ** powers).diff(dim=0) / powers / edges.diff()[:, None]
+
+    cells = torch.arange(6, dtype=torch.float64) - 2.5
+    points = torch.arange(FINER + 1, dtype=torch.float64) / FINER - 0.5
+    weights = torch.linalg.solve(mean_powers(cells), mean_powers(points), left=False)  # (FINER, 5)
+    places = torch.arange(size)[:, None] + torch.arange(-2, 3)
+    if walls:
+        places = places % (2 * size)
+        places = torch.minimum(places, 2 * size - 1 - places)
+    else:
+        places = places % size
+    found = torch.zeros(size, FINER, size, dtype=torch.float64)
+    found.scatter_add_(2, places[:, None].expand(-1, FINER, -1), weights.expand(size, -1, -1))
+    return found.flatten(0, 1).to(device)
+
+
+@once
+def _mean_second_difference(size: int, walls: bool, distance: float, device: torch.device) -> Float[Tensor, "H Y"]:
+    """Return the means over each cell of the second difference of states along one side, in single precision."""
+    fine = _second_difference(FINER * size, walls, distance / FINER, device)[0]
+    return fine.unflatten(0, (size, FINER)).mean(1).float()
 
 
 @once

@@ -16,7 +16,8 @@ empirical Bayes (MacKay, Neural Computation 4, 1992). So the support decides wha
 kinetics of states that none of their points has been in yet, and has little say where they tell a law of their own.
 Where the context alone, the support's weight being a millionth, would forecast something else, the equation is unsure.
 
-Rates are never differenced in time: a first fit compares steps with integrals of the terms over the frames (Schaeffer
+The values of a frame are taken to be means over cells, and the equation is integrated on finer points
+(`rdjepa.forecasters.cubic`). Rates are never differenced in time: a first fit compares steps with integrals of the terms over the frames (Schaeffer
 and McCalla, Physical Review E 96, 2017). The library is that of sparse regression (Brunton, Proctor and Kutz, PNAS 113,
 2016), without a threshold: a forecast needs no few terms.
 
@@ -35,7 +36,7 @@ from torch import Tensor
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.autoregression import solved
 from rdjepa.forecasters.base import CONTEXT, HORIZONS
-from rdjepa.forecasters.cubic import ORDER, STEPS, Advance, Squares, monomials_of, squares, terms
+from rdjepa.forecasters.cubic import FINER, ORDER, STEPS, Advance, Squares, means, monomials_of, squares, terms
 from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.simple import Simple
 
@@ -54,7 +55,8 @@ LONGEST = 16  # frames of a context: the time that a fit takes grows with them
 REMEMBERED = 208 * 2**20  # bytes, of contexts and what was found for them: 256 of 64 x 64 points
 CONSTANTS = {
     "order": ORDER, "pull": PULL, "first": FIRST, "alone": ALONE, "iterations": ITERATIONS, "damping": DAMPING,
-    "ridge": RIDGE, "enough": ENOUGH, "least": LEAST, "steps": STEPS, "margin": MARGIN, "stretches": STRETCHES,
+    "ridge": RIDGE, "enough": ENOUGH, "least": LEAST, "steps": STEPS, "finer": FINER, "margin": MARGIN,
+    "stretches": STRETCHES,
 }  # fmt: skip
 
 
@@ -186,12 +188,13 @@ class Equation(Simple):
         variance = torch.where(variance.isfinite(), variance, whole)  # derivatives grow beyond all numbers in noise
         return Fitted(forecast, variance, frames[:, -1] - again)
 
-    def _integrated(self, state: Tensor, weights: Tensor, bounds: tuple[Tensor, Tensor], intervals: int) -> Tensor:
-        """Return states (B, C, H, W) after 1 to so many intervals, (B, intervals, C, H, W)."""
-        advance, found = Advance(weights, bounds, state.shape[-2:], self.domain), []
+    def _integrated(self, frame: Tensor, weights: Tensor, bounds: tuple[Tensor, Tensor], intervals: int) -> Tensor:
+        """Return frames (B, C, H, W) after 1 to so many intervals, (B, intervals, C, H, W)."""
+        advance, found = Advance(weights, bounds, frame.shape[-2:], self.domain), []
+        state = advance.refined(frame)
         for _ in range(intervals):
             state = advance.interval(state)
-            found.append(state)
+            found.append(means(state))
         return torch.stack(found, dim=1)
 
     def _fit(
