@@ -98,15 +98,15 @@ def test_four_frames_tell_the_equation_and_their_future(domain):
 
 
 def test_fronts_hardly_wider_than_a_cell_are_forecast(monkeypatch):
-    """The truth is made on eight points for each cell, on which its fronts are some four cells wide."""
-    fields = solved_by(excitable, size=(16, 12), spread=(0.4, 0.1), diffusion=(0.1, 0.0), finer=8)
+    """The truth is made on eight points for each cell."""
+    fields = solved_by(gray_scott, size=(16, 12), spread=(0.4, 0.1), diffusion=(0.1, 0.05), finer=8)
     errors = []
     for finer in (1, cubic.FINER):
         monkeypatch.setattr(cubic, "FINER", finer)
         for each in (cubic._refinement, cubic._mean_second_difference):
-            each.cache_clear()
+            each.cache_clear()  # of another FINER
         errors.append((Equation()(fields[None, :CONTEXT])[0] - fields[CONTEXT:]).norm().item())
-    assert errors[1] < 0.5 * errors[0]
+    assert errors[1] < 0.4 * errors[0]
 
 
 def test_more_frames_tell_a_noisy_context_s_equation_better():

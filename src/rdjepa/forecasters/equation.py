@@ -17,9 +17,9 @@ kinetics of states that none of their points has been in yet, and has little say
 Where the context alone, the support's weight being a millionth, would forecast something else, the equation is unsure.
 
 The values of a frame are taken to be means over cells, and the equation is integrated on finer points
-(`rdjepa.forecasters.cubic`). Rates are never differenced in time: a first fit compares steps with integrals of the terms over the frames (Schaeffer
-and McCalla, Physical Review E 96, 2017). The library is that of sparse regression (Brunton, Proctor and Kutz, PNAS 113,
-2016), without a threshold: a forecast needs no few terms.
+(`rdjepa.forecasters.cubic`). Rates are never differenced in time: a first fit compares steps with integrals of the
+terms over the frames (Schaeffer and McCalla, Physical Review E 96, 2017). The library is that of sparse regression
+(Brunton, Proctor and Kutz, PNAS 113, 2016), without a threshold: a forecast needs no few terms.
 
 It knows what no network here does: that the law is local, autonomous, the same everywhere, and close to a cubic. Where
 that holds and values are precise it is hard to beat. Noise makes it many times worse, and so do kinetics that no cubic
