@@ -8,7 +8,6 @@ import torch
 
 from rdjepa.forecasters.cubic import (
     BANDS,
-    FINER,
     Advance,
     _differentiation,
     _diffusion,
@@ -17,7 +16,6 @@ from rdjepa.forecasters.cubic import (
     _products,
     _refinement,
     _second_difference,
-    means,
     monomials_of,
     squares,
 )
@@ -25,6 +23,9 @@ from rdjepa.forecasters.domain import PLAIN, Domain
 
 HIGH = torch.full((1, 2, 1, 1), 9.0, dtype=torch.float64)
 BOUNDS = (-HIGH, HIGH)
+
+
+FINE = Domain(finer=2)
 
 
 def drawn(*shape, size=1.0, seed=0):
@@ -62,23 +63,25 @@ def test_nothing_is_lost_through_walls_however_near(size):
     assert found[0, 1] > 0.1
 
 
+@pytest.mark.parametrize("finer", [1, 2, 3])
 @pytest.mark.parametrize("walls", [False, True], ids=["periodic", "walls"])
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 12])
-def test_what_is_refined_has_the_means_of_its_cells(size, walls):
-    advance = Advance(coefficients(), BOUNDS, (size, 6), Domain(walls))
-    frame = drawn(1, 2, size, 6)
-    torch.testing.assert_close(means(advance.refined(frame)), frame)
-    torch.testing.assert_close(_refinement(size, walls, frame.device).sum(1), torch.ones(FINER * size).double())
+def test_what_is_refined_has_the_means_of_its_cells(size, walls, finer):
+    advance, frame = Advance(coefficients(), BOUNDS, (size, 6), Domain(walls, finer=finer)), drawn(1, 2, size, 6)
+    assert advance.refined(frame).shape == (1, 2, finer * size, finer * 6)
+    torch.testing.assert_close(advance.means(advance.refined(frame)), frame)
+    ones = torch.ones(finer * size, dtype=torch.float64)
+    torch.testing.assert_close(_refinement(size, finer, walls, frame.device).sum(1), ones)
 
 
 @pytest.mark.parametrize("walls", [False, True], ids=["periodic", "walls"])
 def test_refinement_is_of_fifth_order(walls):
     errors = []
     for size in (24, 48):
-        edges = np.linspace(0, np.pi if walls else 2 * np.pi, FINER * size + 1)
+        edges = np.linspace(0, np.pi if walls else 2 * np.pi, 2 * size + 1)
         points = np.diff(np.sin(3 * edges)) / np.diff(edges) / 3  # means of the cosine, which walls mirror
-        cells = torch.from_numpy(points.reshape(size, FINER).mean(1))
-        errors.append((_refinement(size, walls, cells.device) @ cells - torch.from_numpy(points)).abs().max())
+        cells = torch.from_numpy(points.reshape(size, 2).mean(1))
+        errors.append((_refinement(size, 2, walls, cells.device) @ cells - torch.from_numpy(points)).abs().max())
     assert 0.8 * 2**5 < errors[0] / errors[1] < 1.25 * 2**5
 
 
@@ -88,7 +91,7 @@ def test_steps_are_of_second_order_and_exact_without_diffusion_up_to_the_fourth(
         ends = []
         for steps in (2, 4, 8):
             monkeypatch.setattr("rdjepa.forecasters.cubic.STEPS", steps)
-            ends.append(Advance(coefficients(size=0.3, diffusion=diffusion), BOUNDS, (4, 4), PLAIN).interval(state))
+            ends.append(Advance(coefficients(size=0.3, diffusion=diffusion), BOUNDS, (4, 4), FINE).interval(state))
         ratio = (ends[0] - ends[1]).norm() / (ends[1] - ends[2]).norm()
         assert 0.7 * 2**order < ratio < 1.5 * 2**order
 
@@ -96,31 +99,31 @@ def test_steps_are_of_second_order_and_exact_without_diffusion_up_to_the_fourth(
 def test_rates_are_the_sum_of_the_monomials():
     weights, state = coefficients(3), drawn(3, 2, 6, 4)
     expected = torch.einsum("bcn,nbyx->bcyx", weights[..., :-1], torch.stack(_products(state)))
-    torch.testing.assert_close(Advance(weights, BOUNDS, (3, 2), PLAIN)._kinetics(state), expected)
+    torch.testing.assert_close(Advance(weights, BOUNDS, (3, 2), FINE)._kinetics(state), expected)
 
 
 def test_the_turn_is_the_derivative_of_the_kinetics_of_alike_points_up_to_the_third_order(monkeypatch):
     cells, along, errors = drawn(1, 2, 3, 3), drawn(1, 2, 3, 3, seed=1), []
-    state, change = (each.repeat_interleave(FINER, 2).repeat_interleave(FINER, 3) for each in (cells, along))
+    state, change = (each.repeat_interleave(2, 2).repeat_interleave(2, 3) for each in (cells, along))
     for steps in (2, 4):
         monkeypatch.setattr("rdjepa.forecasters.cubic.STEPS", steps)
-        advance = Advance(coefficients(), BOUNDS, (3, 3), PLAIN)
+        advance = Advance(coefficients(), BOUNDS, (3, 3), FINE)
         end, expected = torch.autograd.functional.jvp(advance.react, state, change)
-        before, after = (means(torch.stack(_products(each), 1)).float() for each in (state, end))
+        before, after = (advance.means(torch.stack(_products(each), 1)).float() for each in (state, end))
         made = torch.einsum("bijhw,bjhw->bihw", advance.turn(before, after).double(), along)
-        errors.append((made - means(expected)).norm())
+        errors.append((made - advance.means(expected)).norm())
     assert 0.7 * 2**3 < errors[0] / errors[1] < 1.4 * 2**3
 
 
-@pytest.mark.parametrize("walls", [False, True], ids=["periodic", "walls"])
-def test_derivatives_are_those_of_what_is_missed(walls):
+@pytest.mark.parametrize("domain", [PLAIN, Domain(walls=True), FINE], ids=["periodic", "walls", "cells"])
+def test_derivatives_are_those_of_what_is_missed(domain):
     frames, weights = drawn(2, 3, 2, 8, 6, size=0.5).cumsum(1), coefficients(2)
     bounds = (BOUNDS[0].expand(2, -1, -1, -1), BOUNDS[1].expand(2, -1, -1, -1))
-    here = squares(frames, weights, bounds, Domain(walls))
+    here = squares(frames, weights, bounds, domain)
     for place in ((0, 0), (0, 4), (1, 7), (1, 10)):
         step = torch.zeros_like(weights)
         step[:, place[0], place[1]] = 1e-4
-        ahead, behind = (squares(frames, weights + sign * step, bounds, Domain(walls)).value for sign in (1, -1))
+        ahead, behind = (squares(frames, weights + sign * step, bounds, domain).value for sign in (1, -1))
         # value - 2 cross d: what the trapezoidal rule leaves out of it is of second order in the step
         torch.testing.assert_close(
             -2 * here.cross[..., place[0] * 11 + place[1]], (ahead - behind) / 2e-4, rtol=0.1, atol=1e-3
@@ -149,12 +152,13 @@ def test_a_part_is_of_its_interval_and_its_rows():
         assert same[:-1] == [True] * (2 * BANDS - 1) and (one is whole.gram or not same[-1])
 
 
-def test_a_path_of_the_equation_itself_misses_nothing():
+@pytest.mark.parametrize("domain", [PLAIN, FINE], ids=["points", "cells"])
+def test_a_path_of_the_equation_itself_misses_nothing(domain):
     weights, state = coefficients(), drawn(1, 2, 8, 8, size=0.3)
-    advance, path = Advance(weights, BOUNDS, (8, 8), PLAIN), [state]
+    advance, path = Advance(weights, BOUNDS, (8, 8), domain), [state]
     for _ in range(2):
-        path.append(state := means(advance.interval(advance.refined(state))))
-    found = squares(torch.stack(path, dim=1), weights, BOUNDS, PLAIN)
+        path.append(state := advance.means(advance.interval(advance.refined(state))))
+    found = squares(torch.stack(path, dim=1), weights, BOUNDS, domain)
     assert found.value.max() < 1e-25 and found.cross.abs().max() < 1e-10
 
 
@@ -172,10 +176,10 @@ def test_what_is_kept_has_values_whoever_asks_first():
     with torch.inference_mode():
         _laplacian(fields, Domain(walls=True))
         _differentiation(2, fields.device)
-        _refinement(6, True, fields.device)
-        _mean_second_difference(6, True, 1.0, fields.device)
+        _refinement(6, 2, True, fields.device)
+        _mean_second_difference(6, 2, True, 1.0, fields.device)
     torch.export.export(Laplacian(), (fields,))
     kept = [*_second_difference(6, False, 1.0, fields.device), *_second_difference(6, True, 1.0, fields.device)]
-    kept += [_refinement(6, True, fields.device), _mean_second_difference(6, True, 1.0, fields.device)]
+    kept += [_refinement(6, 2, True, fields.device), _mean_second_difference(6, 2, True, 1.0, fields.device)]
     for each in (*kept, _differentiation(2, fields.device)):
         assert type(each) is torch.Tensor and not each.is_inference()

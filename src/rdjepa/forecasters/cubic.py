@@ -6,10 +6,10 @@ m_i are all monomials of the components up to third order, D is not negative; ti
 spacings. Coefficients are (B, C, n), the last of each component D. Everything is made of plain tensor operations, which
 exporters know.
 
-The values of a frame are means over cells. States are integrated on finer points, on which they begin as the
-polynomials of fourth order that five cells in a row have the means of (Harten, Engquist, Osher and Chakravarthy,
-Journal of Computational Physics 71, 1987); means over cells are what is compared, and returned. So fronts may be hardly
-wider than a cell, where the mean of the kinetics is not the kinetics of the mean.
+The values of a frame are means over cells. States are integrated on `Domain.finer` points for each cell, along each
+side, on which they begin as the polynomials of fourth order that five cells in a row have the means of (Harten,
+Engquist, Osher and Chakravarthy, Journal of Computational Physics 71, 1987); means over cells are what is compared, and
+returned. So fronts may be hardly wider than a cell, where the mean of the kinetics is not the kinetics of the mean.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,6 @@ from rdjepa.models.compiling import once
 
 ORDER = 3
 STEPS = 8  # of the integration from a frame to the next
-FINER = 2  # points that states are integrated on for each of a frame, along each side
 BANDS = 2  # of rows of each frame, whose squares are apart
 
 
@@ -58,7 +57,8 @@ class Squares(NamedTuple):
 class Advance:
     """Steps of 1 / STEPS of a frame interval: half of the diffusion, the kinetics, the other half (Strang).
 
-    Between two steps both halves are one. States have FINER points for each of a frame, along each side.
+    Between two steps both halves are one. States (B, C, Y, X) have `Domain.finer` points for each of a frame
+    (B, C, H, W), along each side.
 
     Attributes:
         half, whole: diffusion of half a step and of a whole one, each for rows and columns.
@@ -69,15 +69,25 @@ class Advance:
         time = weights[..., -1].clamp(min=0)[..., None] / (2 * STEPS)  # (B, C, 1)
         sides = [*zip(shape, domain.spacing, strict=True)]
         self.half, self.whole = (
-            [_diffusion(of, FINER * size, domain.walls, distance / FINER).to(weights.dtype) for size, distance in sides]
+            [
+                _diffusion(of, domain.finer * size, domain.walls, distance / domain.finer).to(weights.dtype)
+                for size, distance in sides
+            ]
             for of in (time, 2 * time)
         )
-        self.finer = [_refinement(size, domain.walls, weights.device).to(weights.dtype) for size in shape]
+        self.finer, self.cells = (
+            domain.finer,
+            [_refinement(size, domain.finer, domain.walls, weights.device).to(weights.dtype) for size in shape],
+        )
 
     def refined(self, frame: Tensor) -> Tensor:
         """Return states of which (B, C, H, W) are the means."""
-        rows, columns = self.finer
+        rows, columns = self.cells
         return rows @ frame @ columns.T
+
+    def means(self, state: Tensor) -> Tensor:
+        """Return the means of states over cells, (B, C, H, W)."""
+        return _means(state, self.finer)
 
     def interval(self, state: Tensor) -> Tensor:
         """Advance states to the next frame."""
@@ -135,24 +145,23 @@ class Advance:
     def _slopes(self) -> tuple[Tensor, Tensor]:
         """The coefficients of the derivatives of the kinetics (B, C C, n - 1), and the unit matrix (C, C, 1, 1)."""
         kinetics, components = self.kinetics, self.kinetics.shape[1]
-        unit = torch.eye(components, device=kinetics.device)[..., None, None]
-        by = kinetics[:, :, None, None] @ _differentiation(components, kinetics.device).to(kinetics.dtype)
-        return by.flatten(1, 3).float(), unit
+        unit = torch.eye(components, dtype=kinetics.dtype, device=kinetics.device)[..., None, None]
+        return (kinetics[:, :, None, None] @ _differentiation(components, kinetics.device)).flatten(1, 3), unit
 
 
-def means(state: Float[Tensor, "B C Y X"]) -> Float[Tensor, "B C H W"]:
+def _means(state: Float[Tensor, "*B Y X"], finer: int) -> Float[Tensor, "*B H W"]:
     """Return the means over the points of each cell."""
-    return _along_columns(_along_rows(state))
+    return _along_columns(_along_rows(state, finer), finer)
 
 
-def _along_rows(state: Tensor) -> Float[Tensor, "*B H X"]:
+def _along_rows(state: Float[Tensor, "*B Y X"], finer: int) -> Float[Tensor, "*B H X"]:
     """Return the means over the rows of each cell."""
-    return reduce(torch.add, [state[..., i::FINER, :] for i in range(FINER)]) / FINER
+    return reduce(torch.add, [state[..., i::finer, :] for i in range(finer)]) / finer
 
 
-def _along_columns(state: Tensor) -> Float[Tensor, "*B Y W"]:
+def _along_columns(state: Float[Tensor, "*B Y X"], finer: int) -> Float[Tensor, "*B Y W"]:
     """Return the means over the columns of each cell."""
-    return reduce(torch.add, [state[..., i::FINER] for i in range(FINER)]) / FINER
+    return reduce(torch.add, [state[..., i::finer] for i in range(finer)]) / finer
 
 
 def spread(state: Tensor, diffusion: Sequence[Tensor]) -> Tensor:
@@ -174,7 +183,7 @@ def squares(
     each = [x.expand(batch, *x.shape[1:]).repeat_interleave(length - 1, 0) for x in (weights, *bounds)]
     advance = Advance(each[0], (each[1], each[2]), shape, domain)
     half, whole = (
-        [_of_means(x, y) for x, y in zip(of, advance.finer, strict=True)] for of in (advance.half, advance.whole)
+        [_of_means(*each) for each in zip(of, advance.cells, strict=True)] for of in (advance.half, advance.whole)
     )
     state = spread(advance.refined(frames[:, :-1].flatten(0, 1)), advance.half)
     moved = torch.zeros(
@@ -188,9 +197,9 @@ def squares(
         moved = _with_terms(moved, before, own)
         state = advance.inside(advance.react(state))
         after, own = _mean_terms(state, domain)
-        moved = _with_terms(_turned(moved, advance.turn(before, after)), after, own)
+        moved = _with_terms(_turned(moved, advance.turn(before, after).float()), after, own)
     found = _spread(moved, half).flatten(3, 4)
-    missed = frames[:, 1:].flatten(0, 1) - means(spread(state, advance.half))
+    missed = frames[:, 1:].flatten(0, 1) - advance.means(spread(state, advance.half))
     products = found @ found.transpose(3, 4), (found @ missed.float()[..., None])[..., 0], missed.square().sum(3)
     points = (length - 1) * missed[0, 0].numel()
     band = torch.arange(shape[0], device=frames.device) * BANDS // shape[0]
@@ -200,10 +209,9 @@ def squares(
     return Squares(*(x.unflatten(0, (batch, length - 1)).flatten(1, 2) for x in parts))
 
 
-def _of_means(diffusion: Float[Tensor, "B C Y Y"], finer: Float[Tensor, "Y H"]) -> Float[Tensor, "B C H H"]:
+def _of_means(diffusion: Float[Tensor, "B C Y Y"], cells: Float[Tensor, "Y H"]) -> Float[Tensor, "B C H H"]:
     """Return what a diffusion of states makes of means along one side, in single precision."""
-    along = diffusion @ finer
-    return along.unflatten(-2, (-1, FINER)).mean(-2).float()
+    return (diffusion @ cells).unflatten(-2, (cells.shape[1], -1)).mean(-2).float()
 
 
 def _spread(moved: Float[Tensor, "B C H C n W"], diffusion: Sequence[Tensor]) -> Tensor:
@@ -214,19 +222,19 @@ def _spread(moved: Float[Tensor, "B C H C n W"], diffusion: Sequence[Tensor]) ->
 
 
 def _mean_terms(state: Tensor, domain: Domain) -> tuple[Float[Tensor, "B n-1 H W"], Float[Tensor, "B C H W"]]:
-    """Return the means of the monomials of states, and of their Laplacian, in single precision."""
-    state = state.float()
+    """Return the means of the monomials of states, and of their Laplacian."""
+    finer = domain.finer
     along, across = (
-        _mean_second_difference(size // FINER, domain.walls, distance, state.device)
+        _mean_second_difference(size // finer, finer, domain.walls, distance, state.device)
         for size, distance in zip(state.shape[-2:], domain.spacing, strict=True)
     )
-    own = along @ _along_columns(state) + _along_rows(state) @ across.T
-    return torch.stack([means(each) for each in _products(state)], 1), own
+    own = along @ _along_columns(state, finer) + _along_rows(state, finer) @ across.T
+    return torch.stack([_means(each, finer) for each in _products(state)], 1), own
 
 
 def _with_terms(moved: Float[Tensor, "B C H C n W"], shared: Tensor, own: Tensor) -> Tensor:
     """Add what the terms of half a step give to the derivatives by their own coefficients, in place."""
-    shared = shared.transpose(1, 2)
+    shared, own = shared.transpose(1, 2).float(), own.float()
     for c in range(own.shape[1]):
         moved[:, c, :, c, :-1].add_(shared, alpha=1 / (2 * STEPS))
         moved[:, c, :, c, -1].add_(own[:, c], alpha=1 / (2 * STEPS))
@@ -302,8 +310,8 @@ def _diffusion(time: Tensor, size: int, walls: bool, distance: float) -> Tensor:
 
 
 @once
-def _refinement(size: int, walls: bool, device: torch.device) -> Float[Tensor, "Y H"]:
-    """Return how values on FINER points of each cell follow from the means over cells along one side.
+def _refinement(size: int, finer: int, walls: bool, device: torch.device) -> Float[Tensor, "Y H"]:
+    """Return how values on so many points of each cell follow from the means over cells along one side.
 
     They are the means over these points of the polynomial of fourth order that has the means of five cells.
     """
@@ -314,24 +322,26 @@ def _refinement(size: int, walls: bool, device: torch.device) -> Float[Tensor, "
         return (edges[:, None] ** powers).diff(dim=0) / powers / edges.diff()[:, None]
 
     cells = torch.arange(6, dtype=torch.float64) - 2.5
-    points = torch.arange(FINER + 1, dtype=torch.float64) / FINER - 0.5
-    weights = torch.linalg.solve(mean_powers(cells), mean_powers(points), left=False)  # (FINER, 5)
+    points = torch.arange(finer + 1, dtype=torch.float64) / finer - 0.5
+    weights = torch.linalg.solve(mean_powers(cells), mean_powers(points), left=False)  # (finer, 5)
     places = torch.arange(size)[:, None] + torch.arange(-2, 3)
     if walls:
         places = places % (2 * size)
         places = torch.minimum(places, 2 * size - 1 - places)
     else:
         places = places % size
-    found = torch.zeros(size, FINER, size, dtype=torch.float64)
-    found.scatter_add_(2, places[:, None].expand(-1, FINER, -1), weights.expand(size, -1, -1))
+    found = torch.zeros(size, finer, size, dtype=torch.float64)
+    found.scatter_add_(2, places[:, None].expand(-1, finer, -1), weights.expand(size, -1, -1))
     return found.flatten(0, 1).to(device)
 
 
 @once
-def _mean_second_difference(size: int, walls: bool, distance: float, device: torch.device) -> Float[Tensor, "H Y"]:
-    """Return the means over each cell of the second difference of states along one side, in single precision."""
-    fine = _second_difference(FINER * size, walls, distance / FINER, device)[0]
-    return fine.unflatten(0, (size, FINER)).mean(1).float()
+def _mean_second_difference(
+    size: int, finer: int, walls: bool, distance: float, device: torch.device
+) -> Float[Tensor, "H Y"]:
+    """Return the means over each cell of the second difference of states along one side."""
+    fine = _second_difference(finer * size, walls, distance / finer, device)[0]
+    return fine.unflatten(0, (size, finer)).mean(1)
 
 
 @once
