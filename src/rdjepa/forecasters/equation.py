@@ -60,7 +60,7 @@ LONGEST = 16  # frames of a context: the time that a fit takes grows with them
 REMEMBERED = 208 * 2**20  # bytes, of contexts and what was found for them: 256 of 64 x 64 points
 CONSTANTS = {
     "order": ORDER, "pull": PULL, "first": FIRST, "alone": ALONE, "iterations": ITERATIONS, "damping": DAMPING,
-    "ridge": RIDGE, "enough": ENOUGH, "least": LEAST, "steps": STEPS, "finer": FINER, "margin": MARGIN,
+    "ridge": RIDGE, "enough": ENOUGH, "least": LEAST, "steps": STEPS, "finer": [*FINER], "margin": MARGIN,
     "stretches": STRETCHES,
 }  # fmt: skip
 
