@@ -15,6 +15,7 @@ from rdjepa.errors import ArgumentError, CheckpointError
 from rdjepa.forecasters import combined
 from rdjepa.forecasters.anchored import SHELLS, Anchored
 from rdjepa.forecasters.combined import Combined
+from rdjepa.forecasters.domain import Domain
 from rdjepa.forecasters.equation import Equation, Remembering
 from rdjepa.forecasters.familiar import Familiar
 from rdjepa.forecasters.fno import Config
@@ -48,6 +49,17 @@ def test_the_calibration_is_in_it_and_under_its_checksum(tmp_path):
     path.write_bytes(content)
     with pytest.raises(CheckpointError, match="checksum"):
         rdjepa.load_forecaster(path)
+
+
+def test_the_domain_of_its_equation_and_how_finely_that_is_integrated_are_in_it(tmp_path):
+    domain, shares, context = Domain(True, (1.0, 1.5), finer=2), torch.zeros(5, 5, 2), movie(9)[:4]
+    shares[1] = 1
+    for model in (Equation(2, domain), Combined(Persistence(), None, shares, Equation(2, domain))):
+        made = rdjepa.Forecaster(model, rdjepa.Normalizer((0.0, 0.0), (1.0, 1.0)))
+        loaded = rdjepa.load_forecaster(made.save(tmp_path / "f.safetensors"))
+        (equation,) = (each for each in loaded.model.modules() if isinstance(each, Equation))
+        assert equation.domain == domain
+        assert np.array_equal(loaded.forecast(context), made.forecast(context))
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
