@@ -109,8 +109,8 @@ def test_the_turn_is_the_derivative_of_the_kinetics_of_alike_points_up_to_the_th
         monkeypatch.setattr("rdjepa.forecasters.cubic.STEPS", steps)
         advance = Advance(coefficients(), BOUNDS, (3, 3), FINE)
         end, expected = torch.autograd.functional.jvp(advance.react, state, change)
-        before, after = (advance.means(torch.stack(_products(each), 1)).float() for each in (state, end))
-        made = torch.einsum("bijhw,bjhw->bihw", advance.turn(before, after).double(), along)
+        before, after = (advance.means(torch.stack(_products(each), 1)) for each in (state, end))
+        made = torch.einsum("bijhw,bjhw->bihw", advance.turn(before, after), along)
         errors.append((made - advance.means(expected)).norm())
     assert 0.7 * 2**3 < errors[0] / errors[1] < 1.4 * 2**3
 
