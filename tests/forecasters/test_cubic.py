@@ -23,8 +23,6 @@ from rdjepa.forecasters.domain import PLAIN, Domain
 
 HIGH = torch.full((1, 2, 1, 1), 9.0, dtype=torch.float64)
 BOUNDS = (-HIGH, HIGH)
-
-
 FINE = Domain(finer=2)
 
 

@@ -75,10 +75,8 @@ class Advance:
             ]
             for of in (time, 2 * time)
         )
-        self.finer, self.cells = (
-            domain.finer,
-            [_refinement(size, domain.finer, domain.walls, weights.device).to(weights.dtype) for size in shape],
-        )
+        self.finer = domain.finer
+        self.cells = [_refinement(size, self.finer, domain.walls, weights.device).to(weights.dtype) for size in shape]
 
     def refined(self, frame: Tensor) -> Tensor:
         """Return states of which (B, C, H, W) are the means."""
