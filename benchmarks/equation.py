@@ -58,7 +58,7 @@ def main() -> None:
 
 def at_a_time(model: Equation, context: Tensor) -> None:
     """Fit all contexts together."""
-    usual, equation.TOGETHER = equation.TOGETHER, len(context)
+    usual, equation.TOGETHER = equation.TOGETHER, len(context) * model.domain.finer**2
     try:
         model.fitted(context)
     finally:

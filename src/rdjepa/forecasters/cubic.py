@@ -58,7 +58,7 @@ class Advance:
     """Steps of 1 / STEPS of a frame interval: half of the diffusion, the kinetics, the other half (Strang).
 
     Between two steps both halves are one. States (B, C, Y, X) have `Domain.finer` points for each of a frame
-    (B, C, H, W), along each side.
+    (B, C, H, W), along each side: first the first points of all cells, then the second ones.
 
     Attributes:
         half, whole: diffusion of half a step and of a whole one, each for rows and columns.
@@ -70,7 +70,7 @@ class Advance:
         sides = [*zip(shape, domain.spacing, strict=True)]
         self.half, self.whole = (
             [
-                _diffusion(of, domain.finer * size, domain.walls, distance / domain.finer).to(weights.dtype)
+                _diffusion(of, size, domain.finer, domain.walls, distance).to(weights.dtype)
                 for size, distance in sides
             ]
             for of in (time, 2 * time)
@@ -108,8 +108,8 @@ class Advance:
         """
         rates = [self._kinetics(self.inside(state))]
         for share in (0.5, 0.5, 1):
-            rates.append(self._kinetics(self.inside(state + share / STEPS * rates[-1])))
-        return state + _weighted(rates) / STEPS
+            rates.append(self._kinetics(self.inside(torch.add(state, rates[-1], alpha=share / STEPS))))
+        return _after(state, rates)
 
     def _kinetics(self, state: Tensor) -> Tensor:
         """Return the rates of states, the polynomial summed from its highest orders (Horner's rule)."""
@@ -117,9 +117,13 @@ class Advance:
 
         def rest(of: tuple[int, ...]) -> Tensor:
             """Return what multiplies a monomial in all that begin with it."""
-            found = self.kinetics[..., monomials_of(len(components)).index(of), None, None]
-            for c in range(of[-1] if of else 0, len(components)) if len(of) < ORDER else ():
-                found = found + components[c][:, None] * rest((*of, c))
+            own = self.kinetics[..., monomials_of(len(components)).index(of), None, None]
+            if len(of) == ORDER:
+                return own
+            first, *others = range(of[-1] if of else 0, len(components))
+            found = own + components[first][:, None] * rest((*of, first))  # `addcmul` is slow with numbers only
+            for c in others:
+                found = torch.addcmul(found, components[c][:, None], rest((*of, c)))
             return found
 
         return rest(())
@@ -136,8 +140,8 @@ class Advance:
         )
         found, middle = [first], (first + last) / 2
         for share, each in zip((0.5, 0.5, 1), (middle, middle, last), strict=True):
-            found.append(_product(each, unit + share / STEPS * found[-1]))
-        return unit + _weighted(found) / STEPS
+            found.append(_product(each, torch.add(unit, found[-1], alpha=share / STEPS)))
+        return _after(unit, found)
 
     @cached_property
     def _slopes(self) -> tuple[Tensor, Tensor]:
@@ -154,12 +158,12 @@ def _means(state: Float[Tensor, "*B Y X"], finer: int) -> Float[Tensor, "*B H W"
 
 def _along_rows(state: Float[Tensor, "*B Y X"], finer: int) -> Float[Tensor, "*B H X"]:
     """Return the means over the rows of each cell."""
-    return reduce(torch.add, [state[..., i::finer, :] for i in range(finer)]) / finer
+    return reduce(torch.add, state.chunk(finer, dim=-2)) / finer
 
 
 def _along_columns(state: Float[Tensor, "*B Y X"], finer: int) -> Float[Tensor, "*B Y W"]:
     """Return the means over the columns of each cell."""
-    return reduce(torch.add, [state[..., i::finer] for i in range(finer)]) / finer
+    return reduce(torch.add, state.chunk(finer, dim=-1)) / finer
 
 
 def spread(state: Tensor, diffusion: Sequence[Tensor]) -> Tensor:
@@ -209,7 +213,7 @@ def squares(
 
 def _of_means(diffusion: Float[Tensor, "B C Y Y"], cells: Float[Tensor, "Y H"]) -> Float[Tensor, "B C H H"]:
     """Return what a diffusion of states makes of means along one side, in single precision."""
-    return (diffusion @ cells).unflatten(-2, (cells.shape[1], -1)).mean(-2).float()
+    return _along_rows(diffusion @ cells, cells.shape[0] // cells.shape[1]).float()
 
 
 def _spread(moved: Float[Tensor, "B C H C n W"], diffusion: Sequence[Tensor]) -> Tensor:
@@ -271,7 +275,7 @@ def terms(fields: Float[Tensor, "B C H W"], domain: Domain) -> Float[Tensor, "B 
 def _laplacian(fields: Float[Tensor, "B C H W"], domain: Domain) -> Float[Tensor, "B C H W"]:
     """Return the second differences along both sides, added."""
     along, across = (
-        _second_difference(size, domain.walls, distance, fields.device)[0]
+        _second_difference(size, 1, domain.walls, distance, fields.device)[0]
         for size, distance in zip(fields.shape[-2:], domain.spacing, strict=True)
     )
     return along @ fields + fields @ across
@@ -290,10 +294,10 @@ def _differentiation(components: int, device: torch.device) -> Float[Tensor, "C 
     return found.to(device)
 
 
-def _weighted(rates: Sequence[Tensor]) -> Tensor:
-    """Return the mean of four stages as the classical method of Runge and Kutta weights them."""
+def _after(state: Tensor, rates: Sequence[Tensor]) -> Tensor:
+    """Return states after a step with the rates of four stages, as the classical method of Runge and Kutta has them."""
     a, b, c, d = rates
-    return (a + 2 * b + 2 * c + d) / 6
+    return torch.add(state, torch.add(a + d, b + c, alpha=2), alpha=1 / (6 * STEPS))
 
 
 def _product(one: Float[Tensor, "B C C H W"], other: Float[Tensor, "B C C H W"]) -> Float[Tensor, "B C C H W"]:
@@ -301,9 +305,9 @@ def _product(one: Float[Tensor, "B C C H W"], other: Float[Tensor, "B C C H W"])
     return (one[:, :, :, None] * other[:, None]).sum(2)
 
 
-def _diffusion(time: Tensor, size: int, walls: bool, distance: float) -> Tensor:
-    """Return exp(time L) (..., size, size) of times (..., 1), L the second difference along one side."""
-    _, values, vectors = _second_difference(size, walls, distance, time.device)
+def _diffusion(time: Tensor, size: int, finer: int, walls: bool, distance: float) -> Float[Tensor, "*B Y Y"]:
+    """Return exp(time L) of times (..., 1), L the second difference along one side."""
+    _, values, vectors = _second_difference(size, finer, walls, distance, time.device)
     return (vectors * torch.exp(time * values)[..., None, :]) @ vectors.T
 
 
@@ -330,7 +334,7 @@ def _refinement(size: int, finer: int, walls: bool, device: torch.device) -> Flo
         places = places % size
     found = torch.zeros(size, finer, size, dtype=torch.float64)
     found.scatter_add_(2, places[:, None].expand(-1, finer, -1), weights.expand(size, -1, -1))
-    return found.flatten(0, 1).to(device)
+    return found.transpose(0, 1).flatten(0, 1).to(device)
 
 
 @once
@@ -338,24 +342,27 @@ def _mean_second_difference(
     size: int, finer: int, walls: bool, distance: float, device: torch.device
 ) -> Float[Tensor, "H Y"]:
     """Return the means over each cell of the second difference of states along one side."""
-    fine = _second_difference(finer * size, walls, distance / finer, device)[0]
-    return fine.unflatten(0, (size, finer)).mean(1)
+    return _along_rows(_second_difference(size, finer, walls, distance, device)[0], finer)
 
 
 @once
-def _second_difference(size: int, walls: bool, distance: float, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+def _second_difference(
+    size: int, finer: int, walls: bool, distance: float, device: torch.device
+) -> tuple[Float[Tensor, "Y Y"], Float[Tensor, " Y"], Float[Tensor, "Y Y"]]:
     """Return the second difference along one side, periodic or mirrored at walls, its eigenvalues and eigenvectors.
 
-    It is that of points at a distance from each other, in the unit of the coefficients.
+    It is that of so many points for each cell, in the order of states; cells are at a distance from each other, in the
+    unit of the coefficients.
     Its diffusion makes no new extremes. That of the Fourier series does, around a front as narrow as the grid, and
     kinetics that amplify them draw stripes.
     """
-    unit = torch.eye(size, dtype=torch.float64)
+    unit = torch.eye(finer * size, dtype=torch.float64)
     matrix = unit.roll(1, 0) + unit.roll(-1, 0) - 2 * unit
     if walls:
         matrix[0, -1] -= 1
         matrix[-1, 0] -= 1
         matrix[0, 0] = matrix[-1, -1] = -1
-    matrix /= distance**2
+    matrix /= (distance / finer) ** 2
     values, vectors = torch.linalg.eigh(matrix)
-    return matrix.to(device), values.to(device), vectors.to(device)
+    order = torch.arange(finer * size).view(size, finer).T.flatten()
+    return matrix[order][:, order].to(device), values.to(device), vectors[order].to(device)

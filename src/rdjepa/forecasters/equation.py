@@ -55,7 +55,7 @@ ENOUGH = 1e-3  # of the squares: a context that an iteration improves by less is
 FINER = (1, 2)  # points for each of a frame, along each side: those with which the support is missed less
 MARGIN = 0.1  # of the range of a component in support and context, on either side of it
 STRETCHES = 16  # of three frames, at most, in which the support is read, evenly spread
-TOGETHER = 3  # stretches, and contexts of four frames on a CPU, fitted at a time: their derivatives stay in its cache
+TOGETHER = 3  # stretches, and contexts of four frames of as many points, fitted at a time on a CPU, for its cache
 LONGEST = 16  # frames of a context: the time that a fit takes grows with them
 REMEMBERED = 208 * 2**20  # bytes, of contexts and what was found for them: 256 of 64 x 64 points
 CONSTANTS = {
@@ -216,7 +216,7 @@ class Equation(Simple):
         """
         if frames.device.type != "cpu" or torch.compiler.is_compiling():
             return self._fit_together(frames, bounds, alone)
-        few = max(1, TOGETHER * (CONTEXT - 1) // (frames.shape[1] - 1))
+        few = max(1, TOGETHER * (CONTEXT - 1) // (frames.shape[1] - 1) // self.domain.finer**2)
         each = zip(frames.split(few), *(bound.split(few) for bound in bounds), strict=True)
         weights, parts = zip(*(self._fit_together(part, (low, high), alone) for part, low, high in each), strict=True)
         return torch.cat(weights), Squares(*map(torch.cat, zip(*parts, strict=True)))
