@@ -69,10 +69,7 @@ class Advance:
         time = weights[..., -1].clamp(min=0)[..., None] / (2 * STEPS)  # (B, C, 1)
         sides = [*zip(shape, domain.spacing, strict=True)]
         self.half, self.whole = (
-            [
-                _diffusion(of, size, domain.finer, domain.walls, distance).to(weights.dtype)
-                for size, distance in sides
-            ]
+            [_diffusion(of, size, domain.finer, domain.walls, distance).to(weights.dtype) for size, distance in sides]
             for of in (time, 2 * time)
         )
         self.finer = domain.finer
