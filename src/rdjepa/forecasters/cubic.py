@@ -114,12 +114,8 @@ class Advance:
 
         def rest(of: tuple[int, ...]) -> Tensor:
             """Return what multiplies a monomial in all that begin with it."""
-            own = self.kinetics[..., monomials_of(len(components)).index(of), None, None]
-            if len(of) == ORDER:
-                return own
-            first, *others = range(of[-1] if of else 0, len(components))
-            found = own + components[first][:, None] * rest((*of, first))  # `addcmul` is slow with numbers only
-            for c in others:
+            found = self.kinetics[..., monomials_of(len(components)).index(of), None, None]
+            for c in range(of[-1] if of else 0, len(components)) if len(of) < ORDER else ():
                 found = torch.addcmul(found, components[c][:, None], rest((*of, c)))
             return found
 
