@@ -84,6 +84,10 @@ class Advance:
         """Return the means of states over cells, (B, C, H, W)."""
         return _means(state, self.finer)
 
+    def corrected(self, state: Tensor, frame: Tensor) -> Tensor:
+        """Return states of which (B, C, H, W) are the means, within cells as much like others as may be."""
+        return state + self.refined(frame - self.means(state))
+
     def interval(self, state: Tensor) -> Tensor:
         """Advance states to the next frame."""
         state = spread(state, self.half)
@@ -170,20 +174,43 @@ def squares(
 ) -> Squares:
     """Return the mean square of what is missed when every frame but the last is integrated to the next, in parts.
 
-    Every interval between frames and every band of rows is a part of it, P = (T - 1) BANDS. The derivatives of where it
-    ends are integrated beside it. They only lead the way to better coefficients, so they are of single precision, one
-    for each point of a frame, and what the terms add on the way is summed by the trapezoidal rule.
+    Every interval between frames and every band of rows is a part of it, P = (T - 1) BANDS. No polynomial knows how
+    steep a front is within a cell, but the equation does: so but for the first, an interval begins from the state in
+    which the one before has ended, corrected to the frame (a sequential assimilation of data; Daley, Atmospheric Data
+    Analysis, 1991).
+
+    The derivatives of where an interval ends are integrated beside it. They only lead the way to better coefficients,
+    so they are of single precision, one for each point of a frame, what the terms add on the way is summed by the
+    trapezoidal rule, and states where an interval begins are taken as they are.
     """
-    (batch, length, components, *shape), count = frames.shape, weights.shape[-1]
-    each = [x.expand(batch, *x.shape[1:]).repeat_interleave(length - 1, 0) for x in (weights, *bounds)]
-    advance = Advance(each[0], (each[1], each[2]), shape, domain)
+    batch = frames.shape[0]
+    weights, *bounds = (x.expand(batch, *x.shape[1:]) for x in (weights, *bounds))
+    advance = Advance(weights, bounds, frames.shape[-2:], domain)
     half, whole = (
         [_of_means(*each) for each in zip(of, advance.cells, strict=True)] for of in (advance.half, advance.whole)
     )
-    state = spread(advance.refined(frames[:, :-1].flatten(0, 1)), advance.half)
+    begin, parts = advance.refined(frames[:, 0]), []
+    for frame in frames[:, 1:].unbind(1):
+        end, moved = _followed(advance, begin, half, whole, domain)
+        parts.append(_in_bands(frame - advance.means(end), moved))
+        begin = advance.corrected(end, frame)
+    intervals = frames.shape[1] - 1
+    return Squares(*(torch.cat(x, dim=1) / intervals for x in zip(*parts, strict=True)))
+
+
+def _followed(
+    advance: Advance, state: Tensor, half: Sequence[Tensor], whole: Sequence[Tensor], domain: Domain
+) -> tuple[Tensor, Float[Tensor, "B C H C n W"]]:
+    """Return states at the next frame, and the derivatives of their means by the coefficients.
+
+    Given are the diffusion of means by half a step and by a whole one, too.
+    """
+    kinetics, (rows, columns) = advance.kinetics, (each.shape[1] for each in advance.cells)
+    (batch, components), count = kinetics.shape[:2], kinetics.shape[2] + 1
     moved = torch.zeros(
-        (state.shape[0], components, shape[0], components, count, shape[1]), dtype=torch.float32, device=frames.device
+        (batch, components, rows, components, count, columns), dtype=torch.float32, device=kinetics.device
     )
+    state = spread(state, advance.half)
     for step in range(STEPS):
         if step:  # nothing has moved before
             state = spread(state, advance.whole)
@@ -193,15 +220,17 @@ def squares(
         state = advance.inside(advance.react(state))
         after, own = _mean_terms(state, domain)
         moved = _with_terms(_turned(moved, advance.turn(before, after).float()), after, own)
-    found = _spread(moved, half).flatten(3, 4)
-    missed = frames[:, 1:].flatten(0, 1) - advance.means(spread(state, advance.half))
-    products = found @ found.transpose(3, 4), (found @ missed.float()[..., None])[..., 0], missed.square().sum(3)
-    points = (length - 1) * missed[0, 0].numel()
-    band = torch.arange(shape[0], device=frames.device) * BANDS // shape[0]
-    bands = (band == torch.arange(BANDS, device=frames.device)[:, None]).double() / points
-    parts = [(bands @ x.double().sum(1).flatten(2)).unflatten(2, x.shape[3:]) for x in products[:2]]
-    parts.append(products[2].sum(1) @ bands.T)
-    return Squares(*(x.unflatten(0, (batch, length - 1)).flatten(1, 2) for x in parts))
+    return spread(state, advance.half), _spread(moved, half)
+
+
+def _in_bands(missed: Float[Tensor, "B C H W"], moved: Float[Tensor, "B C H C n W"]) -> Squares:
+    """Return the mean square of what is missed, a part for each band of rows, and how it changes."""
+    moved, rows = moved.flatten(3, 4), missed.shape[2]
+    products = moved @ moved.transpose(3, 4), (moved @ missed.float()[..., None])[..., 0], missed.square().sum(3)
+    band = torch.arange(rows, device=missed.device) * BANDS // rows
+    bands = (band == torch.arange(BANDS, device=missed.device)[:, None]).double() / missed[0].numel()
+    gram, cross = ((bands @ x.double().sum(1).flatten(2)).unflatten(2, x.shape[3:]) for x in products[:2])
+    return Squares(gram, cross, products[2].sum(1) @ bands.T)
 
 
 def _of_means(diffusion: Float[Tensor, "B C Y Y"], cells: Float[Tensor, "Y H"]) -> Float[Tensor, "B C H H"]:

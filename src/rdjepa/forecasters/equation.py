@@ -17,11 +17,10 @@ kinetics of states that none of their points has been in yet, and has little say
 Where the context alone, the support's weight being a millionth, would forecast something else, the equation is unsure.
 
 The equation is integrated on the points of the frames, or on finer ones, of which the values of a frame are means
-(`rdjepa.forecasters.cubic`): on those with which less of the support is missed. Where fronts are as wide as a cell or
-wider, finer ones make its error several times smaller; of narrower ones neither knows enough, and finer ones may be
-worse. Rates are never differenced in time: a first fit compares steps with integrals of the terms over the frames
-(Schaeffer and McCalla, Physical Review E 96, 2017). The library is that of sparse regression (Brunton, Proctor and
-Kutz, PNAS 113, 2016), without a threshold: a forecast needs no few terms.
+(`rdjepa.forecasters.cubic`): on those with which windows of the support are forecast with less error. Rates are never
+differenced in time: a first fit compares steps with integrals of the terms over the frames (Schaeffer and McCalla,
+Physical Review E 96, 2017). The library is that of sparse regression (Brunton, Proctor and Kutz, PNAS 113, 2016),
+without a threshold: a forecast needs no few terms.
 
 It knows what no network here does: that the law is local, autonomous, the same everywhere, and close to a cubic. Where
 that holds and values are precise it is hard to beat. Noise makes it many times worse, and so do kinetics that no cubic
@@ -30,9 +29,9 @@ is near to. Not part of the paper.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple, Self
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -52,16 +51,17 @@ DAMPING = 1e-2  # at first, of coefficients whose derivatives are of unit size; 
 RIDGE = 1e-9  # the least damping: the terms of a nearly uniform field are alike
 LEAST = 0.0  # of a diffusivity
 ENOUGH = 1e-3  # of the squares: a context that an iteration improves by less is left
-FINER = (1, 2)  # points for each of a frame, along each side: those with which the support is missed less
+FINER = (1, 2)  # points for each of a frame, along each side: those with which the support is forecast better
+TRIALS = 4  # windows of the support that tell this, at most, evenly spread
 MARGIN = 0.1  # of the range of a component in support and context, on either side of it
 STRETCHES = 16  # of three frames, at most, in which the support is read, evenly spread
-TOGETHER = 3  # stretches, and contexts of four frames of as many points, fitted at a time on a CPU, for its cache
+TOGETHER = 9  # stretches, and contexts, fitted at a time on a CPU on the points of the frames, for its cache
 LONGEST = 16  # frames of a context: the time that a fit takes grows with them
 REMEMBERED = 208 * 2**20  # bytes, of contexts and what was found for them: 256 of 64 x 64 points
 CONSTANTS = {
     "order": ORDER, "pull": PULL, "first": FIRST, "alone": ALONE, "iterations": ITERATIONS, "damping": DAMPING,
     "ridge": RIDGE, "enough": ENOUGH, "least": LEAST, "steps": STEPS, "finer": [*FINER], "margin": MARGIN,
-    "stretches": STRETCHES,
+    "stretches": STRETCHES, "trials": TRIALS, "begin": "corrected",
 }  # fmt: skip
 
 
@@ -120,30 +120,35 @@ class Equation(Simple):
         shortest = min((len(fields) for fields in support), default=0)
         if shortest < 3:
             raise ArgumentError(f"expected trajectories of at least 3 frames, got {shortest}; give longer")
+        models = [cls._of(support, replace(domain, finer=finer)) for finer in FINER]
+        tried = _spread(support, CONTEXT + HORIZONS, TRIALS)
+        return min(models, key=lambda model: model._error(tried))
+
+    @classmethod
+    def _of(cls, support: Sequence[Tensor], domain: Domain) -> Self:
+        """Return what is fitted to trajectories on as fine points as the domain says."""
         model = cls(support[0].shape[1], domain).to(support[0].device)
         model.low = torch.stack([fields.amin((0, 2, 3)) for fields in support]).amin(0)
         model.high = torch.stack([fields.amax((0, 2, 3)) for fields in support]).amax(0)
-        every = [fields[start : start + 3] for fields in support for start in range(len(fields) - 2)]
-        spread = torch.linspace(0, len(every) - 1, min(STRETCHES, len(every))).round().int().tolist()
-        stretches = torch.stack([every[i] for i in spread]).double()
-        parts = stretches.split(TOGETHER)
+        parts = torch.stack(_spread(support, 3, STRETCHES)).double().split(_few(domain))
 
         def mean(found: Sequence[Sequence[Tensor]]) -> list[Tensor]:
             return [torch.cat(each).mean(0, keepdim=True) for each in zip(*found, strict=True)]
 
-        def missed(weights: Tensor, domain: Domain) -> Squares:
+        def missed(weights: Tensor) -> Squares:
             return Squares(*mean([squares(part, weights, model._bounds(part), domain) for part in parts]))
 
         gram, cross = mean([_moments(*_simpson(part, domain)) for part in parts])
-        start, found = _step(gram, cross, RIDGE, _room(torch.zeros_like(cross))), []
-        for finer in FINER:
-            each = replace(domain, finer=finer)
-            found.append((each, *_least(partial(missed, domain=each), start)))
-        model.domain, weights, least = min(found, key=lambda one: one[2].value.sum().nan_to_num(torch.inf).item())
+        weights, least = _least(missed, _step(gram, cross, RIDGE, _room(torch.zeros_like(cross))))
         gram, center = least.summed()[0][0], weights[0]
         if gram.isfinite().all() and center.isfinite().all():  # in noise alone derivatives grow beyond all numbers
             model.gram, model.center = gram, center
         return model
+
+    def _error(self, windows: Sequence[Float[Tensor, "T C H W"]]) -> float:
+        """Return the mean square error of the forecasts of windows; infinite where it is not finite."""
+        missed = [(self(each[None, :CONTEXT])[0] - each[CONTEXT:]).square().mean() for each in windows]
+        return torch.stack(missed).mean().nan_to_num(torch.inf).item() if missed else 0.0
 
     def settings(self) -> dict[str, Any]:
         """Return the number of components, and the domain."""
@@ -216,7 +221,7 @@ class Equation(Simple):
         """
         if frames.device.type != "cpu" or torch.compiler.is_compiling():
             return self._fit_together(frames, bounds, alone)
-        few = max(1, TOGETHER * (CONTEXT - 1) // (frames.shape[1] - 1) // self.domain.finer**2)
+        few = _few(self.domain)
         each = zip(frames.split(few), *(bound.split(few) for bound in bounds), strict=True)
         weights, parts = zip(*(self._fit_together(part, (low, high), alone) for part, low, high in each), strict=True)
         return torch.cat(weights), Squares(*map(torch.cat, zip(*parts, strict=True)))
@@ -275,6 +280,18 @@ class Remembering(Equation):
             size = len(keys[0]) + sum(each[0].nbytes for each in fitted)
             seen.update({keys[i]: found[keys[i]] for i in new[: max(REMEMBERED // size - len(seen), 0)]})
         return Fitted(*(torch.stack(each) for each in zip(*(found[key] for key in keys), strict=True)))
+
+
+def _few(domain: Domain) -> int:
+    """Return how many are fitted at a time."""
+    return max(1, TOGETHER // domain.finer**2)
+
+
+def _spread(support: Sequence[Tensor], length: int, most: int) -> list[Tensor]:
+    """Return stretches of so many frames from trajectories, evenly spread over all that there are."""
+    every = [fields[i : i + length] for fields in support for i in range(len(fields) - length + 1)]
+    places = np.linspace(0, len(every) - 1, min(most, len(every))).round().astype(int)
+    return [every[i] for i in places]
 
 
 def _least(
