@@ -184,8 +184,8 @@ def squares(
     trapezoidal rule, and states where an interval begins are taken as they are.
     """
     batch = frames.shape[0]
-    weights, *bounds = (x.expand(batch, *x.shape[1:]) for x in (weights, *bounds))
-    advance = Advance(weights, bounds, frames.shape[-2:], domain)
+    weights, low, high = (x.expand(batch, *x.shape[1:]) for x in (weights, *bounds))
+    advance = Advance(weights, (low, high), frames.shape[-2:], domain)
     half, whole = (
         [_of_means(*each) for each in zip(of, advance.cells, strict=True)] for of in (advance.half, advance.whole)
     )
