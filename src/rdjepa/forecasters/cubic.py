@@ -14,7 +14,7 @@ returned. So fronts may be hardly wider than a cell, where the mean of the kinet
 
 from collections.abc import Sequence
 from functools import cache, cached_property, reduce
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
 from typing import NamedTuple, Self
 
 import torch
@@ -189,11 +189,10 @@ def squares(
     half, whole = (
         [_of_means(*each) for each in zip(of, advance.cells, strict=True)] for of in (advance.half, advance.whole)
     )
-    begin, parts = advance.refined(frames[:, 0]), []
-    for frame in frames[:, 1:].unbind(1):
-        end, moved = _followed(advance, begin, half, whole, domain)
-        parts.append(_in_bands(frame - advance.means(end), moved))
-        begin = advance.corrected(end, frame)
+    state, parts = advance.refined(frames[:, 0]), []
+    for before, frame in pairwise(frames.unbind(1)):
+        state, moved = _followed(advance, advance.corrected(state, before), half, whole, domain)
+        parts.append(_in_bands(frame - advance.means(state), moved))
     intervals = frames.shape[1] - 1
     return Squares(*(torch.cat(x, dim=1) / intervals for x in zip(*parts, strict=True)))
 

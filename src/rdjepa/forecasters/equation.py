@@ -122,7 +122,7 @@ class Equation(Simple):
             raise ArgumentError(f"expected trajectories of at least 3 frames, got {shortest}; give longer")
         models = [cls._of(support, replace(domain, finer=finer)) for finer in FINER]
         tried = _spread(support, CONTEXT + HORIZONS, TRIALS)
-        return min(models, key=lambda model: model._error(tried))
+        return min(models, key=lambda model: model._error(torch.stack(tried))) if tried else models[0]
 
     @classmethod
     def _of(cls, support: Sequence[Tensor], domain: Domain) -> Self:
@@ -145,10 +145,10 @@ class Equation(Simple):
             model.gram, model.center = gram, center
         return model
 
-    def _error(self, windows: Sequence[Float[Tensor, "T C H W"]]) -> float:
+    def _error(self, windows: Float[Tensor, "B 9 C H W"]) -> float:
         """Return the mean square error of the forecasts of windows; infinite where it is not finite."""
-        missed = [(self(each[None, :CONTEXT])[0] - each[CONTEXT:]).square().mean() for each in windows]
-        return torch.stack(missed).mean().nan_to_num(torch.inf).item() if missed else 0.0
+        missed = self(windows[:, :CONTEXT]) - windows[:, CONTEXT:]
+        return missed.square().mean().nan_to_num(torch.inf).item()
 
     def settings(self) -> dict[str, Any]:
         """Return the number of components, and the domain."""
