@@ -24,6 +24,7 @@ from rdjepa.forecasters.domain import PLAIN, Domain
 HIGH = torch.full((1, 2, 1, 1), 9.0, dtype=torch.float64)
 BOUNDS = (-HIGH, HIGH)
 FINE = Domain(finer=2)
+WALLS = Domain(walls=True, finer=2, spacing=(1.0, 1.25))
 
 
 def drawn(*shape, size=1.0, seed=0):
@@ -141,14 +142,14 @@ def test_the_turn_is_the_derivative_of_the_kinetics_of_alike_points_up_to_the_th
 
 
 @pytest.mark.parametrize(
-    ("domain", "frames"),
-    [(PLAIN, 3), (Domain(walls=True), 3), (FINE, 2)],  # where a second interval begins is taken as it is
-    ids=["periodic", "walls", "cells"],
+    ("domain", "frames", "through"),
+    [(PLAIN, 3, False), (Domain(walls=True), 3, False), (FINE, 2, False), (FINE, 4, True), (WALLS, 4, True)],
+    ids=["periodic", "walls", "cells", "through cells", "through cells at walls"],
 )
-def test_derivatives_are_those_of_what_is_missed(domain, frames):
+def test_derivatives_are_those_of_what_is_missed(domain, frames, through):
     frames, weights = drawn(2, frames, 2, 8, 6, size=0.5).cumsum(1), coefficients(2)
     bounds = (BOUNDS[0].expand(2, -1, -1, -1), BOUNDS[1].expand(2, -1, -1, -1))
-    here = squares(frames, weights, bounds, domain)
+    here = squares(frames, weights, bounds, domain, through)
     for place in ((0, 0), (0, 4), (1, 7), (1, 10)):
         step = torch.zeros_like(weights)
         step[:, place[0], place[1]] = 1e-4
@@ -207,9 +208,9 @@ def test_what_is_kept_has_values_whoever_asks_first():
         _laplacian(fields, Domain(walls=True))
         _differentiation(2, fields.device)
         _refinement(6, 2, True, fields.device)
-        _mean_second_difference(6, 2, True, 1.0, fields.device)
+        _mean_second_difference(6, 2, 2, True, 1.0, fields.device)
     torch.export.export(Laplacian(), (fields,))
     kept = [*_second_difference(6, 1, False, 1.0, fields.device), *_second_difference(6, 1, True, 1.0, fields.device)]
-    kept += [_refinement(6, 2, True, fields.device), _mean_second_difference(6, 2, True, 1.0, fields.device)]
+    kept += [_refinement(6, 2, True, fields.device), _mean_second_difference(6, 2, 2, True, 1.0, fields.device)]
     for each in (*kept, _differentiation(2, fields.device)):
         assert type(each) is torch.Tensor and not each.is_inference()

@@ -139,6 +139,33 @@ def test_fronts_narrower_than_a_cell_are_forecast():
     assert errors[0] < 0.6 * errors[1]
 
 
+@pytest.mark.parametrize(
+    ("errors", "kept"), [((1.0, 2.0, 0.95), 0), ((2.0, 1.0, 0.95), 1), ((2.0, 1.0, 0.5), 2), ((1.0, 2.0, 0.5), 2)]
+)
+def test_the_fit_is_kept_that_forecasts_the_support_best_and_of_alike_ones_the_first(errors, kept, monkeypatch):
+    tried, given = [], iter(errors)
+    monkeypatch.setattr(Equation, "_error", lambda model, windows: tried.append(model) or next(given))
+    chosen = Equation.fit([solved_by(excitable, 12, size=(8, 8))])
+    assert chosen is tried[kept]
+    assert [model.domain.finer for model in tried] == [1, 2, 2]
+    assert not torch.equal(tried[1].center, tried[2].center)
+
+
+def test_derivatives_that_go_through_lower_what_the_support_misses_at_fronts():
+    def excited(u, v):
+        return 14 * u * (1 - u) * (u - 0.1 - 0.5 * v), 0.3 * (u - v)
+
+    fields = solved_by(excited, 12, size=(16, 12), spread=(0.4, 0.2), diffusion=(0.3, 0.0), finer=4)
+    before = Equation._of([fields], Domain(finer=2))
+    after = Equation._of([fields], before.domain, before.center)
+    every = torch.stack([fields[i : i + 3] for i in range(len(fields) - 2)]).double()
+    assert len(every) <= equation.STRETCHES
+    missed = [
+        squares(every, each.center[None], each._bounds(every), each.domain).value.sum() for each in (before, after)
+    ]
+    assert missed[1] < 0.98 * missed[0]
+
+
 def test_more_frames_tell_a_noisy_context_s_equation_better():
     fields = solved_by(excitable, frames=16 + HORIZONS)
     noise = torch.randn(2, *fields.shape, generator=torch.Generator().manual_seed(0))

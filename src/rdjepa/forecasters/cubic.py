@@ -170,7 +170,11 @@ def spread(state: Tensor, diffusion: Sequence[Tensor]) -> Tensor:
 
 
 def squares(
-    frames: Float[Tensor, "B T C H W"], weights: Float[Tensor, "B C n"], bounds: tuple[Tensor, Tensor], domain: Domain
+    frames: Float[Tensor, "B T C H W"],
+    weights: Float[Tensor, "B C n"],
+    bounds: tuple[Tensor, Tensor],
+    domain: Domain,
+    through: bool = False,
 ) -> Squares:
     """Return the mean square of what is missed when every frame but the last is integrated to the next, in parts.
 
@@ -180,46 +184,79 @@ def squares(
     Analysis, 1991).
 
     The derivatives of where an interval ends are integrated beside it. They only lead the way to better coefficients,
-    so they are of single precision, one for each point of a frame, what the terms add on the way is summed by the
-    trapezoidal rule, and states where an interval begins are taken as they are.
+    so they are of single precision, and what the terms add on the way is summed by the trapezoidal rule. Either they
+    are those of all points and go on through the states where intervals begin, or they are those of means over cells,
+    and these states are taken as they are: that takes half of the time, and is enough near the least.
     """
     batch = frames.shape[0]
     weights, low, high = (x.expand(batch, *x.shape[1:]) for x in (weights, *bounds))
     advance = Advance(weights, (low, high), frames.shape[-2:], domain)
-    half, whole = (
-        [_of_means(*each) for each in zip(of, advance.cells, strict=True)] for of in (advance.half, advance.whole)
-    )
-    state, parts = advance.refined(frames[:, 0]), []
+    derivatives = Derivatives(advance, domain, 1 if through else domain.finer)
+    state, moved, parts = advance.refined(frames[:, 0]), None, []
     for before, frame in pairwise(frames.unbind(1)):
-        state, moved = _followed(advance, advance.corrected(state, before), half, whole, domain)
-        parts.append(_in_bands(frame - advance.means(state), moved))
+        state, moved = derivatives.interval(advance.corrected(state, before), derivatives.corrected(moved))
+        parts.append(_in_bands(frame - advance.means(state), derivatives.means(moved)))
     intervals = frames.shape[1] - 1
     return Squares(*(torch.cat(x, dim=1) / intervals for x in zip(*parts, strict=True)))
 
 
-def _followed(
-    advance: Advance, state: Tensor, half: Sequence[Tensor], whole: Sequence[Tensor], domain: Domain
-) -> tuple[Tensor, Float[Tensor, "B C H C n W"]]:
-    """Return states at the next frame, and the derivatives of their means by the coefficients.
+class Derivatives:
+    """Derivatives by the coefficients, (B, C, Y, C, n, X): of states, or of means over so many points along each side.
 
-    Given are the diffusion of means by half a step and by a whole one, too.
+    Nothing is left of those of means over cells when the means are corrected.
     """
-    kinetics, (rows, columns) = advance.kinetics, (each.shape[1] for each in advance.cells)
-    (batch, components), count = kinetics.shape[:2], kinetics.shape[2] + 1
-    moved = torch.zeros(
-        (batch, components, rows, components, count, columns), dtype=torch.float32, device=kinetics.device
-    )
-    state = spread(state, advance.half)
-    for step in range(STEPS):
-        if step:  # nothing has moved before
-            state = spread(state, advance.whole)
-            moved = _spread(moved, whole)
-        before, own = _mean_terms(state, domain)
-        moved = _with_terms(moved, before, own)
-        state = advance.inside(advance.react(state))
-        after, own = _mean_terms(state, domain)
-        moved = _with_terms(_turned(moved, advance.turn(before, after).float()), after, own)
-    return spread(state, advance.half), _spread(moved, half)
+
+    def __init__(self, advance: Advance, domain: Domain, over: int) -> None:
+        self.advance, self.domain, self.over = advance, domain, over
+        self.rest = domain.finer // over  # points for each cell, along each side
+        self.shape = [each.shape[0] // over for each in advance.cells]
+        device = advance.kinetics.device
+        cells = [_refinement(size, over, domain.walls, device) for size in self.shape]
+        self.half, self.whole = (
+            [_of_means(*each) for each in zip(of, cells, strict=True)] for of in (advance.half, advance.whole)
+        )
+        rows, columns = (_refinement(size // self.rest, self.rest, domain.walls, device).float() for size in self.shape)
+        self.cells = rows, columns.T
+
+    def means(self, moved: Tensor) -> Float[Tensor, "B C H C n W"]:
+        """Return those of means over cells."""
+        rows = _along_rows(moved.flatten(3), self.rest).unflatten(3, moved.shape[3:])
+        return _along_columns(rows, self.rest)
+
+    def corrected(self, moved: Tensor | None) -> Tensor | None:
+        """Return those of states that have been corrected to a frame, None where nothing is left of them."""
+        return None if moved is None or self.rest == 1 else moved - _spread(self.means(moved), self.cells)
+
+    def interval(self, state: Tensor, moved: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Advance states and derivatives, None where there are none, to the next frame."""
+        state = spread(state, self.advance.half)
+        moved = self._none() if moved is None else _spread(moved, self.half)
+        for step in range(STEPS):
+            if step:
+                state, moved = spread(state, self.advance.whole), _spread(moved, self.whole)
+            before, own = self._terms(state)
+            moved = _with_terms(moved, before, own)
+            state = self.advance.inside(self.advance.react(state))
+            after, own = self._terms(state)
+            moved = _with_terms(_turned(moved, self.advance.turn(before, after).float()), after, own)
+        return spread(state, self.advance.half), _spread(moved, self.half)
+
+    def _none(self) -> Tensor:
+        """Return those of states that do not depend on the coefficients."""
+        kinetics, (rows, columns) = self.advance.kinetics, self.shape
+        (batch, components), count = kinetics.shape[:2], kinetics.shape[2] + 1
+        size = batch, components, rows, components, count, columns
+        return torch.zeros(size, dtype=torch.float32, device=kinetics.device)
+
+    def _terms(self, state: Tensor) -> tuple[Float[Tensor, "B n-1 Y X"], Float[Tensor, "B C Y X"]]:
+        """Return the means of the monomials of states, and of their Laplacian."""
+        finer, over = self.domain.finer, self.over
+        along, across = (
+            _mean_second_difference(size // finer, finer, over, self.domain.walls, distance, state.device)
+            for size, distance in zip(state.shape[-2:], self.domain.spacing, strict=True)
+        )
+        own = along @ _along_columns(state, over) + _along_rows(state, over) @ across.T
+        return torch.stack([_means(each, over) for each in _products(state)], 1), own
 
 
 def _in_bands(missed: Float[Tensor, "B C H W"], moved: Float[Tensor, "B C H C n W"]) -> Squares:
@@ -237,22 +274,11 @@ def _of_means(diffusion: Float[Tensor, "B C Y Y"], cells: Float[Tensor, "Y H"]) 
     return _along_rows(diffusion @ cells, cells.shape[0] // cells.shape[1]).float()
 
 
-def _spread(moved: Float[Tensor, "B C H C n W"], diffusion: Sequence[Tensor]) -> Tensor:
-    """Return derivatives after the diffusion of their states."""
-    rows, columns = diffusion
+def _spread(moved: Float[Tensor, "B C H C n W"], by: Sequence[Tensor]) -> Tensor:
+    """Return derivatives with rows and columns multiplied, as by the diffusion of their states."""
+    rows, columns = by
     along = (rows @ moved.flatten(3)).unflatten(3, moved.shape[3:])
-    return (along.flatten(2, 4) @ columns).unflatten(2, moved.shape[2:5])
-
-
-def _mean_terms(state: Tensor, domain: Domain) -> tuple[Float[Tensor, "B n-1 H W"], Float[Tensor, "B C H W"]]:
-    """Return the means of the monomials of states, and of their Laplacian."""
-    finer = domain.finer
-    along, across = (
-        _mean_second_difference(size // finer, finer, domain.walls, distance, state.device)
-        for size, distance in zip(state.shape[-2:], domain.spacing, strict=True)
-    )
-    own = along @ _along_columns(state, finer) + _along_rows(state, finer) @ across.T
-    return torch.stack([_means(each, finer) for each in _products(state)], 1), own
+    return (along.flatten(2, 4) @ columns).unflatten(2, along.shape[2:5])
 
 
 def _with_terms(moved: Float[Tensor, "B C H C n W"], shared: Tensor, own: Tensor) -> Tensor:
@@ -360,10 +386,10 @@ def _refinement(size: int, finer: int, walls: bool, device: torch.device) -> Flo
 
 @once
 def _mean_second_difference(
-    size: int, finer: int, walls: bool, distance: float, device: torch.device
+    size: int, finer: int, over: int, walls: bool, distance: float, device: torch.device
 ) -> Float[Tensor, "H Y"]:
-    """Return the means over each cell of the second difference of states along one side."""
-    return _along_rows(_second_difference(size, finer, walls, distance, device)[0], finer)
+    """Return the means, over so many points, of the second difference of states along one side."""
+    return _along_rows(_second_difference(size, finer, walls, distance, device)[0], over)
 
 
 @once

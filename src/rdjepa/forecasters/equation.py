@@ -53,6 +53,7 @@ LEAST = 0.0  # of a diffusivity
 ENOUGH = 1e-3  # of the squares: a context that an iteration improves by less is left
 FINER = (1, 2)  # points for each of a frame, along each side: those with which the support is forecast better
 TRIALS = 4  # windows of the support that tell this, at most, evenly spread
+GAIN = 0.1  # of their mean square error: less is no reason to go on with derivatives that go through
 MARGIN = 0.1  # of the range of a component in support and context, on either side of it
 STRETCHES = 16  # of three frames, at most, in which the support is read, evenly spread
 TOGETHER = 9  # stretches, and contexts, fitted at a time on a CPU on the points of the frames, for its cache
@@ -61,7 +62,7 @@ REMEMBERED = 208 * 2**20  # bytes, of contexts and what was found for them: 256 
 CONSTANTS = {
     "order": ORDER, "pull": PULL, "first": FIRST, "alone": ALONE, "iterations": ITERATIONS, "damping": DAMPING,
     "ridge": RIDGE, "enough": ENOUGH, "least": LEAST, "steps": STEPS, "finer": [*FINER], "margin": MARGIN,
-    "stretches": STRETCHES, "trials": TRIALS, "begin": "corrected",
+    "stretches": STRETCHES, "trials": TRIALS, "begin": "corrected", "gain": GAIN,
 }  # fmt: skip
 
 
@@ -122,11 +123,19 @@ class Equation(Simple):
             raise ArgumentError(f"expected trajectories of at least 3 frames, got {shortest}; give longer")
         models = [cls._of(support, replace(domain, finer=finer)) for finer in FINER]
         tried = _spread(support, CONTEXT + HORIZONS, TRIALS)
-        return min(models, key=lambda model: model._error(torch.stack(tried))) if tried else models[0]
+        if not tried:
+            return models[0]
+        through = [cls._of(support, model.domain, model.center) for model in models if model.domain.finer > 1]
+        errors = {model: model._error(torch.stack(tried)) for model in models + through}
+        before, best = (min(each, key=errors.__getitem__) for each in (models, through))
+        return best if errors[best] < (1 - GAIN) * errors[before] else before
 
     @classmethod
-    def _of(cls, support: Sequence[Tensor], domain: Domain) -> Self:
-        """Return what is fitted to trajectories on as fine points as the domain says."""
+    def _of(cls, support: Sequence[Tensor], domain: Domain, begin: Float[Tensor, "C n"] | None = None) -> Self:
+        """Return what is fitted to trajectories on as fine points as the domain says.
+
+        From given coefficients on, with derivatives that go through the states where intervals begin.
+        """
         model = cls(support[0].shape[1], domain).to(support[0].device)
         model.low = torch.stack([fields.amin((0, 2, 3)) for fields in support]).amin(0)
         model.high = torch.stack([fields.amax((0, 2, 3)) for fields in support]).amax(0)
@@ -136,10 +145,15 @@ class Equation(Simple):
             return [torch.cat(each).mean(0, keepdim=True) for each in zip(*found, strict=True)]
 
         def missed(weights: Tensor) -> Squares:
-            return Squares(*mean([squares(part, weights, model._bounds(part), domain) for part in parts]))
+            through = begin is not None
+            return Squares(*mean([squares(part, weights, model._bounds(part), domain, through) for part in parts]))
 
-        gram, cross = mean([_moments(*_simpson(part, domain)) for part in parts])
-        weights, least = _least(missed, _step(gram, cross, RIDGE, _room(torch.zeros_like(cross))))
+        if begin is None:
+            gram, cross = mean([_moments(*_simpson(part, domain)) for part in parts])
+            start = _step(gram, cross, RIDGE, _room(torch.zeros_like(cross)))
+        else:
+            start = begin[None]
+        weights, least = _least(missed, start)
         gram, center = least.summed()[0][0], weights[0]
         if gram.isfinite().all() and center.isfinite().all():  # in noise alone derivatives grow beyond all numbers
             model.gram, model.center = gram, center
