@@ -144,7 +144,12 @@ def test_fronts_narrower_than_a_cell_are_forecast():
 )
 def test_the_fit_is_kept_that_forecasts_the_support_best_and_of_alike_ones_the_first(errors, kept, monkeypatch):
     tried, given = [], iter(errors)
-    monkeypatch.setattr(Equation, "_error", lambda model, windows: tried.append(model) or next(given))
+
+    def error(model, windows):
+        tried.append(model)
+        return next(given)
+
+    monkeypatch.setattr(Equation, "_error", error)
     chosen = Equation.fit([solved_by(excitable, 12, size=(8, 8))])
     assert chosen is tried[kept]
     assert [model.domain.finer for model in tried] == [1, 2, 2]
