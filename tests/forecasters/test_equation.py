@@ -160,11 +160,11 @@ def test_derivatives_that_go_through_lower_what_the_support_misses_at_fronts():
     def excited(u, v):
         return 14 * u * (1 - u) * (u - 0.1 - 0.5 * v), 0.3 * (u - v)
 
-    fields = solved_by(excited, 12, size=(16, 12), spread=(0.4, 0.2), diffusion=(0.3, 0.0), finer=4)
+    fields = solved_by(excited, 10, size=(16, 12), spread=(0.4, 0.2), diffusion=(0.3, 0.0), finer=4)
     before = Equation._of([fields], Domain(finer=2))
     after = Equation._of([fields], before.domain, before.center)
     every = torch.stack([fields[i : i + 3] for i in range(len(fields) - 2)]).double()
-    assert len(every) <= equation.STRETCHES
+    assert len(every) <= equation.STRETCHES // 2  # so that both are fitted to all
     missed = [
         squares(every, each.center[None], each._bounds(every), each.domain).value.sum() for each in (before, after)
     ]
