@@ -115,6 +115,9 @@ class Equation(Simple):
     def fit(cls, support: Sequence[Tensor], domain: Domain = PLAIN) -> Self:
         """Keep what standardized trajectories (T, C, H, W) say of the coefficients; nothing where that is not finite.
 
+        They are fitted on points as fine as each of `FINER`, and on finer ones once more, from there on, with
+        derivatives that go through the states where intervals begin. Windows of them, forecast, tell what is kept.
+
         Raises:
             ArgumentError: no trajectories, or one of fewer than three frames.
         """
