@@ -10,9 +10,10 @@ import torch
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters import cubic, equation
 from rdjepa.forecasters.base import CONTEXT, HORIZONS
-from rdjepa.forecasters.cubic import Squares, monomials_of, squares
+from rdjepa.forecasters.cubic import monomials_of
 from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.equation import Equation, Remembering
+from rdjepa.forecasters.squares import Squares, squares
 
 DIFFUSION = (0.32, 0.16)
 
@@ -204,7 +205,7 @@ def test_no_iteration_misses_more(monkeypatch):
     values = []
 
     def watched(*given):
-        found = cubic.squares(*given)
+        found = squares(*given)
         values.append(found.value.sum(1))
         return found
 
@@ -214,7 +215,7 @@ def test_no_iteration_misses_more(monkeypatch):
     monkeypatch.setattr(equation, "ENOUGH", 0.0)
     found = model.coefficients(noisy)
     assert len(values) == equation.ITERATIONS + 2
-    missed = cubic.squares(noisy, found, model._bounds(noisy), PLAIN).value.sum(1)
+    missed = squares(noisy, found, model._bounds(noisy), PLAIN).value.sum(1)
     torch.testing.assert_close(missed, torch.stack(values).amin(0))
 
 

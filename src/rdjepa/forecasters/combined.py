@@ -21,10 +21,10 @@ from torch import Tensor
 from rdjepa.forecasters.around import Beside
 from rdjepa.forecasters.autoregression import Autoregression
 from rdjepa.forecasters.base import CONTEXT, HORIZONS, ForecastModel
-from rdjepa.forecasters.cubic import BANDS
 from rdjepa.forecasters.equation import LONGEST, Equation
 from rdjepa.forecasters.familiar import Familiar, novelty
 from rdjepa.forecasters.linear import Linear
+from rdjepa.forecasters.squares import BANDS
 
 COMBINED = 5  # forecasts
 REACH = 4  # points on every side; for each frame ahead, of what is missed

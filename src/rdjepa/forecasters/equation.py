@@ -39,9 +39,10 @@ from torch import Tensor
 from rdjepa.errors import ArgumentError
 from rdjepa.forecasters.autoregression import solved
 from rdjepa.forecasters.base import CONTEXT, HORIZONS
-from rdjepa.forecasters.cubic import ORDER, STEPS, Advance, Squares, monomials_of, squares, terms
+from rdjepa.forecasters.cubic import ORDER, STEPS, Advance, monomials_of, terms
 from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.simple import Simple
+from rdjepa.forecasters.squares import Squares, squares
 
 PULL = 3.0  # times what chance adds to the context's squares: the support's
 FIRST = 1e-4  # weight of the support's squares, before the one is known with which they are
