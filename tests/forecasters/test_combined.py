@@ -45,8 +45,8 @@ def test_a_network_weighs_where_the_context_is_disturbed_and_not_far_from_there(
         return (1 + size) * torch.stack([times.cos(), times.sin()], 1)
 
     drawn = torch.rand(2, 2, 48, 48, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    equation = Equation.fit([turning(*drawn[0], 8)])
-    context = turning(*drawn[1], CONTEXT)[None]
+    equation = Equation.fit([turning(drawn[0, 0], drawn[0, 1], 8)])
+    context = turning(drawn[1, 0], drawn[1, 1], CONTEXT)[None]
     quiet = blending(context, equation)[1]
     assert quiet.max() < 1e-6
     context[0, -1, 0, 24, 24] += 1.0
