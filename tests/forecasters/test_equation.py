@@ -180,6 +180,20 @@ def test_more_frames_tell_a_noisy_context_s_equation_better():
     assert sixteen < 0.8 * four
 
 
+def test_contexts_on_several_threads_are_those_of_one(monkeypatch):
+    monkeypatch.setattr(equation, "TOGETHER", 1)
+    monkeypatch.setattr(equation, "ITERATIONS", 1)
+    fields, before = solved_by(gray_scott, frames=8), torch.get_num_threads()
+    contexts, found = torch.stack([fields[i : i + CONTEXT] for i in range(3)]), []
+    for count in (1, 2):
+        torch.set_num_threads(count)
+        model = Equation.fit([fields])
+        found.append((model.center, model(contexts), *model.fitted(contexts)))
+    torch.set_num_threads(before)
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
+
+
 def test_it_goes_back_three_frames_whatever_the_context_to_see_what_it_misses():
     fields = solved_by(gray_scott, frames=9)
     model = Equation.fit([fields])

@@ -29,7 +29,7 @@ is near to. Not part of the paper.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import torch
@@ -37,6 +37,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from rdjepa.errors import ArgumentError
+from rdjepa.forecasters.apart import apart
 from rdjepa.forecasters.autoregression import solved
 from rdjepa.forecasters.base import CONTEXT, HORIZONS
 from rdjepa.forecasters.cubic import ORDER, STEPS, Advance, monomials_of, terms
@@ -65,6 +66,9 @@ CONSTANTS = {
     "ridge": RIDGE, "enough": ENOUGH, "least": LEAST, "steps": STEPS, "finer": [*FINER], "margin": MARGIN,
     "stretches": STRETCHES, "trials": TRIALS, "begin": "corrected", "gain": GAIN,
 }  # fmt: skip
+
+
+Found = TypeVar("Found")
 
 
 class Fitted(NamedTuple):
@@ -151,7 +155,7 @@ class Equation(Simple):
 
         def missed(weights: Tensor) -> Squares:
             through = begin is not None
-            return Squares(*mean([squares(part, weights, model._bounds(part), domain, through) for part in parts]))
+            return Squares(*mean(apart(lambda x: squares(x, weights, model._bounds(x), domain, through), parts)))
 
         if begin is None:
             gram, cross = mean([_moments(*_simpson(part, domain)) for part in parts])
@@ -185,15 +189,11 @@ class Equation(Simple):
     def predict(self, *features: Tensor) -> Tensor:
         """Forecast (B, 5, C, H, W) from context (B, T, C, H, W), T at least 3, in float64 within."""
         (context,) = features
-        frames = context.double()
-        bounds = self._bounds(frames)
-        weights, _ = self._fit(frames, bounds)
-        return self._integrated(frames[:, -1], weights, bounds, HORIZONS).to(context.dtype)
+        return torch.cat(self._each(self._forecast, context)).to(context.dtype)
 
     def coefficients(self, context: Float[Tensor, "B T C H W"]) -> Float[Tensor, "B C n"]:
         """Return the coefficients of the terms in each context: monomials as `monomials_of` has them, then D."""
-        frames = context.double()
-        return self._fit(frames, self._bounds(frames))[0]
+        return torch.cat(self._each(lambda frames: self._fit(frames, self._bounds(frames))[0], context))
 
     def fitted(self, context: Float[Tensor, "B T C H W"]) -> Fitted:
         """Fit the equation of every context, T at least 3; integrate its newest frame, and one before up to there.
@@ -204,7 +204,23 @@ class Equation(Simple):
         context alone: the newest frame is integrated also by the equations that are left when half of the rows of one
         interval at a time has no say, in single precision. The other is the square of what the support changes.
         """
+        return Fitted(*map(torch.cat, zip(*self._each(self._fitted, context), strict=True)))
+
+    def _each(self, function: Callable[[Tensor], Found], context: Tensor) -> list[Found]:
+        """Return what a function makes of contexts in float64, on a CPU of a few of them at a time."""
         frames = context.double()
+        if frames.device.type != "cpu" or torch.compiler.is_compiling():
+            return [function(frames)]
+        return apart(function, frames.split(_few(self.domain)))
+
+    def _forecast(self, frames: Tensor) -> Tensor:
+        """Return what `predict` does."""
+        bounds = self._bounds(frames)
+        weights, _ = self._fit(frames, bounds)
+        return self._integrated(frames[:, -1], weights, bounds, HORIZONS)
+
+    def _fitted(self, frames: Tensor) -> Fitted:
+        """Return what `fitted` does."""
         bounds = self._bounds(frames)
         weights, _ = self._fit(frames, bounds)
         forecast = self._integrated(frames[:, -1], weights, bounds, HORIZONS)
@@ -216,8 +232,8 @@ class Equation(Simple):
         count = others.shape[1]
         newest, low, high = (each.float().repeat_interleave(count, 0) for each in (frames[:, -1], *bounds))
         made = self._integrated(newest, others.flatten(0, 1).float(), (low, high), HORIZONS)
-        apart = made.unflatten(0, (-1, count)) - alone[:, None]
-        variance = apart.square().sum(1) * (count - 1) / count + (forecast - alone).square()
+        others = made.unflatten(0, (-1, count)) - alone[:, None]
+        variance = others.square().sum(1) * (count - 1) / count + (forecast - alone).square()
         whole = (bounds[1] - bounds[0]).square()[:, None]
         variance = torch.where(variance.isfinite(), variance, whole)  # derivatives grow beyond all numbers in noise
         return Fitted(forecast, variance, frames[:, -1] - again)
@@ -238,15 +254,6 @@ class Equation(Simple):
 
         The support pulls at them, or lets the context speak alone.
         """
-        if frames.device.type != "cpu" or torch.compiler.is_compiling():
-            return self._fit_together(frames, bounds, alone)
-        few = _few(self.domain)
-        each = zip(frames.split(few), *(bound.split(few) for bound in bounds), strict=True)
-        weights, parts = zip(*(self._fit_together(part, (low, high), alone) for part, low, high in each), strict=True)
-        return torch.cat(weights), Squares(*map(torch.cat, zip(*parts, strict=True)))
-
-    def _fit_together(self, frames: Tensor, bounds: tuple[Tensor, Tensor], alone: bool) -> tuple[Tensor, Squares]:
-        """Return what `_fit` does, of all contexts at a time."""
         center, behind = self.center.double(), self.gram.double()
         weight, pull = (ALONE, None) if alone else (FIRST, PULL)
 
@@ -256,11 +263,11 @@ class Equation(Simple):
             support = behind.expand(pull.shape[0], -1, -1), pull, (pull * away).sum(1)
             return Squares(*(torch.cat([one, other[:, None]], dim=1) for one, other in zip(own, support, strict=True)))
 
-        apart = behind.unflatten(0, center.shape).unflatten(2, center.shape).diagonal(dim1=0, dim2=2)
-        apart = weight * apart.movedim(-1, 0)
+        block = behind.unflatten(0, center.shape).unflatten(2, center.shape).diagonal(dim1=0, dim2=2)
+        block = weight * block.movedim(-1, 0)
         gram, cross = _moments(*_simpson(frames, self.domain))
-        cross = cross + (apart @ center[..., None])[..., 0]
-        start = _step(gram + apart, cross, RIDGE, _room(torch.zeros_like(cross)))
+        cross = cross + (block @ center[..., None])[..., 0]
+        start = _step(gram + block, cross, RIDGE, _room(torch.zeros_like(cross)))
         return _least(missed, start, center.expand_as(start), weight=weight, pull=pull)
 
     def _bounds(self, frames: Float[Tensor, "B T C H W"]) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,7 @@ are NumPy's, in C order; kinetics are tuples, in the order of the monomials 1, u
 from numba import njit
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", nogil=True)
 def _rate(k, u, v):  # type: ignore[no-untyped-def]
     """Return the polynomial at a point (Horner's rule)."""
     return (
@@ -19,14 +19,14 @@ def _rate(k, u, v):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", nogil=True)
 def _within(value, low, high):  # type: ignore[no-untyped-def]
     """Return the nearest value within bounds; what is no number stays it."""
     value = low if value < low else value
     return high if value > high else value
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", nogil=True)
 def react(found_u, found_v, u, v, kinetics_u, kinetics_v, low, high, step):  # type: ignore[no-untyped-def]
     """Write states after the kinetics of a step, within bounds (low_u, low_v), (high_u, high_v): Runge-Kutta, order 4.
 
@@ -45,7 +45,7 @@ def react(found_u, found_v, u, v, kinetics_u, kinetics_v, low, high, step):  # t
         found_v[x] = _within(v[x] + step / 6 * sum_v, low[1], high[1])
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", nogil=True)
 def terms(shared, own, state, over, above, beside, distance_y, distance_x):  # type: ignore[no-untyped-def]
     """Write the means of the monomials of a state (2, Y, X) over so many points along each side, and of its Laplacian.
 
@@ -76,7 +76,7 @@ def terms(shared, own, state, over, above, beside, distance_y, distance_x):  # t
             own[0, i, j], own[1, i, j] = share * second_u, share * second_v
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", nogil=True)
 def turns(found, before, after, kinetics, step):  # type: ignore[no-untyped-def]
     """Write how changes go on through the kinetics of a step (2, 2, H, W), Runge-Kutta, order 4.
 
@@ -103,7 +103,7 @@ def turns(found, before, after, kinetics, step):  # type: ignore[no-untyped-def]
             found[1, 0, i, j], found[1, 1, i, j] = step / 6 * sum_vu, 1 + step / 6 * sum_vv
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", nogil=True)
 def _slopes(k, means, i, j):  # type: ignore[no-untyped-def]
     """Return the derivatives of the polynomial by u and v at a point, of the means of monomials (10, H, W)."""
     u, v, uu, uv, vv = means[1, i, j], means[2, i, j], means[3, i, j], means[4, i, j], means[5, i, j]
@@ -112,7 +112,7 @@ def _slopes(k, means, i, j):  # type: ignore[no-untyped-def]
     return by_u, by_v
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", nogil=True)
 def turn(moved, by, before, own_before, after, own_after, share):  # type: ignore[no-untyped-def]
     """Multiply derivatives (2, H, 2, 11, W) by matrices (2, 2, H, W) in place, and add what the terms give them.
 
