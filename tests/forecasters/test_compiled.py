@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from cubics import BOUNDS, FINE, WALLS, coefficients, drawn
-from rdjepa.forecasters import compiled
+from rdjepa.forecasters import compiled, kernels
 from rdjepa.forecasters.cubic import Advance
 from rdjepa.forecasters.domain import PLAIN, Domain
 from rdjepa.forecasters.squares import squares
@@ -60,3 +60,17 @@ def test_other_numbers_of_components_and_derivatives_are_left_to_tensors():
     assert compiled.takes(coefficients()[..., :-1], state)
     assert not compiled.takes(drawn(1, 1, 4), state[:, :1])
     assert not compiled.takes(coefficients()[..., :-1], state.requires_grad_())
+
+
+def test_where_nothing_can_be_written_it_is_compiled_for_the_process_alone(monkeypatch):
+    asked, compile = [], kernels.njit
+
+    def refused(**options):
+        asked.append("cache" in options)
+        if "cache" in options:
+            raise RuntimeError("cannot cache function: no locator available")
+        return compile(**options)
+
+    monkeypatch.setattr(kernels, "njit", refused)
+    assert kernels.kept(lambda x: x + 1)(1) == 2
+    assert asked == [True, False]

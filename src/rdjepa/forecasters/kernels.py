@@ -2,14 +2,27 @@
 
 `rdjepa.forecasters.cubic` and `squares` have the same as tensor operations, each of which passes over all points once;
 here a point goes through all of them at once. Numbers differ by rounding alone (numba, strict IEEE arithmetic, one
-thread; each is compiled at its first call in a process, for half a second to one). Everything is of one context. Arrays
-are NumPy's, in C order; kinetics are tuples, in the order of the monomials 1, u, v, uu, uv, vv, uuu, uuv, uvv, vvv.
+thread). Everything is of one context. Arrays are NumPy's, in C order; kinetics are tuples, in the order of the
+monomials 1, u, v, uu, uv, vv, uuu, uuv, uvv, vvv.
 """
+
+from collections.abc import Callable
 
 from numba import njit
 
 
-@njit(error_model="numpy", nogil=True)
+def kept(function: Callable) -> Callable:
+    """Compile a function at its first call, which takes a second; later processes find its code on disk.
+
+    That is beside this file or in the user's cache; where neither can be written to, every process compiles anew.
+    """
+    try:
+        return njit(error_model="numpy", nogil=True, cache=True)(function)
+    except RuntimeError:
+        return njit(error_model="numpy", nogil=True)(function)
+
+
+@kept
 def _rate(k, u, v):  # type: ignore[no-untyped-def]
     """Return the polynomial at a point (Horner's rule)."""
     return (
@@ -19,14 +32,14 @@ def _rate(k, u, v):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(error_model="numpy", nogil=True)
+@kept
 def _within(value, low, high):  # type: ignore[no-untyped-def]
     """Return the nearest value within bounds; what is no number stays it."""
     value = low if value < low else value
     return high if value > high else value
 
 
-@njit(error_model="numpy", nogil=True)
+@kept
 def react(found_u, found_v, u, v, kinetics_u, kinetics_v, low, high, step):  # type: ignore[no-untyped-def]
     """Write states after the kinetics of a step, within bounds (low_u, low_v), (high_u, high_v): Runge-Kutta, order 4.
 
@@ -45,7 +58,7 @@ def react(found_u, found_v, u, v, kinetics_u, kinetics_v, low, high, step):  # t
         found_v[x] = _within(v[x] + step / 6 * sum_v, low[1], high[1])
 
 
-@njit(error_model="numpy", nogil=True)
+@kept
 def terms(shared, own, state, over, above, beside, distance_y, distance_x):  # type: ignore[no-untyped-def]
     """Write the means of the monomials of a state (2, Y, X) over so many points along each side, and of its Laplacian.
 
@@ -76,7 +89,7 @@ def terms(shared, own, state, over, above, beside, distance_y, distance_x):  # t
             own[0, i, j], own[1, i, j] = share * second_u, share * second_v
 
 
-@njit(error_model="numpy", nogil=True)
+@kept
 def turns(found, before, after, kinetics, step):  # type: ignore[no-untyped-def]
     """Write how changes go on through the kinetics of a step (2, 2, H, W), Runge-Kutta, order 4.
 
@@ -103,7 +116,7 @@ def turns(found, before, after, kinetics, step):  # type: ignore[no-untyped-def]
             found[1, 0, i, j], found[1, 1, i, j] = step / 6 * sum_vu, 1 + step / 6 * sum_vv
 
 
-@njit(error_model="numpy", nogil=True)
+@kept
 def _slopes(k, means, i, j):  # type: ignore[no-untyped-def]
     """Return the derivatives of the polynomial by u and v at a point, of the means of monomials (10, H, W)."""
     u, v, uu, uv, vv = means[1, i, j], means[2, i, j], means[3, i, j], means[4, i, j], means[5, i, j]
@@ -112,7 +125,7 @@ def _slopes(k, means, i, j):  # type: ignore[no-untyped-def]
     return by_u, by_v
 
 
-@njit(error_model="numpy", nogil=True)
+@kept
 def turn(moved, by, before, own_before, after, own_after, share):  # type: ignore[no-untyped-def]
     """Multiply derivatives (2, H, 2, 11, W) by matrices (2, 2, H, W) in place, and add what the terms give them.
 
